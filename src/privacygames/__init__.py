@@ -1,0 +1,78 @@
+"""privacygames: optimal obfuscation mechanisms with differential and distortion privacy guarantees."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privacygames import attacks, metrics, plots
+    from privacygames.bounds import Bounds
+    from privacygames.designer import design
+    from privacygames.errors import (
+        BrokenPromise,
+        Infeasible,
+        InvalidFile,
+        InvalidProblem,
+        PrivacyGamesError,
+        SolveFailed,
+        UnknownLabel,
+    )
+    from privacygames.mechanism import baselines
+    from privacygames.mechanism.certificate import Certificate
+    from privacygames.mechanism.mechanism import Mechanism, load
+    from privacygames.mechanism.verify import verify
+    from privacygames.metrics import Report, evaluate
+    from privacygames.prior import Prior
+    from privacygames.problem import Problem, max_distortion
+    from privacygames.solvers.highs import Highs
+    from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
+
+_HOMES = {
+    "attacks": "attacks:",
+    "metrics": "metrics:",
+    "plots": "plots:",
+    "baselines": "mechanism.baselines:",
+    "Bounds": "bounds",
+    "design": "designer",
+    **dict.fromkeys(
+        (
+            "BrokenPromise",
+            "Infeasible",
+            "InvalidFile",
+            "InvalidProblem",
+            "PrivacyGamesError",
+            "SolveFailed",
+            "UnknownLabel",
+        ),
+        "errors",
+    ),
+    "Certificate": "mechanism.certificate",
+    "Mechanism": "mechanism.mechanism",
+    "load": "mechanism.mechanism",
+    "verify": "mechanism.verify",
+    "Report": "metrics",
+    "evaluate": "metrics",
+    "Prior": "prior",
+    "Problem": "problem",
+    "max_distortion": "problem",
+    "Highs": "solvers.highs",
+    **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
+}
+"""Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
+
+__all__ = [  # noqa: PLE0604
+    *_HOMES
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"privacygames has no public name {name!r}")
+    module = import_module(f"privacygames.{home.rstrip(':')}")
+    value = module if home.endswith(":") else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

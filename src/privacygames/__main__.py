@@ -1,0 +1,5 @@
+"""``python -m privacygames``."""
+
+from privacygames.cli import main
+
+main()

@@ -1,0 +1,53 @@
+"""Read-only arrays: checked once when they come in, never changed afterwards, identified by their content."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygames.errors import InvalidProblem
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def frozen(values: ArrayLike) -> FloatArray:
+    """A read-only contiguous float64 copy of ``values``, with −0.0 written as 0.0."""
+    array = np.array(values, dtype=np.float64, order="C") + 0.0
+    array.flags.writeable = False
+    return array
+
+
+def checked(
+    values: ArrayLike, *, what: str, shape: tuple[int, ...], meaning: str, infinite: bool = False
+) -> FloatArray:
+    """Return ``values`` frozen, or say why they are not a non-negative array of that shape.
+
+    Args:
+        values: what the caller gave.
+        what: its name in messages.
+        shape: the shape it must have.
+        meaning: what the axes are, for the message.
+        infinite: whether +∞ is allowed.
+    """
+    try:
+        array = frozen(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidProblem(f"{what} is not an array of numbers; give shape {shape}: {meaning}") from error
+    if array.shape != shape:
+        raise InvalidProblem(f"{what} has shape {array.shape}, but {shape} is needed: {meaning}")
+    if np.isnan(array).any():
+        raise InvalidProblem(f"{what} contains NaN; every entry must be a number")
+    if (array < 0).any():
+        raise InvalidProblem(f"{what} contains negative entries; every entry must be 0 or more")
+    if not infinite and np.isinf(array).any():
+        raise InvalidProblem(f"{what} contains infinite entries; every entry must be finite")
+    return array
+
+
+def content_hash(array: NDArray[Any]) -> str:
+    """SHA-256 of an array's type, shape and little-endian bytes: equal exactly when the content is."""
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    head = f"{little.dtype.str}{list(little.shape)}".encode()
+    return hashlib.sha256(head + little.tobytes()).hexdigest()

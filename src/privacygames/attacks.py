@@ -1,0 +1,131 @@
+"""Inference attacks q(ŝ|o): what an adversary who knows the mechanism makes of an observation.
+
+Every attack takes the adversary's own prior π̂ and distance, when they differ from the problem's. An observable
+of probability zero is answered from the prior alone: it cannot be seen, so any answer does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism.mechanism import Mechanism
+from privacygames.prior import Prior
+from privacygames.problem import Measure, Problem, distance_matrix, finite
+from privacygames.programs.attacks import minmax_attack_program, minmax_pairs_attack_program
+from privacygames.programs.linear import LinearProgram
+from privacygames.solvers import Highs
+from privacygames.spaces import Label, Space
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An inference attack.
+
+    Attributes:
+        name: which one.
+        matrix: q(ŝ|o), (observables, estimates); every row sums to one.
+        secrets: the labels of the estimates.
+        observables: the labels of the rows.
+        error: what the attack minimised, as it sees it (with its own prior and distance).
+    """
+
+    name: str
+    matrix: FloatArray
+    secrets: Space
+    observables: Space
+    error: float
+
+    def estimate(self, observable: Label) -> Label:
+        """The likeliest estimate after an observation."""
+        return self.secrets.labels[int(self.matrix[self.observables.index(observable)].argmax())]
+
+    def __repr__(self) -> str:
+        return f"Attack({self.name}, error {self.error:.4g})"
+
+
+def optimal(
+    mechanism: Mechanism, problem: Problem, *, prior: Prior | None = None, distance: Measure | None = None
+) -> Attack:
+    r"""The attack with the least expected error: for every observable, the single best estimate.
+
+    Paper: eq:lp:adversary:bayesian, solved in closed form by eq:proof:q:
+    :math:`ŝ(o) = \arg\min_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
+    """
+    belief = _belief(problem, prior)
+    matrix, error = _best_guesses(mechanism, belief, _distance(problem, distance))
+    return _attack("optimal", matrix, mechanism, error)
+
+
+def uniform(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
+    r"""The attack that minimises the sum of the errors of all secrets, each counting the same.
+
+    Paper: eq:lp:adversary:diff, the closed form as for the optimal attack with weight 1 on every secret.
+    """
+    ones = np.ones(len(problem.space))
+    matrix, error = _best_guesses(mechanism, ones, _distance(problem, distance))
+    return _attack("uniform", matrix, mechanism, error)
+
+
+def bayesian(
+    mechanism: Mechanism, problem: Problem, *, prior: Prior | None = None, distance: Measure | None = None
+) -> Attack:
+    r"""Bayes' rule: estimates are drawn from the posterior, whatever the distance.
+
+    Paper: eq:attack:bayesian, :math:`q(ŝ|o) = π(ŝ)\,p(o|ŝ) / \sum_s π(s)\,p(o|s)`.
+    """
+    belief = _belief(problem, prior)
+    joint = mechanism.probabilities.T * belief
+    total = joint.sum(axis=1, keepdims=True)
+    matrix = np.where(total > 0, np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)), belief)
+    error = float((joint * (matrix @ _distance(problem, distance))).sum())
+    return _attack("bayesian", matrix, mechanism, error)
+
+
+def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
+    """The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax)."""
+    program = minmax_attack_program(mechanism.probabilities, _distance(problem, distance))
+    return _solved("minmax", program, mechanism)
+
+
+def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
+    """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2)."""
+    program = minmax_pairs_attack_program(mechanism.probabilities, _distance(problem, distance))
+    return _solved("minmax pairs", program, mechanism)
+
+
+def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
+    errors = (distance * weights) @ mechanism.probabilities  # (ŝ, o)
+    unseen = errors.max(axis=0) == 0
+    errors[:, unseen] = (distance @ weights)[:, None]  # answered from the prior alone
+    best = errors.argmin(axis=0)
+    seen = ~unseen
+    error = float(errors[best[seen], np.flatnonzero(seen)].sum())
+    return np.eye(len(weights))[best], error
+
+
+def _solved(name: str, program: LinearProgram, mechanism: Mechanism) -> Attack:
+    found = Highs().solve_program(program)
+    matrix = np.maximum(found.block("q").reshape(len(mechanism.observables), -1), 0.0)
+    return _attack(name, matrix / matrix.sum(axis=1, keepdims=True), mechanism, float(found.block("y")[0]))
+
+
+def _attack(name: str, matrix: FloatArray, mechanism: Mechanism, error: float) -> Attack:
+    matrix.flags.writeable = False
+    return Attack(name, matrix, mechanism.secrets, mechanism.observables, error)
+
+
+def _belief(problem: Problem, prior: Prior | None) -> FloatArray:
+    if prior is None:
+        return problem.prior.probabilities
+    if prior.space.labels != problem.space.labels:
+        raise InvalidProblem("the adversary's prior is over other secrets than the problem's")
+    return prior.probabilities
+
+
+def _distance(problem: Problem, distance: Measure | None) -> FloatArray:
+    if distance is None:
+        return problem.distance
+    what = "the adversary's distance"
+    return finite(distance_matrix(distance, what, problem.space), what)

@@ -1,0 +1,65 @@
+"""What is asked of a mechanism, and what its certificate will promise."""
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The promises asked for; any may be left out, but not all.
+
+    Attributes:
+        epsilon: ε_m. Metric form (eq:constraint:privacy:diff:mult): p(o|s) ≤ exp(ε·d^ε(s,s')) p(o|s').
+        within: d^ε_m. Threshold form (eq:constraint:privacy:diff:mult2): exp(ε) between secrets at most this
+            far apart, nothing between others.
+        distortion: d_m, the least distortion privacy against the optimal attack.
+        cost_at_most: turns the problem round: most distortion privacy for at most this cost.
+        worst_case: count the cost of the worst secret (eq:utility:maxmetric) instead of the average.
+    """
+
+    epsilon: float | None = None
+    within: float | None = None
+    distortion: float | None = None
+    cost_at_most: float | None = None
+    worst_case: bool = False
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and not (_number(self.epsilon) and 0 < self.epsilon < inf):
+            raise InvalidProblem(f"epsilon is {self.epsilon}; it must be a positive number, or None for no such bound")
+        if self.within is not None and self.epsilon is None:
+            raise InvalidProblem("within says which secrets epsilon holds between; give epsilon too")
+        for name in ("within", "distortion", "cost_at_most"):
+            value = getattr(self, name)
+            if value is not None and not (_number(value) and isfinite(value) and value >= 0):
+                raise InvalidProblem(f"{name} is {value}; it must be a finite number, 0 or more")
+        if self.distortion is not None and self.cost_at_most is not None:
+            raise InvalidProblem(
+                "give distortion (and get the least cost) or cost_at_most (and get the most distortion)"
+            )
+        if self.epsilon is None and self.distortion is None and self.cost_at_most is None:
+            raise InvalidProblem("nothing is promised: give epsilon, distortion or cost_at_most")
+
+    @property
+    def reverse(self) -> bool:
+        """Whether the cost is bounded and distortion privacy is maximised, rather than the other way round."""
+        return self.cost_at_most is not None
+
+    def exponents(self, distinguishability: FloatArray) -> FloatArray:
+        """The bound on ln p(o|s) − ln p(o|s') for every ordered pair (s, s'); ∞ where nothing is asked."""
+        if self.epsilon is None:
+            return np.full_like(distinguishability, inf)
+        if self.within is None:
+            exponents = self.epsilon * distinguishability
+        else:
+            exponents = np.where(distinguishability <= self.within, self.epsilon, inf)
+        np.fill_diagonal(exponents, inf)
+        return exponents
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

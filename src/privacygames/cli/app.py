@@ -1,0 +1,83 @@
+"""The commands, and what their exit status means."""
+
+import json
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import click
+import typer
+
+from privacygames.cli import attack, demo, design, evaluate, sample, verify
+from privacygames.errors import (
+    BrokenPromise,
+    Infeasible,
+    InvalidFile,
+    InvalidProblem,
+    PrivacyGamesError,
+    SolveFailed,
+)
+
+USAGE, INTERRUPTED = 2, 130
+EXIT_CODES: tuple[tuple[type[PrivacyGamesError], int], ...] = (
+    (InvalidFile, 7),
+    (InvalidProblem, 3),
+    (Infeasible, 4),
+    (SolveFailed, 5),
+    (BrokenPromise, 6),
+)
+
+EPILOG = (
+    "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
+    "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, 130 interrupted."
+)
+
+app = typer.Typer(
+    help="Design random answers that protect a secret, at the least cost to the user, and prove it.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify):
+    app.command(epilog=EPILOG)(command)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"privacygames {version('privacygames')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Design random answers that protect a secret, at the least cost to the user, and prove it."""
+
+
+def main() -> None:
+    """Run a command; every error of ours becomes one message and an exit status."""
+    try:
+        status = app(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        typer.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except PrivacyGamesError as error:
+        _report(error)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _report(error: PrivacyGamesError) -> None:
+    if "--json" in sys.argv:
+        details = {"kind": type(error).__name__, "message": str(error)}
+        limit = {"limit": error.limit} if isinstance(error, Infeasible) else {}
+        typer.echo(json.dumps({"error": details | limit}), err=True)
+    else:
+        typer.echo(f"error: {error}", err=True)

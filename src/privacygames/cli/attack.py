@@ -1,0 +1,68 @@
+"""``privacygames attack``: what an adversary makes of each answer."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privacygames.cli.output import Json, print_json, print_rows, working
+
+
+class Kind(StrEnum):
+    """The attacks by name."""
+
+    OPTIMAL = "optimal"
+    BAYESIAN = "bayesian"
+    UNIFORM = "uniform"
+    MINMAX = "minmax"
+    MINMAX_PAIRS = "minmax-pairs"
+
+
+def attack(
+    file: Annotated[Path, typer.Argument(help="A mechanism file.")],
+    kind: Annotated[Kind, typer.Option(help="Which attack.")] = Kind.OPTIMAL,
+    adversary: Annotated[
+        Path | None, typer.Option(help="A problem file with the prior the adversary believes.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many answers to list, likeliest first.")] = 15,
+    as_json: Json = False,
+) -> None:
+    """Run an inference attack on a mechanism: the estimate after each answer, and the error on average."""
+    import numpy as np
+
+    from privacygames import attacks, metrics
+    from privacygames.cli.problem_file import read_prior
+    from privacygames.errors import InvalidProblem
+    from privacygames.mechanism.mechanism import load
+    from privacygames.spaces import shown
+
+    mechanism = load(file)
+    problem = mechanism.problem
+    run = getattr(attacks, kind.value.replace("-", "_"))
+    options = {}
+    if adversary is not None:
+        if kind not in (Kind.OPTIMAL, Kind.BAYESIAN):
+            raise InvalidProblem(f"the {kind} attack uses no prior; leave --adversary out")
+        options["prior"] = read_prior(adversary, mechanism.secrets)
+    with working(f"running the {kind} attack …"):
+        found = run(mechanism, problem, **options)
+    privacy = metrics.distortion(mechanism, problem, found)
+    likelihood = problem.prior.probabilities @ mechanism.probabilities
+    order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
+    listed = [
+        (
+            mechanism.observables.labels[o],
+            float(likelihood[o]),
+            found.estimate(mechanism.observables.labels[o]),
+        )
+        for o in order
+    ]
+    if as_json:
+        estimates = [{"answer": o, "probability": p, "estimate": s} for o, p, s in listed]
+        print_json({"attack": kind.value, "distortion": privacy, "estimates": estimates})
+        return
+    table = [(shown(o), f"{p:.1%}", shown(s)) for o, p, s in listed[:rows]]
+    print_rows(f"The {kind} attack errs by {privacy:.4g} on average", table, ("answer", "seen", "likeliest estimate"))
+    if len(listed) > rows:
+        typer.echo(f"{len(listed) - rows} more answers: raise --rows, or use --json")

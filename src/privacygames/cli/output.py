@@ -1,0 +1,52 @@
+"""How commands print: tables for people, JSON for programs, a spinner while something long runs."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from math import isfinite
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def print_json(values: object) -> None:
+    """Print values as JSON; ∞ becomes the text "inf", which JSON has no number for."""
+    typer.echo(json.dumps(_plain(values), indent=2, ensure_ascii=False))
+
+
+def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str, ...] = ()) -> None:
+    """Print a table; without headings, of names and values."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=bool(headings))
+    listed = list(rows)
+    for heading in headings or ("",) * len(listed[0]):
+        table.add_column(heading)
+    for row in listed:
+        table.add_row(*row)
+    Console().print(table)
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """Show that something is going on, on a terminal only."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,192 @@
+"""The problem file: a small TOML document that says what is secret, what is believed and what is asked.
+
+docs/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
+"""
+
+import csv
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from privacygames.errors import InvalidProblem
+from privacygames.prior import Prior
+from privacygames.problem import Problem
+from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets, shown
+
+Table = dict[str, Any]
+
+TABLES = ("space", "prior", "problem", "observables", "bounds")
+BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+
+
+def read_problem(path: Path) -> tuple[Problem, Table]:
+    """The problem a file describes, and the bounds it asks for."""
+    document = _read(path)
+    space = _space(document.get("space"))
+    prior = _prior(space, document.get("prior", {}), path.parent)
+    measures = _known(document.get("problem", {}), "problem", ("cost", "distance", "distinguishability"))
+    observables = _observables(space, document.get("observables"))
+    bounds = _known(document.get("bounds", {}), "bounds", BOUNDS)
+    return Problem(prior, observables=observables, **measures), bounds
+
+
+def read_prior(path: Path, space: Space) -> Prior:
+    """The prior of a problem file, over the space of a mechanism."""
+    return _prior(space, _read(path).get("prior", {}), path.parent)
+
+
+def find_label(space: Space, text: str) -> Label:
+    """The label a person typed; the error does not repeat it, since it may be the secret."""
+    return space.labels[space.index({shown(label): label for label in space.labels}.get(text, text))]
+
+
+def _read(path: Path) -> Table:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidProblem(f"{path} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidProblem(f"{path} is not valid TOML: {error}") from None
+    return _known(document, path.name, TABLES)
+
+
+def _known(table: object, name: str, allowed: tuple[str, ...]) -> Table:
+    if not isinstance(table, dict):
+        raise InvalidProblem(f"[{name}] must be a table of keys and values")
+    for key in table:
+        if key not in allowed:
+            raise InvalidProblem(f"[{name}] has no key {key!r}; it may have {', '.join(allowed)}")
+    return table
+
+
+def _space(table: object) -> Space:
+    builders: dict[str, tuple[tuple[str, ...], Callable[[Table], Space]]] = {
+        "grid": (("columns", "rows", "width", "height", "box"), _grid),
+        "numbers": (("values", "from", "to", "step"), _numbers),
+        "categories": (("labels",), lambda given: Categories(_need(given, "labels"))),
+        "sets": (("sets",), lambda given: Sets(_need(given, "sets"))),
+        "graph": (
+            ("edges", "directed"),
+            lambda given: Graph(_need(given, "edges"), directed=given.get("directed", False)),
+        ),
+        "distances": (
+            ("labels", "matrix"),
+            lambda given: Space.from_distances(_need(given, "labels"), _need(given, "matrix")),
+        ),
+    }
+    if not isinstance(table, dict) or table.get("kind") not in builders:
+        raise InvalidProblem(f"[space] needs a kind: one of {', '.join(builders)}")
+    keys, build = builders[table["kind"]]
+    return build(_known(table, "space", ("kind", *keys)))
+
+
+def _grid(table: Table) -> Grid:
+    columns, rows = _need(table, "columns"), _need(table, "rows")
+    if "box" in table:
+        if not isinstance(table["box"], list) or len(table["box"]) != 4:
+            raise InvalidProblem("box must be [west, south, east, north] in degrees")
+        return Grid.over(tuple(table["box"]), columns=columns, rows=rows)
+    return Grid(columns, rows, table.get("width"), table.get("height"))
+
+
+def _numbers(table: Table) -> Numbers:
+    if "values" in table:
+        return Numbers(table["values"])
+    first, last, step = _need(table, "from"), _need(table, "to"), table.get("step", 1)
+    if not all(isinstance(each, int) for each in (first, last, step)) or step < 1:
+        raise InvalidProblem("[space] from, to and step must be whole numbers, step at least 1; or give values")
+    return Numbers(range(first, last + 1, step))
+
+
+def _observables(space: Space, table: object) -> Space | None:
+    if table is None:
+        return None
+    given = _known(table, "observables", ("block", "interval", "subsets", "at_most", "reading"))
+    reading = given.get("reading", "mean")
+    kinds = [key for key in given if key != "reading"]
+    if kinds == ["block"] and isinstance(space, Grid):
+        columns, rows = given["block"]
+        return space.blocks(columns, rows, reading=reading)
+    if kinds == ["interval"] and isinstance(space, Numbers):
+        return space.intervals(given["interval"], reading=reading)
+    if kinds == ["subsets"]:
+        return Subsets(space, given["subsets"], reading=reading)
+    if kinds == ["at_most"]:
+        return Subsets.all(space, at_most=given["at_most"], reading=reading)
+    raise InvalidProblem(
+        "[observables] needs one of: block = [columns, rows] (grids), interval = length (numbers), "
+        "subsets = [[labels], …], at_most = members"
+    )
+
+
+def _prior(space: Space, table: object, folder: Path) -> Prior:
+    keys = ("uniform", "weights", "counts", "csv", "label", "count", "x", "y", "format", "where", "smoothing")
+    given = _known(table, "prior", keys)
+    smoothing = given.get("smoothing", 0.0)
+    if "csv" in given:
+        return _prior_from_csv(space, given, folder / given["csv"])
+    if "weights" in given:
+        return Prior(space, given["weights"])
+    if "counts" in given:
+        counts = given["counts"]
+        if isinstance(counts, dict):
+            return Prior.from_visits(
+                space, {find_label(space, key): count for key, count in counts.items()}, smoothing=smoothing
+            )
+        return Prior.from_counts(space, counts, smoothing=smoothing)
+    if given.get("uniform"):
+        return Prior.uniform(space)
+    raise InvalidProblem("[prior] needs one of: uniform = true, weights = […], counts = {…} or […], csv = 'file'")
+
+
+def _prior_from_csv(space: Space, given: Table, path: Path) -> Prior:
+    rows = list(_csv_rows(path, given.get("where", {})))
+    smoothing = given.get("smoothing", 0.0)
+    if "x" in given or "y" in given:
+        if not isinstance(space, Grid):
+            raise InvalidProblem("[prior] x and y name columns of coordinates; they need a grid")
+        points = [(_number(row, given["x"], line), _number(row, given["y"], line)) for line, row in rows]
+        return Prior.from_visits(space, space.cells(points, outside="drop"), smoothing=smoothing)
+    column, pattern = given.get("label", "label"), given.get("format", "{}")
+    counts: dict[Label, float] = {}
+    for line, row in rows:
+        try:
+            label = find_label(space, pattern.replace("{}", _field(row, column)))
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{path.name}, line {line}: {error}") from None
+        count = _number(row, given["count"], line) if "count" in given else 1.0
+        counts[label] = counts.get(label, 0.0) + count
+    return Prior.from_visits(space, counts, smoothing=smoothing)
+
+
+def _csv_rows(path: Path, where: dict[str, object]) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            for line, row in enumerate(csv.DictReader(file), start=2):
+                if all(_field(row, column) == str(value) for column, value in where.items()):
+                    yield line, row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidProblem(f"{path.name} cannot be read as CSV ({type(error).__name__})") from None
+
+
+def _field(row: dict[str, str], column: str) -> str:
+    if row.get(column) is None:
+        known = ", ".join(key for key in row if key is not None)
+        raise InvalidProblem(f"the CSV file has no column {column!r}; it has {known}")
+    return row[column]
+
+
+def _number(row: dict[str, str], column: str, line: int) -> float:
+    try:
+        return float(_field(row, column))
+    except ValueError as error:
+        if isinstance(error, InvalidProblem):
+            raise
+        raise InvalidProblem(f"line {line} of the CSV file has no number in column {column!r}") from None
+
+
+def _need(table: Table, key: str) -> Any:
+    if key not in table:
+        raise InvalidProblem(f"[space] needs {key!r}")
+    return table[key]

@@ -1,0 +1,140 @@
+"""The designer: from a problem and bounds to the cheapest mechanism that keeps them, certified."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.bounds import Bounds
+from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, SolveFailed
+from privacygames.mechanism.certificate import Provenance
+from privacygames.mechanism.files import Contents
+from privacygames.mechanism.mechanism import Mechanism, draft_statement, own_version
+from privacygames.mechanism.repair import repair, to_weights
+from privacygames.mechanism.statement import BITS
+from privacygames.mechanism.verifier import check, probabilities
+from privacygames.problem import Problem, max_distortion
+from privacygames.solvers import Highs
+
+ROOM = 1e-9
+"""How far above the least cost a limit should be, relatively, to leave the repair something to work with."""
+
+
+def design(
+    problem: Problem,
+    *,
+    epsilon: float | None = None,
+    distortion: float | None = None,
+    within: float | None = None,
+    worst_case: bool = False,
+    cost_at_most: float | None = None,
+    solver: Literal["auto"] | Highs = "auto",
+    time_limit: float | None = None,
+    tolerance: float = 1e-6,
+) -> Mechanism:
+    """The mechanism that costs least among all that keep the bounds, with a certificate.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        epsilon: differential privacy: p(o|s) ≤ exp(epsilon·d^ε(s,s')) p(o|s') for all s, s', o.
+        distortion: distortion privacy: even the best attack errs by at least this much on average.
+        within: use the threshold form of differential privacy instead: exp(epsilon) between secrets at most
+            this far apart.
+        worst_case: minimise (or limit) the cost of the worst secret rather than the average.
+        cost_at_most: turned round: the most distortion privacy for at most this cost.
+        solver: the engine; ``"auto"`` chooses.
+        time_limit: seconds after which to give up.
+        tolerance: the largest relative gap to the best possible that is accepted.
+
+    Raises:
+        InvalidProblem: something given does not fit.
+        Infeasible: no mechanism keeps these bounds; says what the limit is.
+        SolveFailed: the solver did not get within tolerance.
+    """
+    bounds = Bounds(
+        epsilon=epsilon,
+        within=within,
+        distortion=distortion,
+        cost_at_most=cost_at_most,
+        worst_case=worst_case,
+    )
+    if not tolerance > 0:
+        raise InvalidProblem(f"tolerance is {tolerance}; it must be a positive number")
+    engine = Highs() if solver == "auto" else solver
+    most = max_distortion(problem)
+    if bounds.distortion is not None and bounds.distortion > most:
+        raise Infeasible(
+            f"no mechanism has distortion privacy {bounds.distortion:.9g}: for this prior and distance the most is "
+            f"{most!r} (max_distortion), reached by revealing nothing",
+            limit=most,
+        )
+    cheapest = _cheapest(problem, bounds, engine, time_limit, tolerance) if bounds.reverse else None
+    mechanism = _solve(problem, bounds, engine, time_limit, cheapest)
+    gap = mechanism.certificate.gap
+    if gap is None or gap > tolerance:
+        raise SolveFailed(
+            f"the gap to the best possible is {gap:.1e}, above the tolerance of {tolerance:.1e}: "
+            "rescale distances or costs, or raise tolerance",
+            status="NUMERICAL",
+        )
+    return mechanism
+
+
+def _solve(
+    problem: Problem,
+    bounds: Bounds,
+    engine: Highs,
+    time_limit: float | None,
+    cheapest: Mechanism | None,
+) -> Mechanism:
+    solution = engine.solve(problem, bounds, time_limit=time_limit)
+    draft = draft_statement(problem, bounds, solution.multipliers)
+    try:
+        statement, findings = repair(
+            draft, solution.probabilities, None if cheapest is None else cheapest.probabilities
+        )
+    except BrokenPromise:
+        if cheapest is None:
+            raise
+        statement = replace(draft, weights=cheapest.weights)  # the limit is what the cheapest costs
+        findings = check(statement)
+    added = _cost(problem, bounds, probabilities(statement)) - _cost(problem, bounds, solution.probabilities)
+    provenance = Provenance(solution.solver, own_version(), added)
+    return Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
+
+
+def _cheapest(problem: Problem, bounds: Bounds, engine: Highs, time_limit: float | None, tolerance: float) -> Mechanism:
+    """The cheapest mechanism with the ratios asked for; it shows whether the cost limit can be met at all."""
+    if bounds.epsilon is None:
+        draft = draft_statement(problem, Bounds(distortion=0.0, worst_case=bounds.worst_case))
+        identity = np.eye(problem.shape[1])[problem.cost.argmin(axis=0)]
+        statement = replace(draft, weights=to_weights(identity, BITS))
+        origin = Provenance("closed form", own_version())
+        found = Mechanism(Contents(statement, problem.space, problem.observables, origin), check(statement))
+    else:
+        found = design(
+            problem,
+            epsilon=bounds.epsilon,
+            within=bounds.within,
+            worst_case=bounds.worst_case,
+            solver=engine,
+            time_limit=time_limit,
+            tolerance=tolerance,
+        )
+    limited = replace(draft_statement(problem, bounds), weights=found.weights)
+    try:
+        check(limited)
+    except BrokenPromise:
+        least = found.certificate.cost * (1 + ROOM)
+        raise Infeasible(
+            f"no mechanism can be certified to cost at most {bounds.cost_at_most:.9g}: "
+            f"the least possible cost, with room for rounding, is {least!r}",
+            limit=least,
+        ) from None
+    return found
+
+
+def _cost(problem: Problem, bounds: Bounds, probabilities: FloatArray) -> float:
+    per_secret = (probabilities * problem.cost.T).sum(axis=1)
+    return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)

@@ -1,0 +1,130 @@
+"""The file format: a readable JSON header followed by plain arrays. Nothing in it can be executed.
+
+    privacygames mechanism 1                     format and version
+    <sha-256> <header bytes> <body bytes>        checksum over header and body, and their lengths
+    { … }                                        the header, JSON; "arrays" lists name, type and shape
+    <arrays>                                     little-endian, one after the other, in that order
+
+A reader needs no more than this page. Everything is bounded and checked before it is used, so a file from a
+stranger can be wrong but cannot do harm.
+"""
+
+import hashlib
+import json
+import os
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.errors import InvalidFile
+
+FORMAT = "privacygames mechanism"
+VERSION = 1
+MOST_BYTES = 2**31
+MOST_HEADER = 2**26
+TYPES = {"<f8", "<i8", "<i4"}
+
+Header = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
+    """Write a file in one step: it appears complete or not at all, and only its owner can read it."""
+    listed = [
+        {"name": name, "type": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
+        for name, array in arrays.items()
+    ]
+    text = json.dumps(header | {"arrays": listed}, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays.values())
+    checksum = hashlib.sha256(text + body).hexdigest()
+    first = f"{FORMAT} {VERSION}\n{checksum} {len(text)} {len(body)}\n".encode()
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.writelines((first, text, body))
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
+    """Read a file back, or raise :class:`InvalidFile` saying what is wrong with it."""
+    try:
+        size = Path(path).stat().st_size
+        if size > MOST_BYTES:
+            raise InvalidFile(f"the file has {size} bytes; at most {MOST_BYTES} are allowed")
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidFile(f"the file cannot be read: {error.strerror}") from None
+    return parse(content)
+
+
+def parse(content: bytes) -> tuple[Header, Arrays]:
+    """Take the bytes of a file apart."""
+    first, _, rest = content.partition(b"\n")
+    if not first.startswith(FORMAT.encode() + b" "):
+        raise InvalidFile("this is not a privacygames mechanism file")
+    version = first[len(FORMAT) + 1 :]
+    if version != str(VERSION).encode():
+        raise InvalidFile(
+            f"the file has format version {version[:20].decode(errors='replace')!r} and this release reads "
+            f"version {VERSION}; upgrade privacygames to read it"
+        )
+    second, _, rest = rest.partition(b"\n")
+    fields = second.split(b" ")
+    if len(fields) != 3 or not all(field.isdigit() and len(field) < 12 for field in fields[1:]):
+        raise InvalidFile("the line of checksum and lengths is damaged")
+    header_size, body_size = int(fields[1]), int(fields[2])
+    if header_size > MOST_HEADER or len(rest) != header_size + body_size:
+        raise InvalidFile(
+            f"the file is truncated or has something added: {len(rest)} bytes follow where "
+            f"{header_size} + {body_size} should"
+        )
+    if hashlib.sha256(rest).hexdigest().encode() != fields[0]:
+        raise InvalidFile("the content does not match its checksum: the file was damaged or altered")
+    header = _parse_header(rest[:header_size])
+    return header, _parse_arrays(header, memoryview(rest)[header_size:])
+
+
+def _parse_header(text: bytes) -> Header:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        header = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise InvalidFile("the header is not valid JSON") from None
+    if not isinstance(header, dict) or not isinstance(header.get("arrays"), list):
+        raise InvalidFile("the header is not a JSON object with a list of arrays")
+    return header
+
+
+def _parse_arrays(header: Header, body: memoryview) -> Arrays:
+    arrays: Arrays = {}
+    start = 0
+    for entry in header["arrays"]:
+        name, kind, shape = _parse_entry(entry)
+        size = prod(shape) * np.dtype(kind).itemsize
+        if name in arrays or start + size > len(body):
+            raise InvalidFile("the list of arrays does not fit the content")
+        array = np.frombuffer(body[start : start + size], dtype=kind).reshape(shape)
+        arrays[name] = array.astype(array.dtype.newbyteorder("="))
+        arrays[name].flags.writeable = False
+        start += size
+    if start != len(body):
+        raise InvalidFile("the list of arrays does not fit the content")
+    return arrays
+
+
+def _parse_entry(entry: object) -> tuple[str, str, tuple[int, ...]]:
+    if isinstance(entry, dict):
+        name, kind, shape = entry.get("name"), entry.get("type"), entry.get("shape")
+        if isinstance(name, str) and kind in TYPES and isinstance(shape, list) and 1 <= len(shape) <= 2:
+            sizes = tuple(size for size in shape if type(size) is int and 0 <= size <= MOST_BYTES)
+            if len(sizes) == len(shape):
+                return name, kind, sizes
+    raise InvalidFile("the list of arrays is damaged")

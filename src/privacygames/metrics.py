@@ -1,0 +1,164 @@
+"""What a mechanism costs and how much privacy it gives, measured: independent of how it was designed."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from privacygames import attacks
+from privacygames.arrays import FloatArray
+from privacygames.attacks import Attack
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism.mechanism import Mechanism
+from privacygames.mechanism.ratios import realised_epsilon
+from privacygames.prior import Prior, entropy
+from privacygames.problem import Problem
+
+
+def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
+    """Σ_o p(o|s) c(o,s) for every secret."""
+    _same_labels(mechanism, problem)
+    return np.asarray((mechanism.probabilities * problem.cost.T).sum(axis=1))
+
+
+def expected_cost(mechanism: Mechanism, problem: Problem) -> float:
+    """The average cost over the prior (eq:utility:avgmetric)."""
+    return float(problem.prior.probabilities @ cost_per_secret(mechanism, problem))
+
+
+def worst_cost(mechanism: Mechanism, problem: Problem) -> float:
+    """The cost of the worst secret (eq:utility:maxmetric)."""
+    return float(cost_per_secret(mechanism, problem).max())
+
+
+def distortion_per_secret(mechanism: Mechanism, problem: Problem, attack: Attack) -> FloatArray:
+    """How wrong the attack is when the secret is s: Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret)."""
+    _same_labels(mechanism, problem)
+    return np.asarray((mechanism.probabilities.T * (attack.matrix @ problem.distance)).sum(axis=0))
+
+
+def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
+    """Distortion privacy against an attack, averaged over the prior (eq:privacy:bayesian:average) or ``truth``."""
+    belief = problem.prior if truth is None else truth
+    return float(belief.probabilities @ distortion_per_secret(mechanism, problem, attack))
+
+
+def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:
+    """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
+    _same_labels(mechanism, problem)
+    return realised_epsilon(mechanism.weights, problem.distinguishability, within)
+
+
+def posterior_entropy(mechanism: Mechanism, prior: Prior) -> float:
+    """What the adversary still does not know after an observation, on average, in bits: H(S|O)."""
+    joint = mechanism.probabilities.T * prior.probabilities
+    return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
+
+
+def vulnerability(mechanism: Mechanism, prior: Prior) -> float:
+    """The chance that the adversary's one best guess is exactly right: Σ_o max_s π(s) p(o|s)."""
+    return float((mechanism.probabilities.T * prior.probabilities).max(axis=1).sum())
+
+
+@dataclass(frozen=True)
+class Report:
+    """A mechanism's cost and privacy; prints as a table and converts to a dict.
+
+    Attributes:
+        cost: the average cost.
+        worst_cost: the cost of the worst secret.
+        epsilon: realised ε in the metric form (∞ if no ε holds).
+        epsilon_within: realised ε in the threshold form, if a threshold was given.
+        distortion: distortion privacy against the optimal attack.
+        distortion_bayesian: distortion privacy against the Bayesian attack.
+        distortion_from_prior: what the adversary's error would be without any observation.
+        prior_entropy: bits the adversary lacks before an observation.
+        posterior_entropy: bits the adversary lacks after one, on average.
+        mutual_information: bits an observation gives away, on average.
+        prior_vulnerability: the chance of guessing the secret outright before an observation.
+        vulnerability: the chance of guessing it outright after one.
+    """
+
+    cost: float
+    worst_cost: float
+    epsilon: float
+    epsilon_within: float | None
+    distortion: float
+    distortion_bayesian: float
+    distortion_from_prior: float
+    prior_entropy: float
+    posterior_entropy: float
+    mutual_information: float
+    prior_vulnerability: float
+    vulnerability: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values by name."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Pairs of name and value, in words."""
+        rows = [
+            ("cost, average", f"{self.cost:.4f}"),
+            ("cost, worst secret", f"{self.worst_cost:.4f}"),
+            ("distortion, optimal attack", f"{self.distortion:.4f}"),
+            ("distortion, Bayesian attack", f"{self.distortion_bayesian:.4f}"),
+            ("distortion, before observing", f"{self.distortion_from_prior:.4f}"),
+            ("realised epsilon", f"{self.epsilon:.4f}"),
+            ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
+            ("exact guess before → after", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
+        ]
+        if self.epsilon_within is not None:
+            rows.insert(6, ("realised epsilon, within", f"{self.epsilon_within:.4f}"))
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<30}{value}" for name, value in self.rows())
+
+
+def evaluate(
+    mechanism: Mechanism,
+    problem: Problem,
+    *,
+    adversary_prior: Prior | None = None,
+    truth: Prior | None = None,
+    within: float | None = None,
+) -> Report:
+    """Measure a mechanism against a problem.
+
+    Args:
+        mechanism: what is released.
+        problem: costs and distances.
+        adversary_prior: what the adversary believes, π̂; by default the problem's prior.
+        truth: how likely secrets really are, over which costs and errors are averaged; by default the
+            problem's prior. An adversary who *knows more* has ``adversary_prior`` and ``truth`` the same.
+        within: also report the realised ε of the threshold form.
+    """
+    _same_labels(mechanism, problem)
+    belief = problem.prior if adversary_prior is None else adversary_prior
+    real = problem.prior if truth is None else truth
+    best = attacks.optimal(mechanism, problem, prior=belief)
+    bayes = attacks.bayesian(mechanism, problem, prior=belief)
+    costs = cost_per_secret(mechanism, problem)
+    remaining = posterior_entropy(mechanism, belief)
+    guess = int((problem.distance @ belief.probabilities).argmin())
+    return Report(
+        cost=float(real.probabilities @ costs),
+        worst_cost=float(costs.max()),
+        epsilon=epsilon(mechanism, problem),
+        epsilon_within=None if within is None else epsilon(mechanism, problem, within=within),
+        distortion=distortion(mechanism, problem, best, real),
+        distortion_bayesian=distortion(mechanism, problem, bayes, real),
+        distortion_from_prior=float(problem.distance[guess] @ real.probabilities),
+        prior_entropy=belief.entropy(),
+        posterior_entropy=remaining,
+        mutual_information=max(belief.entropy() - remaining, 0.0),
+        prior_vulnerability=float(belief.probabilities.max()),
+        vulnerability=vulnerability(mechanism, belief),
+    )
+
+
+def _same_labels(mechanism: Mechanism, problem: Problem) -> None:
+    if mechanism.secrets.labels != problem.space.labels:
+        raise InvalidProblem("the mechanism and the problem have different secrets")
+    if mechanism.observables.labels != problem.observables.labels:
+        raise InvalidProblem("the mechanism and the problem have different observables")

@@ -1,0 +1,164 @@
+"""The reference engine: HiGHS on the program as the paper writes it out."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.bounds import Bounds
+from privacygames.errors import SolveFailed
+from privacygames.multipliers import Multipliers, RatioMultipliers
+from privacygames.problem import Problem
+from privacygames.programs.designs import design_program, tie_break
+from privacygames.programs.linear import LinearProgram
+from privacygames.programs.rows import ratio_pairs
+from privacygames.solvers.solution import Solution, Status
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """Values of a linear program's variables and rows' dual values, found by block and family name."""
+
+    program: LinearProgram
+    values: FloatArray
+    duals: FloatArray
+    status: Status
+    method: str
+
+    def block(self, name: str) -> FloatArray:
+        """The values of one block of variables."""
+        return self.values[self.program.columns[name]]
+
+    def family(self, name: str) -> FloatArray | None:
+        """The dual values of one family of rows; None if the program has no such family."""
+        return self.duals[self.program.rows[name]] if name in self.program.rows else None
+
+
+@dataclass(frozen=True)
+class Highs:
+    """HiGHS, by its interior-point method with crossover to a vertex, or by the simplex method."""
+
+    method: Literal["ipm", "simplex"] = "ipm"
+
+    def solve(self, problem: Problem, bounds: Bounds, *, time_limit: float | None = None) -> Solution:
+        """Solve the design program for these bounds, written out in full."""
+        found = self.solve_program(design_program(problem, bounds), time_limit=time_limit)
+        probabilities = found.block("p").reshape(problem.shape)
+        multipliers = read_multipliers(found, problem, bounds)
+        return Solution(probabilities, multipliers, found.status, found.method)
+
+    def solve_program(self, program: LinearProgram, *, time_limit: float | None = None) -> LinearSolution:
+        """Solve any linear program to optimality, or raise :class:`SolveFailed` saying why not.
+
+        When the method asked for does not end at an optimum, the other one gets its chance.
+        """
+        other: Literal["ipm", "simplex"] = "simplex" if self.method == "ipm" else "ipm"
+        found = _run(program, self.method, time_limit)
+        if found.status is Status.NUMERICAL:
+            found = _run(program, other, time_limit)
+        if found.status is not Status.OPTIMAL:
+            raise SolveFailed(f"HiGHS found no optimum: {found.status}", status=found.status.name)
+        return found
+
+
+def _run(program: LinearProgram, method: str, time_limit: float | None) -> LinearSolution:
+    import highspy
+
+    engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    engine.silent()
+    engine.setOptionValue("solver", method)
+    engine.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
+    engine.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
+    if time_limit is not None:
+        engine.setOptionValue("time_limit", float(time_limit))
+    engine.passModel(_model(program))
+    _run_interruptibly(engine)
+    statuses = {
+        highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+        highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
+    }
+    solution = engine.getSolution()
+    return LinearSolution(
+        program,
+        np.array(solution.col_value),
+        np.array(solution.row_dual),
+        statuses.get(engine.getModelStatus(), Status.NUMERICAL),
+        f"HiGHS {engine.version()} {method}",
+    )
+
+
+def _model(program: LinearProgram) -> Any:
+    import highspy
+
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = program.matrix.shape
+    model.col_cost_ = program.objective
+    model.col_lower_ = program.variable_lower
+    model.col_upper_ = np.full(len(program.objective), highspy.kHighsInf)
+    model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = program.matrix.indptr
+    model.a_matrix_.index_ = program.matrix.indices
+    model.a_matrix_.value_ = program.matrix.data
+    return model
+
+
+def _run_interruptibly(engine: Any) -> None:
+    """Run HiGHS in a thread, so that Ctrl-C stops it at once instead of when it is done."""
+    engine.HandleUserInterrupt = True
+    thread = engine.startSolve()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)
+    except KeyboardInterrupt:
+        engine.cancelSolve()
+        thread.join()
+        raise
+
+
+def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) -> Multipliers:
+    """Turn HiGHS' dual values into the prices that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
+    guesses, distortion = found.family("guesses"), found.family("distortion")
+    _, observables = problem.shape
+    if guesses is None:
+        attack = np.ones((observables, len(problem.space)))
+    else:
+        attack = np.maximum(guesses.reshape(observables, -1), 0.0)
+        attack[attack.sum(axis=1) <= 0] = 1.0
+    weights, cost_price = _read_costs(found, problem, bounds)
+    paid = 0.0 if distortion is None else max(float(distortion[0]), 0.0)
+    ratios = _read_ratios(found, problem, bounds)
+    return Multipliers(cost_price, 1.0 if bounds.reverse else paid, attack, ratios, weights)
+
+
+def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
+    """How much each secret counts in the worst case (None on average), and the price of the cost as a whole."""
+    duals = found.family("costs")
+    if duals is None:
+        return None, 1.0
+    prices = np.maximum(-duals, 0.0)
+    if not bounds.reverse:
+        return (prices if prices.sum() > 0 else np.ones_like(prices)), 1.0
+    extra = tie_break(problem) * problem.prior.probabilities  # the cost is in the objective, too
+    total = float(prices.sum() + extra.sum())
+    return (prices + extra + (total == 0) if bounds.worst_case else None), total
+
+
+def _read_ratios(found: LinearSolution, problem: Problem, bounds: Bounds) -> RatioMultipliers:
+    duals = found.family("ratios")
+    if duals is None:
+        return RatioMultipliers.none()
+    _, observables = problem.shape
+    secret, other, exponent = ratio_pairs(problem, bounds)
+    position = np.flatnonzero(duals < 0)
+    pair, observable = np.divmod(position, observables)
+    return RatioMultipliers(
+        observable.astype(np.int32),
+        secret[pair].astype(np.int32),
+        other[pair].astype(np.int32),
+        -duals[position] * np.exp(-exponent[pair] / 2),  # undo the balancing by √γ
+    )

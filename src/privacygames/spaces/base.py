@@ -1,0 +1,160 @@
+"""What every space of secrets or observables has: ordered labels, and distances known by name."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygames.arrays import FloatArray, IntArray, checked
+from privacygames.errors import InvalidProblem, UnknownLabel
+
+Label = str | int | float | frozenset[str]
+"""What names one secret or observable: text, a number, or a set of texts."""
+
+LABEL_TYPES = (str, int, float, frozenset)
+
+
+class Space:
+    """An ordered, finite set of labels with named distances between them.
+
+    A distance is a matrix whose rows are what is compared (an estimate, or an observable) and whose columns
+    are the secrets of this space. Every space knows ``"hamming"``: 0 where equal, 1 elsewhere.
+    """
+
+    default_distance = "hamming"
+
+    def __init__(self, labels: Iterable[Label]) -> None:
+        self.labels: tuple[Label, ...] = tuple(_plain(label) for label in labels)
+        if not self.labels:
+            raise InvalidProblem("a space needs at least one label; none was given")
+        self._index = {label: position for position, label in enumerate(self.labels)}
+        if len(self._index) != len(self.labels):
+            raise InvalidProblem("the labels of a space must be distinct; some are given twice")
+
+    @staticmethod
+    def from_distances(labels: Iterable[Label], distances: ArrayLike) -> "Space":
+        """Build a space from labels and the matrix of distances between them (known as ``"given"``)."""
+        return _GivenSpace(labels, distances)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} labels)"
+
+    @property
+    def elements(self) -> Sequence[object]:
+        """What a cost or distance function is called with: the labels, unless a space says otherwise."""
+        return self.labels
+
+    @property
+    def distance_names(self) -> tuple[str, ...]:
+        """The distances this space knows by name."""
+        return tuple(self._named_distances())
+
+    def index(self, label: object) -> int:
+        """Position of a label. The error does not repeat the label: it may be a secret."""
+        try:
+            return self._index[_plain(label)]
+        except (KeyError, InvalidProblem):
+            raise UnknownLabel(
+                f"the label given is not one of the {len(self)} labels of this space, "
+                f"which look like {self.labels[0]!r}"
+            ) from None
+
+    def indices(self, labels: Iterable[object]) -> IntArray:
+        """Positions of many labels; an unknown one is named by where it stands, not by what it is."""
+        found = []
+        for position, label in enumerate(labels):
+            try:
+                found.append(self.index(label))
+            except UnknownLabel as error:
+                raise UnknownLabel(f"at position {position}: {error}") from None
+        return np.array(found, dtype=np.int64)
+
+    def distance(self, name: str, to: "Space | None" = None) -> FloatArray:
+        """The matrix (len(to), len(self)) of a named distance; ``to`` defaults to this space itself."""
+        other = self if to is None else to
+        if isinstance(other, Averaged) and other is not self:
+            return other.summarise(self.distance(name, other.underlying))
+        known = self._named_distances()
+        if name not in known:
+            raise InvalidProblem(
+                f"{type(self).__name__} knows no distance {name!r}; "
+                f"choose from {', '.join(known)}, or give a matrix or a function of two labels"
+            )
+        return known[name](other)
+
+    def _named_distances(self) -> dict[str, Callable[["Space"], FloatArray]]:
+        return {"hamming": self._hamming}
+
+    def _hamming(self, other: "Space") -> FloatArray:
+        matrix = np.ones((len(other), len(self)))
+        for row, label in enumerate(other.labels):
+            if label in self._index:
+                matrix[row, self._index[label]] = 0.0
+        return matrix
+
+    def _needs_same_kind(self, other: "Space", name: str) -> Self:
+        if not isinstance(other, type(self)):
+            raise InvalidProblem(
+                f"the {name} distance from a {type(other).__name__} to a {type(self).__name__} is not defined; "
+                "give a matrix or a function of two labels"
+            )
+        return other
+
+
+class Averaged(Space):
+    """Observables that each stand for several labels of an underlying space."""
+
+    underlying: Space
+
+    def summarise(self, matrix: FloatArray) -> FloatArray:
+        """Turn a matrix with one row per underlying label into one with a row per observable."""
+        raise NotImplementedError
+
+
+class _GivenSpace(Space):
+    default_distance = "given"
+
+    def __init__(self, labels: Iterable[Label], distances: ArrayLike) -> None:
+        super().__init__(labels)
+        size = len(self)
+        self._matrix = checked(
+            distances,
+            what="distances",
+            shape=(size, size),
+            meaning="one row and column per label",
+            infinite=True,
+        )
+        if np.diagonal(self._matrix).any():
+            raise InvalidProblem("distances must have a zero diagonal: a label is at distance 0 from itself")
+
+    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+        return {"given": self._given, **super()._named_distances()}
+
+    def _given(self, other: Space) -> FloatArray:
+        if other is self:
+            return self._matrix
+        return self._matrix[self.indices(other.labels)]
+
+
+def shown(label: Label) -> str:
+    """A label as text, as tables show it and commands read it: ``"{Alien, Brazil}"`` for a set."""
+    return "{" + ", ".join(sorted(label)) + "}" if isinstance(label, frozenset) else str(label)
+
+
+def _plain(label: object) -> Label:
+    """A label as a plain Python value: NumPy scalars become numbers, sets become frozensets."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, set):
+        label = frozenset(label)
+    if isinstance(label, bool) or not isinstance(label, LABEL_TYPES):
+        raise InvalidProblem("a label must be text, a number or a set of texts")
+    if isinstance(label, float) and not np.isfinite(label):
+        raise InvalidProblem("a label that is a number must be finite")
+    if isinstance(label, frozenset) and not all(isinstance(item, str) for item in label):
+        raise InvalidProblem("a label that is a set must contain texts only")
+    return label

@@ -1,0 +1,54 @@
+"""Graphs: road junctions, web pages, rooms, friends; distances are shortest paths."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.spaces.base import Label, Space
+
+
+class Graph(Space):
+    """Nodes joined by edges; the distance is the length of the shortest path, ∞ where there is none.
+
+    Args:
+        edges: pairs ``(a, b)`` of length 1, or triples ``(a, b, length)``.
+        nodes: further nodes, or an order for all; by default nodes come in the order the edges name them.
+        directed: whether an edge can be walked one way only (distances are then not symmetric).
+    """
+
+    default_distance = "shortest path"
+
+    def __init__(
+        self, edges: Iterable[Sequence[object]], *, nodes: Iterable[Label] = (), directed: bool = False
+    ) -> None:
+        parsed = [_edge(edge) for edge in edges]
+        order = dict.fromkeys((*nodes, *(end for a, b, _ in parsed for end in (a, b))))
+        super().__init__(order)  # type: ignore[arg-type]
+        self.directed = directed
+        self._edges = [(self.index(a), self.index(b), length) for a, b, length in parsed]
+
+    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+        return {"shortest path": self._shortest_path, **super()._named_distances()}
+
+    def _shortest_path(self, other: Space) -> FloatArray:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import dijkstra
+
+        lengths: dict[tuple[int, int], float] = {}
+        for a, b, length in self._edges:  # of parallel edges the shortest counts
+            lengths[a, b] = min(length, lengths.get((a, b), np.inf))
+        starts, ends = np.array(list(lengths), dtype=np.int64).reshape(-1, 2).T
+        weights = coo_array((list(lengths.values()), (starts, ends)), shape=(len(self), len(self)))
+        matrix: FloatArray = dijkstra(weights.tocsr(), directed=self.directed)
+        return matrix if other is self else matrix[self.indices(other.labels)]
+
+
+def _edge(edge: Sequence[object]) -> tuple[object, object, float]:
+    if isinstance(edge, str) or len(edge) not in (2, 3):
+        raise InvalidProblem("an edge is (a, b) or (a, b, length)")
+    length = edge[2] if len(edge) == 3 else 1.0
+    if not isinstance(length, int | float) or not 0 < length < np.inf:
+        raise InvalidProblem(f"the length of an edge must be a positive number; got {length!r}")
+    return edge[0], edge[1], float(length)

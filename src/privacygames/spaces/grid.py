@@ -1,0 +1,166 @@
+"""Places: a rectangle cut into cells, in plain kilometres or over a longitude/latitude box."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.spaces.base import Label, Space
+from privacygames.spaces.subsets import Reading, Subsets
+
+EARTH_RADIUS_KM = 6371.0088
+MOST_CELLS = 1_000_000
+
+Box = tuple[float, float, float, float]
+
+
+class Grid(Space):
+    """``columns`` × ``rows`` cells over a rectangle of ``width`` × ``height`` kilometres.
+
+    Cells are numbered from the south-west corner, along each row from west to east, rows from south to
+    north, and labelled ``"cell-0"``, ``"cell-1"``, … Distances are between cell centres, in kilometres.
+    """
+
+    default_distance = "euclidean"
+
+    def __init__(self, columns: int, rows: int, width: float | None = None, height: float | None = None) -> None:
+        if not (_whole(columns) and _whole(rows) and columns * rows <= MOST_CELLS):
+            raise InvalidProblem(
+                f"a grid needs whole numbers of columns and rows, at least 1 each and at most {MOST_CELLS} cells "
+                f"in all; got {columns} columns and {rows} rows"
+            )
+        self.columns, self.rows = int(columns), int(rows)
+        self.width = float(self.columns if width is None else width)
+        self.height = float(self.rows if height is None else height)
+        if not (0 < self.width < np.inf and 0 < self.height < np.inf):
+            raise InvalidProblem(f"a grid needs positive width and height; got {width} × {height} km")
+        self.box: Box | None = None
+        super().__init__(f"cell-{number}" for number in range(self.columns * self.rows))
+
+    @classmethod
+    def over(cls, box: Box, *, columns: int, rows: int) -> "Grid":
+        """A grid over ``(west, south, east, north)`` in degrees, measured in kilometres inside.
+
+        The width is taken at the middle latitude, so for a box some tens of kilometres high the plain
+        Euclidean distance is right to a fraction of a percent (ask for ``"haversine"`` for the sphere's).
+        """
+        west, south, east, north = (float(edge) for edge in box)
+        if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
+            raise InvalidProblem(
+                "the box must be (west, south, east, north) in degrees with -180 ≤ west < east ≤ 180 and "
+                f"-90 ≤ south < north ≤ 90; got {box}"
+            )
+        middle = np.radians((south + north) / 2)
+        width = EARTH_RADIUS_KM * np.radians(east - west) * np.cos(middle)
+        height = EARTH_RADIUS_KM * np.radians(north - south)
+        grid = cls(columns, rows, float(width), float(height))
+        grid.box = (west, south, east, north)
+        return grid
+
+    def __repr__(self) -> str:
+        size = f"{self.columns}×{self.rows} cells, {self.width:.3g}×{self.height:.3g} km"
+        return f"Grid({size}{', over degrees' if self.box else ''})"
+
+    def cell(self, point: tuple[float, float]) -> Label:
+        """The cell that contains a point: (x, y) in kilometres, or (longitude, latitude) over a box."""
+        return self.cells([point])[0]
+
+    def cells(self, points: ArrayLike, *, outside: Literal["error", "drop"] = "error") -> list[Label]:
+        """The cells that contain the points, in order; points outside are an error, or dropped if you say so.
+
+        The east and north edges belong to the last column and row. Nothing is ever moved into the window.
+        """
+        if outside not in ("error", "drop"):
+            raise InvalidProblem(f"outside is {outside!r}; choose 'error' or 'drop'")
+        xy = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+        west, south, east, north = self._edges()
+        fractions = (xy - (west, south)) / (east - west, north - south)
+        inside = ((fractions >= 0) & (fractions <= 1)).all(axis=1)  # NaN is outside
+        if outside == "error" and not inside.all():
+            raise InvalidProblem(
+                f"{int((~inside).sum())} of {len(xy)} points lie outside the grid; "
+                "widen it, or pass outside='drop' to leave them out"
+            )
+        counts = (self.columns, self.rows)
+        steps = np.minimum((fractions[inside] * counts).astype(np.int64), np.subtract(counts, 1))
+        return [self.labels[column + self.columns * row] for column, row in steps]
+
+    def centre(self, label: Label) -> tuple[float, float]:
+        """The centre of a cell, in the grid's own coordinates (kilometres, or degrees over a box)."""
+        corners = np.array(self.outline(label))
+        x, y = corners.mean(axis=0)
+        return float(x), float(y)
+
+    def outline(self, label: Label) -> list[tuple[float, float]]:
+        """The four corners of a cell, counter-clockwise from the south-west one."""
+        row, column = divmod(self.index(label), self.columns)
+        west, south, east, north = self._edges()
+        xs = west + (east - west) * np.array([column, column + 1]) / self.columns
+        ys = south + (north - south) * np.array([row, row + 1]) / self.rows
+        return [(float(xs[i]), float(ys[j])) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
+
+    def blocks(self, columns: int, rows: int, *, reading: Reading = "mean") -> Subsets:
+        """Coarser cells as observables: blocks of ``columns`` × ``rows`` cells of this grid."""
+        if not (_whole(columns) and _whole(rows)):
+            raise InvalidProblem(f"a block needs at least 1 column and 1 row; got {columns} × {rows}")
+        groups: dict[tuple[int, int], list[Label]] = {}
+        for number, label in enumerate(self.labels):
+            row, column = divmod(number, self.columns)
+            groups.setdefault((row // rows, column // columns), []).append(label)
+        names = [f"block-{number}" for number in range(len(groups))]
+        return Subsets(self, groups.values(), labels=names, reading=reading)
+
+    @property
+    def centres(self) -> FloatArray:
+        """All cell centres in kilometres from the south-west corner, shape (cells, 2)."""
+        row, column = np.divmod(np.arange(len(self)), self.columns)
+        xs = (column + 0.5) * self.width / self.columns
+        ys = (row + 0.5) * self.height / self.rows
+        return np.stack([xs, ys], axis=1)
+
+    @property
+    def degrees(self) -> FloatArray:
+        """All cell centres as (longitude, latitude); only for a grid over a box."""
+        west, south, east, north = self._needs_box("degrees")
+        return self.centres / (self.width, self.height) * (east - west, north - south) + (west, south)
+
+    def _edges(self) -> Box:
+        return self.box or (0.0, 0.0, self.width, self.height)
+
+    def _needs_box(self, what: str) -> Box:
+        if self.box is None:
+            raise InvalidProblem(f"{what} needs a grid over degrees: build it with Grid.over(box, …)")
+        return self.box
+
+    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+        known = {"euclidean": self._euclidean, **super()._named_distances()}
+        return known | {"haversine": self._haversine} if self.box else known
+
+    def _euclidean(self, other: Space) -> FloatArray:
+        rows = self._centres_of(self._needs_same_kind(other, "euclidean"))
+        offsets = rows[:, None, :] - self.centres[None, :, :]
+        return np.hypot(offsets[..., 0], offsets[..., 1])
+
+    def _centres_of(self, other: "Grid") -> FloatArray:
+        """The other grid's centres in this grid's kilometres."""
+        if (self.box is None) != (other.box is None):
+            raise InvalidProblem("one grid is in plain kilometres and the other over degrees; use the same for both")
+        if self.box is None:
+            return other.centres
+        west, south, east, north = self.box
+        fractions = (other.degrees - (west, south)) / (east - west, north - south)
+        return fractions * (self.width, self.height)
+
+    def _haversine(self, other: Space) -> FloatArray:
+        rows = np.radians(self._needs_same_kind(other, "haversine").degrees)[:, None, :]
+        columns = np.radians(self.degrees)[None, :, :]
+        half = np.sin((rows - columns) / 2) ** 2
+        chord = half[..., 1] + np.cos(rows[..., 1]) * np.cos(columns[..., 1]) * half[..., 0]
+        return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(chord, 1.0))))
+
+
+def _whole(number: object) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool) and bool(number >= 1)

@@ -1,0 +1,37 @@
+"""Numbers: ages, incomes, counts, hours; distances are absolute differences."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.spaces.base import Space
+from privacygames.spaces.subsets import Reading, Subsets, runs
+
+
+class Numbers(Space):
+    """Finite numbers, in the order given; they are their own labels."""
+
+    default_distance = "absolute"
+
+    def __init__(self, values: Iterable[float]) -> None:
+        super().__init__(values)
+        if any(isinstance(label, str | frozenset) for label in self.labels):
+            raise InvalidProblem("Numbers takes numbers only; use Categories for texts")
+        self.values = np.array(self.labels, dtype=np.float64)
+
+    def intervals(self, length: int, *, reading: Reading = "mean") -> Subsets:
+        """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"``."""
+        if length < 1:
+            raise InvalidProblem(f"an interval needs at least 1 value; got {length}")
+        groups = runs(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
+        names = [f"{group[0]}–{group[-1]}" if len(group) > 1 else f"{group[0]}" for group in groups]
+        return Subsets(self, groups, labels=names, reading=reading)
+
+    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+        return {"absolute": self._absolute, **super()._named_distances()}
+
+    def _absolute(self, other: Space) -> FloatArray:
+        rows = self._needs_same_kind(other, "absolute").values
+        return np.abs(rows[:, None] - self.values[None, :])

@@ -1,0 +1,80 @@
+"""Observables that are sets of secrets: coarser cells, intervals, or any part of the powerset."""
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations, islice
+from math import comb
+from typing import Literal
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.spaces.base import Averaged, Label, Space, shown
+
+Reading = Literal["mean", "max", "min"]
+"""What answering with a set costs, from what answering with each member costs."""
+
+_MOST = 100_000
+
+
+class Subsets(Averaged):
+    """Sets of labels of another space, each one observable (the paper's :math:`O ⊆ 2^S`).
+
+    The cost of answering with a set follows from the cost of answering with a member:
+
+    - ``"mean"``: whoever receives the set picks a member at random (so a larger set serves worse);
+    - ``"max"``: the least fitting member counts;
+    - ``"min"``: the best fitting member counts (a set containing the secret costs nothing).
+
+    Args:
+        space: the space the members are labels of.
+        members: for each observable, its members.
+        labels: names of the observables; by default ``"{a, b}"``.
+        reading: how a set's cost follows from its members'.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        members: Iterable[Iterable[Label]],
+        *,
+        labels: Iterable[Label] | None = None,
+        reading: Reading = "mean",
+    ) -> None:
+        if reading not in ("mean", "max", "min"):
+            raise InvalidProblem(f"reading is {reading!r}; choose from 'mean', 'max', 'min'")
+        self.underlying = space
+        self.reading: Reading = reading
+        self._members = [np.unique(space.indices(group)) for group in members]
+        if any(len(group) == 0 for group in self._members):
+            raise InvalidProblem("every subset needs at least one member; an empty one was given")
+        super().__init__([self._default_label(group) for group in self._members] if labels is None else labels)
+        if len(self.labels) != len(self._members):
+            raise InvalidProblem(f"{len(self._members)} subsets were given but {len(self.labels)} labels")
+
+    @classmethod
+    def all(cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean") -> "Subsets":
+        """Every non-empty subset of ``space`` with at most ``at_most`` members."""
+        largest = len(space) if at_most is None else min(at_most, len(space))
+        count = sum(comb(len(space), size) for size in range(1, largest + 1))
+        if not 0 < count <= _MOST:
+            raise InvalidProblem(f"that is {count} subsets; between 1 and {_MOST} are allowed: choose another at_most")
+        groups = [group for size in range(1, largest + 1) for group in combinations(space.labels, size)]
+        return cls(space, groups, reading=reading)
+
+    @property
+    def elements(self) -> Sequence[frozenset[Label]]:
+        """The members of each observable: what a cost function is called with."""
+        return [frozenset(self.underlying.labels[i] for i in group) for group in self._members]
+
+    def summarise(self, matrix: FloatArray) -> FloatArray:
+        """One row per subset: the mean, largest or least of its members' rows."""
+        return np.stack([getattr(matrix[group], self.reading)(axis=0) for group in self._members])
+
+    def _default_label(self, group: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+        return "{" + ", ".join(shown(self.underlying.labels[i]) for i in group) + "}"
+
+
+def runs(values: Sequence[Label], length: int) -> list[list[Label]]:
+    """Cut a sequence into consecutive runs of ``length`` (the last may be shorter)."""
+    return [list(islice(values, start, start + length)) for start in range(0, len(values), length)]

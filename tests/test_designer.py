@@ -1,0 +1,191 @@
+"""Designs of every kind against an independent solver, their own promises, baselines and relabelling."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from privacygames import metrics
+from support import Case, cases, optimum_by_hand, problem_of, problems, two_secrets
+
+
+def value(mechanism: pg.Mechanism) -> float:
+    """What the design optimised: its cost, or its distortion when turned round."""
+    certificate = mechanism.certificate
+    return certificate.findings.distortion if certificate.bounds.reverse else certificate.cost
+
+
+@given(cases())
+@settings(max_examples=150)
+def test_design_finds_the_optimum(case: Case) -> None:
+    mechanism = pg.design(case.problem, **case.bounds)
+    assert value(mechanism) == pytest.approx(optimum_by_hand(case.problem, **case.bounds), rel=1e-6, abs=1e-8)
+
+
+@given(cases())
+@settings(max_examples=100)
+def test_design_meets_its_bounds_as_measured(case: Case) -> None:
+    bounds = case.bounds
+    mechanism = pg.design(case.problem, **bounds)
+    assert (mechanism.weights.sum(axis=1) == 2**mechanism.bits).all()
+    report = pg.evaluate(mechanism, case.problem, within=bounds.get("within"))
+    if "epsilon" in bounds:
+        realised = report.epsilon if "within" not in bounds else report.epsilon_within
+        assert realised is not None
+        assert realised <= bounds["epsilon"] * (1 + 1e-12)
+    if "distortion" in bounds:
+        assert report.distortion >= bounds["distortion"] * (1 - 1e-12)
+    if "cost_at_most" in bounds:
+        cost = report.worst_cost if bounds["worst_case"] else report.cost
+        assert cost <= bounds["cost_at_most"] * (1 + 1e-12)
+
+
+@given(cases())
+@settings(max_examples=100)
+def test_the_certified_gap_is_small_and_the_bound_is_a_bound(case: Case) -> None:
+    certificate = pg.design(case.problem, **case.bounds).certificate
+    best = optimum_by_hand(case.problem, **case.bounds)
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-6
+    assert certificate.bound is not None
+    slack = 1e-8 * max(1.0, abs(best))  # what SciPy's answer itself may be off by
+    if certificate.bounds.reverse:
+        assert certificate.bound >= best - slack
+    else:
+        assert certificate.bound <= best + slack
+
+
+@given(problems(), st.sampled_from([0.2, 1.0, 3.0]))
+def test_no_baseline_meeting_the_same_bounds_costs_less(problem: pg.Problem, epsilon: float) -> None:
+    rivals = [pg.baselines.uniform(problem), pg.baselines.constant(problem), pg.baselines.cheapest(problem)]
+    for rival in rivals:
+        measured = pg.evaluate(rival, problem)
+        distortion = rival.certificate.findings.distortion
+        if distortion <= pg.max_distortion(problem):
+            best = pg.design(problem, distortion=distortion)
+            assert best.certificate.cost <= measured.cost * (1 + 1e-6) + 1e-12
+        if measured.epsilon <= epsilon:
+            best = pg.design(problem, epsilon=epsilon)
+            assert best.certificate.cost <= measured.cost * (1 + 1e-6) + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 2.0])
+@pytest.mark.parametrize("cost", ["euclidean", "hamming"])
+def test_the_exponential_mechanism_keeps_epsilon_and_costs_no_less(epsilon: float, cost: str) -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 2), [5, 1, 0, 2, 9, 1]), cost=cost)
+    rival = pg.baselines.exponential(problem, epsilon)
+    assert metrics.epsilon(rival, problem) <= epsilon * (1 + 1e-9)
+    best = pg.design(problem, epsilon=epsilon)
+    assert best.certificate.cost <= metrics.expected_cost(rival, problem) * (1 + 1e-9)
+
+
+@given(cases(), st.integers(0, 2**32))
+@settings(max_examples=50)
+def test_relabelling_changes_nothing(case: Case, seed: int) -> None:
+    problem = case.problem
+    n, m = problem.shape
+    generator = np.random.default_rng(seed)
+    s, o = generator.permutation(n), generator.permutation(m)
+    shuffled = problem_of(
+        problem.prior.probabilities[s],
+        problem.cost[np.ix_(o, s)],
+        problem.distance[np.ix_(s, s)],
+        problem.distinguishability[np.ix_(s, s)],
+    )
+    bounds = dict(case.bounds)
+    if "distortion" in bounds:  # the last bits of d_m^max depend on the order of summation
+        bounds["distortion"] = min(bounds["distortion"], pg.max_distortion(shuffled))
+    assert value(pg.design(problem, **bounds)) == pytest.approx(
+        value(pg.design(shuffled, **bounds)), rel=1e-6, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("solver", [pg.Highs("ipm"), pg.Highs("simplex")])
+def test_both_methods_of_highs_agree(solver: pg.Highs) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(4, 3)), cost="euclidean")
+    mechanism = pg.design(problem, epsilon=1.0, distortion=1.2, solver=solver)
+    assert mechanism.certificate.cost == pytest.approx(1.2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("side", "cost", "optimum"),
+    [(5, "euclidean", 1.228677), (7, "euclidean", 1.394617), (7, "hamming", 0.759466)],
+)
+def test_known_optima(side: int, cost: str, optimum: float) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost=cost)
+    assert pg.design(problem, epsilon=1.0).certificate.cost == pytest.approx(optimum, abs=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0, 100.0])
+@pytest.mark.parametrize("first", [0.5, 0.9, 1 - 1e-12, 1.0])
+def test_two_secrets_in_closed_form(epsilon: float, first: float) -> None:
+    """min(1/(1+e^ε), 1−π): see tests/paper/test_by_hand.py for the arithmetic."""
+    problem = two_secrets(first)
+    expected = min(1 / (1 + np.exp(epsilon)), 1 - first)
+    assert pg.design(problem, epsilon=epsilon).certificate.cost == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_secrets_at_distance_zero_get_the_same_row() -> None:
+    distinguishability = [[0, 0, 1], [0.5, 0, 1], [1, 1, 0]]
+    problem = problem_of([0.2, 0.3, 0.5], 1 - np.eye(3), 1 - np.eye(3), distinguishability)
+    weights = pg.design(problem, epsilon=1.0).weights
+    assert (weights[0] == weights[1]).all()
+    assert (weights[0] != weights[2]).any()
+
+
+def test_an_infinite_distinguishability_asks_nothing() -> None:
+    graph = pg.Graph([("a", "b"), ("c", "d")])
+    problem = pg.Problem(pg.Prior.uniform(graph), distance="hamming", distinguishability="shortest path")
+    mechanism = pg.design(problem, epsilon=1.0)
+    assert mechanism.certificate.cost == pytest.approx(1 / (1 + np.e), rel=1e-9)  # two separate games of two
+
+
+def test_the_largest_distortion_can_be_promised_and_nothing_above() -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 3), [1, 5, 2, 0, 3, 3, 1, 1, 7]))
+    most = pg.max_distortion(problem)
+    assert pg.design(problem, distortion=most, epsilon=0.5).certificate.findings.distortion >= most
+    with pytest.raises(pg.Infeasible, match=r"the most is") as caught:
+        pg.design(problem, distortion=most * 1.001)
+    assert caught.value.limit == most
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_the_least_cost_can_be_promised_and_nothing_below(epsilon: float | None, worst_case: bool) -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Grid(2, 2), [1, 5, 2, 4]), cost=np.ones((4, 4)) - 0.9 * np.eye(4))
+    with pytest.raises(pg.Infeasible, match="the least possible cost") as caught:
+        pg.design(problem, cost_at_most=0.05, epsilon=epsilon, worst_case=worst_case)
+    least = caught.value.limit
+    mechanism = pg.design(problem, cost_at_most=least, epsilon=epsilon, worst_case=worst_case)
+    assert mechanism.certificate.cost <= least
+
+
+def test_a_time_limit_that_is_too_short_is_said() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(8, 8)), cost="euclidean")
+    with pytest.raises(pg.SolveFailed, match="time limit reached: raise time_limit") as caught:
+        pg.design(problem, epsilon=1.0, time_limit=0.05)
+    assert caught.value.status == "TIME_LIMIT"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({}, "nothing is promised"),
+        ({"epsilon": 0.0}, "epsilon is 0.0; it must be a positive number"),
+        ({"epsilon": -1.0}, "must be a positive number"),
+        ({"epsilon": float("nan")}, "must be a positive number"),
+        ({"epsilon": float("inf")}, "must be a positive number"),
+        ({"epsilon": "high"}, "must be a positive number"),
+        ({"within": 1.0, "distortion": 0.1}, "give epsilon too"),
+        ({"epsilon": 1.0, "within": -1.0}, "within is -1.0"),
+        ({"distortion": -0.1}, "distortion is -0.1"),
+        ({"distortion": float("nan")}, "distortion is nan"),
+        ({"cost_at_most": -1.0}, "cost_at_most is -1.0"),
+        ({"cost_at_most": 1.0, "distortion": 0.1}, "give distortion .* or cost_at_most"),
+        ({"epsilon": 1.0, "tolerance": 0.0}, "tolerance is 0.0"),
+    ],
+)
+def test_bad_bounds_are_refused(bounds: dict[str, float], message: str) -> None:
+    with pytest.raises(pg.InvalidProblem, match=message):
+        pg.design(two_secrets(), **bounds)  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ def cases(draw: st.DrawFn, *, reverse: bool | None = None, largest: int = 5) -> 
         blind = pg.baselines.constant(problem)
         costs = blind.certificate.findings
         most = costs.worst_cost if bounds["worst_case"] else costs.expected_cost
-        bounds["cost_at_most"] = max(most * draw(st.sampled_from([1.0, 1.5])), 0.01)
+        bounds["cost_at_most"] = max(most * draw(st.sampled_from([1.001, 1.5])), 0.01)
     elif not with_epsilon or draw(st.booleans()):
         bounds["distortion"] = pg.max_distortion(problem) * draw(st.sampled_from([0.0, 0.3, 0.7, 0.95, 1.0]))
     return Case(problem, bounds)

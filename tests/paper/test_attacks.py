@@ -1,0 +1,128 @@
+"""Section 6.1, the Bayesian attack of section 8 and appendix A: each attack against its program."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import privacygames as pg
+from privacygames import attacks
+from privacygames.programs.attacks import weighted_attack_program
+from support import Case, cases, error_by_hand
+
+
+@given(cases())
+def test_eq_lp_adversary_bayesian(case: Case) -> None:
+    """eq:lp:adversary:bayesian (…:obj): the closed form attains the linear program's optimum."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+    prior = problem.prior.probabilities
+    program = weighted_attack_program(mechanism.probabilities, problem.distance, prior)
+    best = float(program.objective @ pg.Highs().solve_program(program).values)
+    attack = attacks.optimal(mechanism, problem)
+    assert attack.error == pytest.approx(best, abs=1e-9)
+    by_hand = error_by_hand(mechanism.probabilities, attack.matrix, problem.distance, prior)
+    assert by_hand == pytest.approx(best, abs=1e-9)
+
+
+@given(cases())
+def test_eq_lp_adversary_diff(case: Case) -> None:
+    """eq:lp:adversary:diff: the same with weight one on every secret; it minimises Σ_s E_s (eq:error:conditional)."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+    ones = np.ones(len(problem.space))
+    program = weighted_attack_program(mechanism.probabilities, problem.distance, ones)
+    best = float(program.objective @ pg.Highs().solve_program(program).values)
+    attack = attacks.uniform(mechanism, problem)
+    assert attack.error == pytest.approx(best, abs=1e-9)
+    by_hand = error_by_hand(mechanism.probabilities, attack.matrix, problem.distance, ones)
+    assert by_hand == pytest.approx(best, abs=1e-9)
+
+
+@given(cases())
+@settings(max_examples=50)
+def test_eq_lp_adversary_diff_minmax(case: Case) -> None:
+    """eq:lp:adversary:diff:minmax: y is the largest E_s of the attack found, and no other attack has a smaller one."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+    p, d = mechanism.probabilities, problem.distance
+    n = len(d)
+
+    def worst(attack: attacks.Attack) -> float:
+        return max(error_by_hand(p, attack.matrix, d, np.eye(n)[s]) for s in range(n))
+
+    found = attacks.minmax(mechanism, problem)
+    assert worst(found) == pytest.approx(found.error, abs=1e-7)
+    for rival in (attacks.optimal, attacks.uniform, attacks.bayesian):
+        assert found.error <= worst(rival(mechanism, problem)) + 1e-7
+
+
+@given(cases())
+@settings(max_examples=50)
+def test_eq_lp_adversary_diff_minmax2(case: Case) -> None:
+    """eq:lp:adversary:diff:minmax2: y is the largest E_{ŝ,s} = Pr{ŝ|s} d(ŝ,s), and no other attack has less."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+
+    def worst(attack: attacks.Attack) -> float:
+        return float(((mechanism.probabilities @ attack.matrix) * problem.distance.T).max())
+
+    found = attacks.minmax_pairs(mechanism, problem)
+    assert worst(found) == pytest.approx(found.error, abs=1e-7)
+    for rival in (attacks.optimal, attacks.uniform, attacks.bayesian, attacks.minmax):
+        assert found.error <= worst(rival(mechanism, problem)) + 1e-7
+
+
+@given(cases())
+def test_eq_attack_bayesian(case: Case) -> None:
+    """eq:attack:bayesian: q(ŝ|o) = π(ŝ) p(o|ŝ) / Σ_s π(s) p(o|s), entry by entry; unseen o: the prior."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+    prior, p = problem.prior.probabilities, mechanism.probabilities
+    matrix = attacks.bayesian(mechanism, problem).matrix
+    for o in range(p.shape[1]):
+        total = sum(prior[s] * p[s, o] for s in range(len(prior)))
+        for guess in range(len(prior)):
+            expected = prior[guess] * p[guess, o] / total if total > 0 else prior[guess]
+            assert matrix[o, guess] == pytest.approx(expected)
+        label = mechanism.observables.labels[o]
+        assert mechanism.posterior(label).probabilities == pytest.approx(matrix[o])
+
+
+@given(cases())
+def test_the_optimal_attack_beats_every_attack(case: Case) -> None:
+    """Section 6: no inference does better on average than the optimal one, which may be deterministic (eq:proof:q)."""
+    problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
+    prior, p, d = problem.prior.probabilities, mechanism.probabilities, problem.distance
+    best = attacks.optimal(mechanism, problem)
+    assert set(best.matrix.ravel()) <= {0.0, 1.0}
+    generator = np.random.default_rng(0)
+    rivals = [generator.dirichlet(np.ones(len(prior)), p.shape[1]) for _ in range(5)]
+    rivals += [attack(mechanism, problem).matrix for attack in (attacks.bayesian, attacks.uniform)]
+    for rival in rivals:
+        assert best.error <= error_by_hand(p, rival, d, prior) + 1e-12
+
+
+def test_the_adversary_may_believe_and_value_something_else() -> None:
+    """Section 8.2: π̂ differs from π; and the adversary may minimise another distance than the user fears."""
+    problem = pg.Problem(pg.Prior.uniform(pg.Numbers([0, 1, 2])))
+    mechanism = pg.baselines.uniform(problem)
+    certain = pg.Prior(problem.space, [0, 0, 1])
+    assert attacks.optimal(mechanism, problem).estimate(0) == 1
+    assert attacks.optimal(mechanism, problem, prior=certain).estimate(0) == 2
+    assert attacks.bayesian(mechanism, problem, prior=certain).estimate(1) == 2
+    squared = [[0, 9, 9], [0, 0, 9], [0, 0, 0]]  # only underestimates hurt
+    assert attacks.optimal(mechanism, problem, distance=squared).estimate(0) == 2
+    known = pg.evaluate(mechanism, problem, adversary_prior=certain, truth=certain)
+    assert known.distortion == 0.0
+    assert pg.evaluate(mechanism, problem, adversary_prior=certain).distortion == pytest.approx(1.0)
+
+
+def test_observables_of_probability_zero_do_no_harm() -> None:
+    """No NaN, no division by zero: an observable nobody sees is answered from the prior alone."""
+    problem = pg.Problem(pg.Prior(pg.Numbers([1, 2, 3]), [0.9, 0.1, 0.0]))
+    mechanism = pg.Mechanism.from_probabilities(problem, [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+    for attack in (attacks.optimal, attacks.bayesian, attacks.uniform, attacks.minmax, attacks.minmax_pairs):
+        found = attack(mechanism, problem)
+        assert np.isfinite(found.matrix).all()
+        assert found.matrix.sum(axis=1) == pytest.approx(np.ones(3))
+    assert attacks.optimal(mechanism, problem).estimate(3) == 1
+    assert attacks.bayesian(mechanism, problem).matrix[2].tolist() == [0.9, 0.1, 0.0]
+    report = pg.evaluate(mechanism, problem)
+    assert all(
+        np.isfinite(value) for name, value in report.to_dict().items() if value is not None and name != "epsilon"
+    )

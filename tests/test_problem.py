@@ -57,7 +57,7 @@ def test_a_problem_is_frozen() -> None:
         ({"distance": np.zeros((3, 2))}, "the distance has shape"),
         ({"distance": np.array([[0, np.inf, 1], [1, 0, 1], [1, 1, 0]])}, "the distance is infinite"),
         ({"distinguishability": np.ones((3, 3))}, "the distinguishability must have a zero diagonal"),
-        ({"cost": lambda o, s: None}, "the cost is not an array of numbers"),
+        ({"cost": lambda o, s: "dear"}, "the cost is not an array of numbers"),
     ],
 )
 def test_bad_measures(measures: dict[str, object], message: str) -> None:

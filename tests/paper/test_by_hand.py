@@ -88,7 +88,7 @@ def test_minmax_attack() -> None:
     E_1 = t, E_2 = (1−t)/2; equal at t = 1/3, so the least largest error is 1/3.
     """
     problem = two_secrets()
-    mechanism = pg.Mechanism.from_probabilities(problem, [[1, 0], [0.5, 0.5]])
+    mechanism = pg.Mechanism.from_probabilities(problem, np.array([[1, 0], [0.5, 0.5]]))
     attack = attacks.minmax(mechanism, problem)
     assert attack.error == pytest.approx(1 / 3)
     assert attack.matrix == pytest.approx(np.array([[2 / 3, 1 / 3], [0, 1]]))

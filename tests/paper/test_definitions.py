@@ -8,7 +8,7 @@ from hypothesis import given
 
 import privacygames as pg
 from privacygames import attacks, metrics
-from support import Case, cases, error_by_hand, problems
+from support import Array, Case, cases, error_by_hand, problems
 
 
 def some_problem() -> pg.Problem:
@@ -101,7 +101,7 @@ def test_eq_privacy_diff_originalnotation() -> None:
                 assert mass[s] <= exp(0.7 * problem.distinguishability[s, t]) * mass[t] * (1 + 1e-12)
 
 
-def epsilon_by_hand(p: np.ndarray, d: np.ndarray, within: float | None) -> float:  # type: ignore[type-arg]
+def epsilon_by_hand(p: Array, d: Array, within: float | None) -> float:
     """The largest log ratio (over distance), pair by pair."""
     largest = 0.0
     for s in range(len(p)):

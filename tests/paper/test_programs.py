@@ -24,7 +24,7 @@ def test_eq_lp_user_utility_privacy_game(problem: pg.Problem, share: float) -> N
 
 @given(problems(), st.sampled_from([0.1, 1.0]), st.sampled_from([None, 0.0, 1.5]))
 def test_eq_lp_user_utility_privacy_diff(problem: pg.Problem, epsilon: float, within: float | None) -> None:
-    """eq:lp:user:utility-privacy:diff:mult (…:mult:obj) and, with a threshold, eq:lp:user:utility-privacy:diff:mult2."""
+    """eq:lp:user:utility-privacy:diff:mult (…:mult:obj); with a threshold eq:lp:user:utility-privacy:diff:mult2."""
     program = differential_program(problem, epsilon, within=within)
     found = pg.Highs().solve_program(program)
     expected = optimum_by_hand(problem, epsilon=epsilon, within=within)

@@ -2,10 +2,11 @@
 
 import json
 import sys
+from collections.abc import Callable
+from functools import wraps
 from importlib.metadata import version
 from typing import Annotated
 
-import click
 import typer
 
 from privacygames.cli import attack, demo, design, evaluate, sample, verify
@@ -18,7 +19,7 @@ from privacygames.errors import (
     SolveFailed,
 )
 
-USAGE, INTERRUPTED = 2, 130
+INTERRUPTED = 130
 EXIT_CODES: tuple[tuple[type[PrivacyGamesError], int], ...] = (
     (InvalidFile, 7),
     (InvalidProblem, 3),
@@ -39,8 +40,27 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify):
-    app.command(epilog=EPILOG)(command)
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose errors become one message and an exit status."""
+
+    @wraps(command)
+    def run(*given: object, **options: object) -> None:
+        try:
+            command(*given, **options)
+        except KeyboardInterrupt:
+            typer.echo("interrupted", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        except PrivacyGamesError as error:
+            _report(error)
+            raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
+
+    return run
+
+
+for each in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify):
+    app.command(epilog=EPILOG)(reported(each))
 
 
 def _print_version(asked: bool) -> None:
@@ -59,19 +79,8 @@ def options(
 
 
 def main() -> None:
-    """Run a command; every error of ours becomes one message and an exit status."""
-    try:
-        status = app(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(USAGE)
-    except (KeyboardInterrupt, click.Abort):
-        typer.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    except PrivacyGamesError as error:
-        _report(error)
-        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
-    sys.exit(status if isinstance(status, int) else 0)
+    """The console script."""
+    app()
 
 
 def _report(error: PrivacyGamesError) -> None:

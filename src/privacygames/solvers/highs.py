@@ -1,6 +1,7 @@
 """The reference engine: HiGHS on the program as the paper writes it out."""
 
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Any, Literal
 
 import numpy as np
@@ -109,14 +110,22 @@ def _model(program: LinearProgram) -> Any:
 
 def _run_interruptibly(engine: Any) -> None:
     """Run HiGHS in a thread, so that Ctrl-C stops it at once instead of when it is done."""
+    done = Event()
+
+    def work() -> None:
+        try:
+            engine.run()
+        finally:
+            done.set()
+
     engine.HandleUserInterrupt = True
-    thread = engine.startSolve()
+    Thread(target=work).start()
     try:
-        while thread.is_alive():
-            thread.join(0.2)
+        while not done.wait(0.2):  # not Thread.join, which an interrupt leaves in a broken state
+            pass
     except KeyboardInterrupt:
         engine.cancelSolve()
-        thread.join()
+        done.wait()
         raise
 
 

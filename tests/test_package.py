@@ -1,0 +1,113 @@
+"""The package as a whole: public names, quick imports, examples and documents that run."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import privacygames as pg
+
+ROOT = Path(__file__).parents[1]
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_every_public_name_can_be_had() -> None:
+    assert pg.__all__ == sorted(pg._HOMES)
+    for name in pg.__all__:
+        assert getattr(pg, name) is not None
+    with pytest.raises(AttributeError, match="no public name 'nothing'"):
+        _ = pg.nothing
+
+
+def test_types_and_lazy_names_agree() -> None:
+    tree = ast.parse((ROOT / "src/privacygames/__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    declared = [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(declared) == pg.__all__
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, privacygames; print(*[m for m in ('numpy', 'scipy', 'highspy', 'matplotlib') if m in sys.modules])"
+    )
+    assert run_python(code) == ""
+
+
+def test_the_command_line_starts_without_anything_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['privacygames', '--version']\n"
+        "from privacygames.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*[m for m in ('numpy', 'scipy', 'highspy', 'matplotlib') if m in sys.modules])"
+    )
+    assert run_python(code).splitlines()[1:] in ([], [""])
+
+
+def test_the_verifier_runs_without_solvers(tmp_path: Path) -> None:
+    space = pg.Categories("ab")
+    pg.design(pg.Problem(pg.Prior.uniform(space)), epsilon=1.0).save(tmp_path / "m.pgm")
+    code = (
+        "import sys; from privacygames.mechanism.verify import verify\n"
+        f"verify({str(tmp_path / 'm.pgm')!r})\n"
+        "print(*[m for m in sys.modules if m.startswith(('scipy', 'highspy', 'privacygames.solvers', "
+        "'privacygames.programs', 'privacygames.designer', 'privacygames.problem'))])"
+    )
+    assert run_python(code) == ""
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_run(path: Path) -> None:
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
+    assert "realised epsilon" in done.stdout
+
+
+def documents() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.stem)
+def test_python_snippets_in_documents_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python blocks of a document run one after the other; a block ``text`` after one is what it prints."""
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    blocks = re.findall(r"```(\w+)\n(.*?)```", path.read_text(), flags=re.DOTALL)
+    printed = ""
+    for kind, body in blocks:
+        if kind == "python":
+            printed = run_block(body, namespace)
+        elif kind == "text" and printed:
+            assert body.strip() == printed.strip()
+
+
+def run_block(body: str, namespace: dict[str, object]) -> str:
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    output = StringIO()
+    with redirect_stdout(output):
+        exec(compile(body, "<document>", "exec"), namespace)
+    return output.getvalue()
+
+
+def test_nothing_about_a_machine_is_in_the_tree() -> None:
+    names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    if not names:
+        pytest.skip("not a git checkout")
+    pattern = re.compile(r"/(home|root|work|Users)/\w+|pypi\.org|registry\.npmjs")
+    found = [
+        name
+        for name in names
+        if (ROOT / name).suffix in {".py", ".md", ".toml", ".txt", ""}
+        and (ROOT / name).is_file()
+        and name != "tests/test_package.py"
+        and pattern.search((ROOT / name).read_text(errors="ignore"))
+    ]
+    assert found == []

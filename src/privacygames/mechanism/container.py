@@ -123,8 +123,8 @@ def _parse_arrays(header: Header, body: memoryview) -> Arrays:
 def _parse_entry(entry: object) -> tuple[str, str, tuple[int, ...]]:
     if isinstance(entry, dict):
         name, kind, shape = entry.get("name"), entry.get("type"), entry.get("shape")
-        if isinstance(name, str) and kind in TYPES and isinstance(shape, list) and 1 <= len(shape) <= 2:
+        if isinstance(name, str) and isinstance(kind, str) and isinstance(shape, list):
             sizes = tuple(size for size in shape if type(size) is int and 0 <= size <= MOST_BYTES)
-            if len(sizes) == len(shape):
+            if kind in TYPES and 1 <= len(shape) <= 2 and len(sizes) == len(shape):
                 return name, kind, sizes
     raise InvalidFile("the list of arrays is damaged")

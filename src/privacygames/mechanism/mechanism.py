@@ -121,12 +121,18 @@ class Mechanism:
         many = isinstance(secret, list | tuple | np.ndarray)
         secrets = self.secrets.indices(secret if many else [secret])  # type: ignore[arg-type]
         drawn = self.sampler(generator).draw(secrets)
-        labels = [self.observables.labels[position] for position in drawn]
+        labels: list[Label] = self._answers[drawn].tolist()
         return labels if many else labels[0]
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
         """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""
         return self._private_sampler if generator is None else Sampler(self.weights, self.bits, generator)
+
+    @cached_property
+    def _answers(self) -> NDArray[np.object_]:
+        answers = np.empty(len(self.observables), dtype=object)
+        answers[:] = self.observables.labels
+        return answers
 
     @cached_property
     def _private_sampler(self) -> Sampler:

@@ -245,6 +245,8 @@ def _ratio_terms(statement: Statement, evidence: Multipliers) -> tuple[FloatArra
     if len(ratios):
         _, above = ratio_bounds(statement)
         factor = above[ratios.secret, ratios.other]
-        np.add.at(up, (ratios.observable, ratios.secret), ratios.value)
-        np.add.at(down, (ratios.observable, ratios.other), ratios.value * factor)
+        promised = np.isfinite(factor)  # a price on a ratio nobody promised proves nothing: it is left out
+        at, secret, other = (each[promised] for each in (ratios.observable, ratios.secret, ratios.other))
+        np.add.at(up, (at, secret), ratios.value[promised])
+        np.add.at(down, (at, other), ratios.value[promised] * factor[promised])
     return up, down

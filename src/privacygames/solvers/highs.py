@@ -44,6 +44,10 @@ class Highs:
 
     method: Literal["ipm", "simplex"] = "ipm"
 
+    def other(self) -> "Highs":
+        """The same engine with the other method: a second opinion where rounding spoils the first."""
+        return Highs("simplex" if self.method == "ipm" else "ipm")
+
     def solve(self, problem: Problem, bounds: Bounds, *, time_limit: float | None = None) -> Solution:
         """Solve the design program for these bounds, written out in full."""
         found = self.solve_program(design_program(problem, bounds), time_limit=time_limit)
@@ -56,10 +60,9 @@ class Highs:
 
         When the method asked for does not end at an optimum, the other one gets its chance.
         """
-        other: Literal["ipm", "simplex"] = "simplex" if self.method == "ipm" else "ipm"
         found = _run(program, self.method, time_limit)
         if found.status is Status.NUMERICAL:
-            found = _run(program, other, time_limit)
+            found = _run(program, self.other().method, time_limit)
         if found.status is not Status.OPTIMAL:
             raise SolveFailed(f"HiGHS found no optimum: {found.status}", status=found.status.name)
         return found

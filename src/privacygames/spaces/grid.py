@@ -148,9 +148,9 @@ class Grid(Space):
         """The other grid's centres in this grid's kilometres."""
         if (self.box is None) != (other.box is None):
             raise InvalidProblem("one grid is in plain kilometres and the other over degrees; use the same for both")
-        if self.box is None:
+        if self.box == other.box:  # both plain, or over the very same window
             return other.centres
-        west, south, east, north = self.box
+        west, south, east, north = self._needs_box("degrees")
         fractions = (other.degrees - (west, south)) / (east - west, north - south)
         return fractions * (self.width, self.height)
 

@@ -1,0 +1,271 @@
+"""Files: bit-for-bit round trips, and nothing but our own exceptions for anything else."""
+
+import hashlib
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import privacygames as pg
+from privacygames.mechanism import container
+from privacygames.mechanism.files import pack, unpack
+from privacygames.mechanism.verifier import check
+from support import Case, cases
+
+
+def same(first: pg.Mechanism, second: pg.Mechanism) -> None:
+    assert (first.weights == second.weights).all()
+    assert first.weights.dtype == second.weights.dtype
+    assert first.certificate == second.certificate
+    assert first.secrets.labels == second.secrets.labels
+    assert [type(label) for label in first.secrets.labels] == [type(label) for label in second.secrets.labels]
+    assert first.observables.labels == second.observables.labels
+    for name in ("cost", "distance", "distinguishability"):
+        assert (getattr(first.problem, name) == getattr(second.problem, name)).all()
+    assert (first.problem.prior.probabilities == second.problem.prior.probabilities).all()
+
+
+@given(case=cases())
+@settings(max_examples=60)
+def test_saving_and_loading_changes_nothing(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    mechanism = pg.design(case.problem, **case.bounds)
+    mechanism.save(folder / "a.pgm")
+    loaded = pg.load(folder / "a.pgm")
+    same(mechanism, loaded)
+    assert pg.verify(folder / "a.pgm") == mechanism.certificate
+    loaded.save(folder / "b.pgm")
+    assert (folder / "a.pgm").read_bytes() == (folder / "b.pgm").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        pg.Grid(3, 2, 1.7, 2.2),
+        pg.Grid.over((7.0, 46.0, 7.1, 46.1), columns=2, rows=2),
+        pg.Numbers([1, 2.5, 3]),
+        pg.Categories(["flu", "Erkältung", 'a "quoted" one', ""]),
+        pg.Sets([{"Alien"}, {"Alien", "Brazil"}, set()]),
+        pg.Graph([("a", "b"), ("b", "c")]),
+    ],
+    ids=lambda space: type(space).__name__,
+)
+def test_every_kind_of_label_comes_back(space: pg.Space, tmp_path: Path) -> None:
+    mechanism = pg.design(pg.Problem(pg.Prior.uniform(space)), epsilon=1.0)
+    mechanism.save(tmp_path / "m.pgm")
+    loaded = pg.load(tmp_path / "m.pgm")
+    same(mechanism, loaded)
+    if isinstance(space, pg.Grid):
+        assert isinstance(loaded.secrets, pg.Grid)
+        assert (loaded.secrets.centres == space.centres).all()
+        assert loaded.secrets.box == space.box
+    assert loaded.sample(space.labels[0]) in space.labels
+
+
+def test_without_multipliers_privacy_is_proved_and_optimality_is_not(tmp_path: Path) -> None:
+    mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Grid(4, 4))), epsilon=1.0)
+    mechanism.save(tmp_path / "large.pgm")
+    mechanism.save(tmp_path / "small.pgm", multipliers=False)
+    assert (tmp_path / "small.pgm").stat().st_size < (tmp_path / "large.pgm").stat().st_size
+    certificate = pg.verify(tmp_path / "small.pgm")
+    assert certificate.bound is None
+    assert certificate.gap is None
+    assert certificate.cost == mechanism.certificate.cost
+    assert "possible" not in str(certificate)
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> bytes:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 1), [1, 2, 3]))
+    pg.design(problem, epsilon=1.0, distortion=0.2).save(tmp_path / "original.pgm")
+    return (tmp_path / "original.pgm").read_bytes()
+
+
+def reading(path: Path, content: bytes) -> pg.Certificate:
+    path.write_bytes(content)
+    return pg.verify(path)
+
+
+def test_the_header_is_readable(content: bytes) -> None:
+    lines = content.split(b"\n", 2)
+    assert lines[0] == b"privacygames mechanism 1"
+    header = json.loads(lines[2][: int(lines[1].split()[1])])
+    assert header["promises"]["epsilon"] == 1.0
+    assert header["secrets"]["kind"] == "grid"
+    assert set(header["hashes"]) == {"prior", "cost", "distance", "distinguishability"}
+
+
+def test_only_the_owner_can_read_a_file(tmp_path: Path) -> None:
+    pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Categories("ab")))).save(tmp_path / "m.pgm")
+    assert stat.S_IMODE((tmp_path / "m.pgm").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: b"", "not a privacygames mechanism file"),
+        (lambda c: b"PK\x03\x04" + c, "not a privacygames mechanism file"),
+        (lambda c: c.replace(b"mechanism 1", b"mechanism 2", 1), "format version '2' and this release reads version 1"),
+        (lambda c: c[:-1], "truncated"),
+        (lambda c: c[: len(c) // 2], "truncated"),
+        (lambda c: c + b"\0", "has something added"),
+        (lambda c: c[:-1] + bytes([c[-1] ^ 1]), "does not match its checksum"),
+        (lambda c: c.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1), "does not match its checksum"),
+    ],
+)
+def test_damaged_files(tmp_path: Path, content: bytes, change: Any, message: str) -> None:
+    with pytest.raises(pg.InvalidFile, match=message):
+        reading(tmp_path / "m.pgm", change(content))
+
+
+def test_oversized_and_absent_files(tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pg.InvalidFile, match="cannot be read: No such file"):
+        pg.verify(tmp_path / "none.pgm")
+    with pytest.raises(pg.InvalidFile, match="cannot be read"):
+        pg.load(tmp_path)
+    monkeypatch.setattr(container, "MOST_BYTES", 100)
+    with pytest.raises(pg.InvalidFile, match="at most 100 are allowed"):
+        reading(tmp_path / "m.pgm", content)
+
+
+def resealed(content: bytes) -> bytes:
+    """The content with lengths and checksum made right again, as a forger would."""
+    first, second, rest = content.split(b"\n", 2)
+    body = int(second.split()[2])
+    split = len(rest) - body
+    return first + f"\n{hashlib.sha256(rest).hexdigest()} {split} {body}\n".encode() + rest
+
+
+def test_a_forged_promise_is_not_believed(tmp_path: Path, content: bytes) -> None:
+    forged = resealed(content.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1))
+    with pytest.raises(pg.BrokenPromise, match="ratio"):
+        reading(tmp_path / "m.pgm", forged)
+    forged = resealed(content.replace(b'"distortion": 0.2', b'"distortion": 0.9', 1))
+    with pytest.raises(pg.BrokenPromise, match="distortion"):
+        reading(tmp_path / "m.pgm", forged)
+
+
+def test_a_swapped_prior_is_noticed(tmp_path: Path, content: bytes) -> None:
+    prior = np.array([1, 2, 3]) / 6
+    swapped = resealed(content.replace(prior.tobytes(), prior[::-1].tobytes(), 1))
+    assert swapped != content
+    with pytest.raises(pg.InvalidFile, match="not those the promise is about"):
+        reading(tmp_path / "m.pgm", swapped)
+
+
+def mutate(content: bytes, generator: np.random.Generator) -> bytes:
+    """A few random bytes changed, removed, added or copied; half of the time sealed again."""
+    mutated = bytearray(content)
+    for _ in range(int(generator.integers(1, 4))):
+        at = int(generator.integers(len(mutated)))
+        match int(generator.integers(6)):
+            case 0:
+                mutated[at] ^= 1 << int(generator.integers(8))
+            case 1:
+                mutated[at] = int(generator.integers(256))
+            case 2:
+                del mutated[at : at + int(generator.integers(1, 20))]
+            case 3:
+                mutated[at:at] = generator.bytes(int(generator.integers(1, 20)))
+            case 4:
+                start = int(generator.integers(len(mutated)))
+                mutated[at:at] = mutated[start : start + 30]
+            case _:  # in the header, where the meaning is
+                at = int(generator.integers(min(1500, len(mutated))))
+                mutated[at] = int(generator.choice(list(b'0123456789-+.eE[]{}",:ntf ')))
+    if generator.random() < 0.5:
+        try:
+            return resealed(bytes(mutated))
+        except (ValueError, IndexError):
+            pass
+    return bytes(mutated)
+
+
+def test_ten_thousand_mutated_files(content: bytes) -> None:
+    """Never an exception that is not ours, never a pass for a broken promise."""
+    from exact import holds_exactly
+
+    generator = np.random.default_rng(10)
+    outcomes = {"refused": 0, "passed": 0}
+    for _ in range(10_000):
+        try:
+            contents = unpack(*container.parse(mutate(content, generator)))
+            check(contents.statement)
+        except (pg.InvalidFile, pg.BrokenPromise):
+            outcomes["refused"] += 1
+            continue
+        outcomes["passed"] += 1
+        assert holds_exactly(contents.statement)
+    assert outcomes["refused"] > 5000
+    assert outcomes["passed"] > 10  # harmless changes, such as to the name of the solver
+
+
+def odd_values() -> list[Any]:
+    return [None, True, -1, 0, 10**30, 1.5, -0.0, 1e308, "x", "", [], [1], {}, {"a": 1}, [[1]], "9" * 50]
+
+
+def paths(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [prefix] if prefix else []
+    if isinstance(value, dict):
+        found += [path for key in value for path in paths(value[key], (*prefix, key))]
+    if isinstance(value, list):
+        found += [path for at in range(min(len(value), 3)) for path in paths(value[at], (*prefix, at))]
+    return found
+
+
+def test_every_header_value_may_be_anything(tmp_path: Path) -> None:
+    """Each value of the header replaced by each of many odd ones, or removed: our exceptions or a true promise."""
+    from copy import deepcopy
+
+    from exact import holds_exactly
+
+    space = pg.Sets([{"a"}, {"a", "b"}])
+    problem = pg.Problem(pg.Prior.uniform(space), observables=pg.Numbers([1, 2, 3]), cost=np.arange(6.0).reshape(3, 2))
+    header, arrays = pack(pg.design(problem, epsilon=1.0, distortion=0.1, worst_case=True)._contents)
+    text, body = _sealed_parts(tmp_path, header, arrays)
+    tried = 0
+    for path in paths(text):
+        for odd in [*odd_values(), "remove"]:
+            changed = deepcopy(text)
+            target = changed
+            for key in path[:-1]:
+                target = target[key]
+            if odd == "remove":
+                del target[path[-1]]
+            else:
+                target[path[-1]] = odd
+            tried += 1
+            try:
+                contents = unpack(*container.parse(_sealed(changed, body)))
+                check(contents.statement)
+            except (pg.InvalidFile, pg.BrokenPromise):
+                continue
+            assert holds_exactly(contents.statement)
+    assert tried > 800
+
+
+def _sealed_parts(folder: Path, header: dict[str, Any], arrays: container.Arrays) -> tuple[Any, bytes]:
+    container.write(folder / "parts.pgm", header, arrays)
+    _, second, rest = (folder / "parts.pgm").read_bytes().split(b"\n", 2)
+    size = int(second.split()[1])
+    return json.loads(rest[:size]), rest[size:]
+
+
+def _sealed(header: Any, body: bytes) -> bytes:
+    rest = json.dumps(header).encode() + body
+    head = f"privacygames mechanism 1\n{hashlib.sha256(rest).hexdigest()} {len(rest) - len(body)} {len(body)}\n"
+    return head.encode() + rest
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    mechanism = pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Categories("ab"))))
+    with pytest.raises(FileNotFoundError):
+        mechanism.save(tmp_path / "none" / "m.pgm")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        mechanism.save(tmp_path / "taken")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["taken"]

@@ -1,0 +1,96 @@
+"""Mechanisms from elsewhere, certificates and posteriors."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import privacygames as pg
+from exact import holds_exactly
+from privacygames import metrics
+from support import problems, two_secrets
+
+
+@given(problems(), st.integers(0, 2**32), st.sampled_from([0.05, 1.0, 50.0]))
+def test_any_matrix_is_certified_for_the_bounds_it_really_has(problem: pg.Problem, seed: int, shape: float) -> None:
+    rows = np.random.default_rng(seed).dirichlet(np.full(problem.shape[1], shape), problem.shape[0])
+    mechanism = pg.Mechanism.from_probabilities(problem, rows)
+    bounds = mechanism.certificate.bounds
+    assert holds_exactly(mechanism._contents.statement)
+    realised = metrics.epsilon(mechanism, problem)
+    if np.isfinite(realised):
+        assert bounds.epsilon == pytest.approx(realised, rel=1e-9, abs=1e-11)
+    else:
+        assert bounds.epsilon is None
+    assert bounds.distortion == pytest.approx(pg.attacks.optimal(mechanism, problem).error, rel=1e-12, abs=1e-15)
+    assert mechanism.certificate.bound is None
+
+
+def test_a_matrix_must_be_a_mechanism() -> None:
+    problem = two_secrets()
+    for rows, message in (
+        ([[0.5, 0.6], [0, 1]], "every row of the mechanism must sum to 1"),
+        ([[1.5, -0.5], [0, 1]], "negative"),
+        ([[1, 0]], "shape"),
+        ([[np.nan, 0], [0, 1]], "NaN"),
+    ):
+        with pytest.raises(pg.InvalidProblem, match=message):
+            pg.Mechanism.from_probabilities(problem, np.array(rows))
+
+
+def test_the_certificate_prints_and_converts() -> None:
+    certificate = pg.design(two_secrets(), epsilon=1.0, distortion=0.3).certificate
+    printed = str(certificate)
+    for word in ("promised epsilon", "largest ratio", "promised distortion", "verified cost", "least cost", "HiGHS"):
+        assert word in printed
+    assert json.loads(json.dumps(certificate.to_dict()))["bounds"]["distortion"] == 0.3
+    turned = str(pg.design(two_secrets(), epsilon=1.0, within=2.0, cost_at_most=0.4).certificate)
+    assert "within distance 2" in turned
+    assert "most distortion possible" in turned
+    assert "at most 0.4" in turned
+
+
+def test_weights_and_probabilities_cannot_be_changed() -> None:
+    mechanism = pg.design(two_secrets(), epsilon=1.0)
+    for array in (mechanism.weights, mechanism.probabilities):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 0
+
+
+def test_posterior_after_an_observation() -> None:
+    problem = two_secrets(0.5)
+    mechanism = pg.Mechanism.from_probabilities(problem, [[0.75, 0.25], [0.25, 0.75]])
+    assert mechanism.posterior("o0")["s0"] == pytest.approx(0.75)
+    sure = pg.Prior(problem.space, [1.0, 0.0])
+    assert mechanism.posterior("o1", sure)["s0"] == 1.0
+
+
+def test_a_report_prints_and_converts() -> None:
+    problem = two_secrets()
+    report = pg.evaluate(pg.baselines.cheapest(problem), problem, within=1.0)
+    assert report.epsilon == np.inf
+    assert "realised epsilon              inf" in str(report)
+    assert "realised epsilon, within" in str(report)
+    assert report.to_dict()["vulnerability"] == 1.0
+
+
+def test_mechanism_and_problem_must_fit() -> None:
+    other = pg.Problem(pg.Prior.uniform(pg.Categories(["x", "y"])))
+    with pytest.raises(pg.InvalidProblem, match="different secrets"):
+        pg.evaluate(pg.baselines.uniform(two_secrets()), other)
+    with pytest.raises(pg.InvalidProblem, match="other secrets"):
+        pg.attacks.optimal(pg.baselines.uniform(other), other, prior=two_secrets().prior)
+
+
+def test_the_exponential_mechanism_needs_a_metric() -> None:
+    space = pg.Categories("abc")
+    for distance, message in (
+        ([[0, 1, 9], [1, 0, 1], [9, 1, 0]], "triangle"),
+        ([[0, 1, 1], [2, 0, 1], [1, 1, 0]], "symmetric"),
+    ):
+        with pytest.raises(pg.InvalidProblem, match=message):
+            pg.baselines.exponential(pg.Problem(pg.Prior.uniform(space), distance=distance), 1.0)
+    with pytest.raises(pg.InvalidProblem, match="observables to be the secrets"):
+        pg.baselines.exponential(two_secrets(), 1.0)

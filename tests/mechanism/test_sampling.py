@@ -1,0 +1,109 @@
+"""The sampler draws each observable with probability weight / 2^bits, exactly."""
+
+import os
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import privacygames as pg
+from privacygames.arrays import IntArray
+from privacygames.mechanism.sampling import Sampler
+
+
+class Walk:
+    """Stands in for a generator: returns every number below 2^bits once."""
+
+    def integers(self, low: int, high: int, size: int, dtype: object) -> IntArray:
+        assert (low, size) == (0, high)
+        return np.arange(high, dtype=np.int64)
+
+
+@pytest.mark.parametrize("bits", [1, 4, 10, 13])
+@pytest.mark.parametrize("seed", range(5))
+def test_walking_through_all_random_numbers_gives_exactly_the_weights(bits: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    cuts = np.sort(generator.integers(0, 2**bits + 1, (3, 6)), axis=1)
+    weights = np.diff(cuts, axis=1, prepend=0, append=2**bits)
+    sampler = Sampler(weights, bits, Walk())  # type: ignore[arg-type]
+    for row in range(3):
+        drawn = sampler.draw(np.full(2**bits, row))
+        assert np.bincount(drawn, minlength=7).tolist() == weights[row].tolist()
+
+
+@pytest.mark.parametrize("bits", [4, 10])
+def test_the_operating_system_path_walks_through_all_numbers_too(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the top bits of each 64-bit word count, each value equally often: no modulo, nothing rejected."""
+    words = (np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)) | np.uint64(12345 % 2 ** (64 - bits))
+    monkeypatch.setattr(os, "urandom", lambda size: words.tobytes()[:size])
+    weights = np.array([[1, 0, 2, 2**bits - 3]])
+    drawn = Sampler(weights, bits).draw(np.zeros(2**bits, dtype=np.int64))
+    assert np.bincount(drawn, minlength=4).tolist() == weights[0].tolist()
+
+
+def mechanisms() -> list[pg.Mechanism]:
+    grid = pg.Problem(pg.Prior.uniform(pg.Grid(4, 3)), cost="euclidean")
+    ages = pg.Problem(pg.Prior.uniform(pg.Numbers(range(8))), cost="absolute")
+    generator = np.random.default_rng(8)
+    return [
+        pg.design(grid, epsilon=0.7),
+        pg.design(ages, distortion=1.5),
+        pg.Mechanism.from_probabilities(grid, generator.dirichlet(np.full(12, 0.2), 12)),
+    ]
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_million_draws_fit_the_weights(number: int) -> None:
+    """Chi-square over 1.2 million draws with a fixed seed; fails by chance for one seed in a million."""
+    mechanism = mechanisms()[number]
+    secrets, observables = mechanism.weights.shape
+    draws = 1_200_000 // secrets
+    sampler = mechanism.sampler(np.random.default_rng(2026))
+    statistic, freedom = 0.0, 0
+    for secret in range(secrets):
+        counts = np.bincount(sampler.draw(np.full(draws, secret)), minlength=observables)
+        expected = mechanism.probabilities[secret] * draws
+        assert (counts[mechanism.weights[secret] == 0] == 0).all()
+        large = expected >= 5
+        statistic += float(((counts[large] - expected[large]) ** 2 / expected[large]).sum())
+        if not large.all():
+            rest, rest_expected = counts[~large].sum(), expected[~large].sum()
+            statistic += float((rest - rest_expected) ** 2 / max(rest_expected, 1e-9)) if rest_expected > 0 else 0.0
+        freedom += int(large.sum()) - 1 + int((expected[~large] > 0).any())
+    assert statistic < chi2.ppf(1 - 1e-6, freedom)
+    assert statistic > chi2.ppf(1e-6, freedom)
+
+
+def test_draws_from_the_operating_system_fit_roughly() -> None:
+    mechanism = mechanisms()[0]
+    drawn = mechanism.sampler().draw(np.zeros(100_000, dtype=np.int64))
+    shares = np.bincount(drawn, minlength=12) / 100_000
+    assert np.abs(shares - mechanism.probabilities[0]).max() < 0.02
+
+
+def test_the_sampler_says_where_its_randomness_comes_from() -> None:
+    mechanism = mechanisms()[0]
+    assert mechanism.sampler().randomness == "the operating system"
+    seeded = mechanism.sampler(np.random.default_rng(1))
+    assert "not private" in seeded.randomness
+
+
+def test_sample_takes_one_or_many() -> None:
+    mechanism = mechanisms()[1]
+    assert mechanism.sample(3) in range(8)
+    assert mechanism.sample(np.int64(3)) in range(8)  # type: ignore[call-overload]
+    first = mechanism.sample([1, 2, 3] * 50, np.random.default_rng(5))
+    assert first == mechanism.sample(np.array([1, 2, 3] * 50), np.random.default_rng(5))
+    assert len(mechanism.sample([])) == 0
+    with pytest.raises(pg.UnknownLabel, match="position 1") as caught:
+        mechanism.sample([1, 77])
+    assert "77" not in str(caught.value)
+    with pytest.raises(pg.UnknownLabel):
+        mechanism.sample("3")
+
+
+def test_a_draw_longer_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privacygames.mechanism.sampling.CHUNK", 7)
+    weights = np.array([[2**61, 2**61], [0, 2**62]])
+    drawn = Sampler(weights, 62).draw(np.ones(20, dtype=np.int64))
+    assert drawn.tolist() == [1] * 20

@@ -1,5 +1,8 @@
 """Designs of every kind against an independent solver, their own promises, baselines and relabelling."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -145,7 +148,7 @@ def test_the_largest_distortion_can_be_promised_and_nothing_above() -> None:
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 3), [1, 5, 2, 0, 3, 3, 1, 1, 7]))
     most = pg.max_distortion(problem)
     assert pg.design(problem, distortion=most, epsilon=0.5).certificate.findings.distortion >= most
-    with pytest.raises(pg.Infeasible, match=r"the most is") as caught:
+    with pytest.raises(pg.Infeasible, match="the most is") as caught:
         pg.design(problem, distortion=most * 1.001)
     assert caught.value.limit == most
 
@@ -189,3 +192,32 @@ def test_a_time_limit_that_is_too_short_is_said() -> None:
 def test_bad_bounds_are_refused(bounds: dict[str, float], message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
         pg.design(two_secrets(), **bounds)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "space", [pg.Numbers([1, 2, 3, 4]), pg.Grid(3, 2), pg.Grid(4, 4), pg.Numbers(range(8))], ids=repr
+)
+@pytest.mark.parametrize("bounds", [{}, {"epsilon": 1.0}, {"worst_case": True}], ids=str)
+def test_the_largest_distortion_can_be_promised_where_guesses_tie(space: pg.Space, bounds: dict[str, Any]) -> None:
+    problem = pg.Problem(pg.Prior.uniform(space))
+    most = pg.max_distortion(problem)
+    assert pg.design(problem, distortion=most, **bounds).certificate.findings.distortion >= most
+
+
+def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
+    for bounds in ({"epsilon": np.float32(1)}, {"epsilon": np.int64(1)}, {"cost_at_most": np.float32(0.25)}):
+        pg.design(two_secrets(), **bounds).save(tmp_path / "m.pgm")
+    with pytest.raises(pg.InvalidProblem, match="worst_case must be True or False"):
+        pg.design(two_secrets(), epsilon=1.0, worst_case="no")  # type: ignore[arg-type]
+    with pytest.raises(pg.InvalidProblem, match="solver must be"):
+        pg.design(two_secrets(), epsilon=1.0, solver="simplex")  # type: ignore[arg-type]
+    with pytest.raises(pg.InvalidProblem, match="choose 'ipm' or 'simplex'"):
+        pg.Highs("barrier")  # type: ignore[arg-type]
+
+
+def test_a_program_too_large_to_write_out_is_refused_with_an_estimate() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(30, 30)))
+    with pytest.raises(pg.InvalidProblem, match=r"need about \d+ GiB"):
+        pg.design(problem, epsilon=1.0, solver=pg.Highs())
+    with pytest.raises(pg.InvalidProblem, match="too many"):
+        pg.Problem(pg.Prior.uniform(pg.Grid(1000, 100)))

@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygames.errors import InvalidProblem
 
+SMALLEST, LARGEST = 1e-60, 1e60
+"""What numbers other than 0 may be: far from where floating point under- or overflows, so that proofs are short."""
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -33,8 +36,8 @@ def checked(
     """
     try:
         array = frozen(values)
-    except (TypeError, ValueError) as error:
-        raise InvalidProblem(f"{what} is not an array of numbers; give shape {shape}: {meaning}") from error
+    except (TypeError, ValueError, OverflowError):  # not chained: the original may show what was given
+        raise InvalidProblem(f"{what} is not an array of numbers; give shape {shape}: {meaning}") from None
     if array.shape != shape:
         raise InvalidProblem(f"{what} has shape {array.shape}, but {shape} is needed: {meaning}")
     if np.isnan(array).any():
@@ -43,7 +46,17 @@ def checked(
         raise InvalidProblem(f"{what} contains negative entries; every entry must be 0 or more")
     if not infinite and np.isinf(array).any():
         raise InvalidProblem(f"{what} contains infinite entries; every entry must be finite")
+    if not in_range(array, infinite=infinite):
+        raise InvalidProblem(
+            f"{what} contains entries that are neither 0 nor between {SMALLEST:g} and {LARGEST:g}: rescale it"
+        )
     return array
+
+
+def in_range(array: NDArray[np.float64], *, infinite: bool = False) -> bool:
+    """Whether every entry is 0, or between the smallest and largest number allowed (or ∞, where that is)."""
+    fits = (array == 0) | ((array >= SMALLEST) & (array <= LARGEST))
+    return bool((fits | np.isposinf(array)).all() if infinite else fits.all())
 
 
 def content_hash(array: NDArray[Any]) -> str:

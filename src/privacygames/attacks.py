@@ -53,7 +53,7 @@ def optimal(
     Paper: eq:lp:adversary:bayesian, solved in closed form by eq:proof:q:
     :math:`ŝ(o) = \arg\min_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
     """
-    belief = _belief(problem, prior)
+    belief = _belief(mechanism, problem, prior)
     matrix, error = _best_guesses(mechanism, belief, _distance(problem, distance))
     return _attack("optimal", matrix, mechanism, error)
 
@@ -63,6 +63,7 @@ def uniform(mechanism: Mechanism, problem: Problem, *, distance: Measure | None 
 
     Paper: eq:lp:adversary:diff, the closed form as for the optimal attack with weight 1 on every secret.
     """
+    require_fit(mechanism, problem)
     ones = np.ones(len(problem.space))
     matrix, error = _best_guesses(mechanism, ones, _distance(problem, distance))
     return _attack("uniform", matrix, mechanism, error)
@@ -75,7 +76,7 @@ def bayesian(
 
     Paper: eq:attack:bayesian, :math:`q(ŝ|o) = π(ŝ)\,p(o|ŝ) / \sum_s π(s)\,p(o|s)`.
     """
-    belief = _belief(problem, prior)
+    belief = _belief(mechanism, problem, prior)
     joint = mechanism.probabilities.T * belief
     total = joint.sum(axis=1, keepdims=True)
     matrix = np.where(total > 0, np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)), belief)
@@ -85,12 +86,14 @@ def bayesian(
 
 def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
     """The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax)."""
+    require_fit(mechanism, problem)
     program = minmax_attack_program(mechanism.probabilities, _distance(problem, distance))
     return _solved("minmax", program, mechanism)
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
     """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2)."""
+    require_fit(mechanism, problem)
     program = minmax_pairs_attack_program(mechanism.probabilities, _distance(problem, distance))
     return _solved("minmax pairs", program, mechanism)
 
@@ -116,7 +119,16 @@ def _attack(name: str, matrix: FloatArray, mechanism: Mechanism, error: float) -
     return Attack(name, matrix, mechanism.secrets, mechanism.observables, error)
 
 
-def _belief(problem: Problem, prior: Prior | None) -> FloatArray:
+def require_fit(mechanism: Mechanism, problem: Problem) -> None:
+    """Raise unless the mechanism's secrets and observables are the problem's."""
+    if mechanism.secrets.labels != problem.space.labels:
+        raise InvalidProblem("the mechanism and the problem have different secrets")
+    if mechanism.observables.labels != problem.observables.labels:
+        raise InvalidProblem("the mechanism and the problem have different observables")
+
+
+def _belief(mechanism: Mechanism, problem: Problem, prior: Prior | None) -> FloatArray:
+    require_fit(mechanism, problem)
     if prior is None:
         return problem.prior.probabilities
     if prior.space.labels != problem.space.labels:

@@ -1,11 +1,11 @@
 """What is asked of a mechanism, and what its certificate will promise."""
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.errors import InvalidProblem
 
 
@@ -29,14 +29,14 @@ class Bounds:
     worst_case: bool = False
 
     def __post_init__(self) -> None:
-        if self.epsilon is not None and not (_number(self.epsilon) and 0 < self.epsilon < inf):
-            raise InvalidProblem(f"epsilon is {self.epsilon}; it must be a positive number, or None for no such bound")
+        if not isinstance(self.worst_case, bool):
+            raise InvalidProblem("worst_case must be True or False")
+        for name in ("epsilon", "within", "distortion", "cost_at_most"):  # NumPy's numbers become plain floats
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        if self.epsilon == 0:
+            raise InvalidProblem("epsilon is 0.0; it must be a positive number, or None for no such bound")
         if self.within is not None and self.epsilon is None:
             raise InvalidProblem("within says which secrets epsilon holds between; give epsilon too")
-        for name in ("within", "distortion", "cost_at_most"):
-            value = getattr(self, name)
-            if value is not None and not (_number(value) and isfinite(value) and value >= 0):
-                raise InvalidProblem(f"{name} is {value}; it must be a finite number, 0 or more")
         if self.distortion is not None and self.cost_at_most is not None:
             raise InvalidProblem(
                 "give distortion (and get the least cost) or cost_at_most (and get the most distortion)"
@@ -61,5 +61,17 @@ class Bounds:
         return exponents
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+def _number(name: str, value: object) -> float | None:
+    """A bound as a float, or an error that says what it may be."""
+    if value is None:
+        return None
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        try:
+            plain = float(value)
+        except OverflowError:
+            plain = inf
+        if plain == 0 or SMALLEST <= plain <= LARGEST:
+            return plain
+        value = plain
+    kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
+    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST:g}")

@@ -14,7 +14,7 @@ from privacygames.mechanism.mechanism import Mechanism, draft_statement, own_ver
 from privacygames.mechanism.repair import repair, to_weights
 from privacygames.mechanism.statement import BITS
 from privacygames.mechanism.verifier import check, probabilities
-from privacygames.problem import Problem, max_distortion
+from privacygames.problem import Problem, max_distortion, rounding
 from privacygames.solvers import Highs
 
 ROOM = 1e-9
@@ -59,14 +59,17 @@ def design(
         cost_at_most=cost_at_most,
         worst_case=worst_case,
     )
-    if not tolerance > 0:
-        raise InvalidProblem(f"tolerance is {tolerance}; it must be a positive number")
+    for name, value in (("tolerance", tolerance), ("time_limit", time_limit)):
+        if value is not None and not (isinstance(value, int | float) and value > 0):
+            raise InvalidProblem(f"{name} is {value!r}; it must be a positive number")
     engine = Highs() if solver == "auto" else solver
+    if not isinstance(engine, Highs):
+        raise InvalidProblem('solver must be "auto" or an engine such as Highs()')
     most = max_distortion(problem)
     if bounds.distortion is not None and bounds.distortion > most:
         raise Infeasible(
-            f"no mechanism has distortion privacy {bounds.distortion:.9g}: for this prior and distance the most is "
-            f"{most!r} (max_distortion), reached by revealing nothing",
+            f"no mechanism can be certified to have distortion privacy {bounds.distortion:.9g}: for this prior and "
+            f"distance the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
             limit=most,
         )
     cheapest = _cheapest(problem, bounds, engine, time_limit, tolerance) if bounds.reverse else None
@@ -92,7 +95,7 @@ def _solve(
     time_limit: float | None,
     cheapest: Mechanism | None,
 ) -> Mechanism:
-    solution = engine.solve(problem, bounds, time_limit=time_limit)
+    solution = engine.solve(problem, _aimed(problem, bounds), time_limit=time_limit)
     draft = draft_statement(problem, bounds, solution.multipliers)
     try:
         statement, findings = repair(
@@ -106,6 +109,13 @@ def _solve(
     added = _cost(problem, bounds, probabilities(statement)) - _cost(problem, bounds, solution.probabilities)
     provenance = Provenance(solution.solver, own_version(), added)
     return Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
+
+
+def _aimed(problem: Problem, bounds: Bounds) -> Bounds:
+    """The bounds with a distortion some last digits higher, so that rounding down does not fall below it."""
+    if bounds.distortion is None:
+        return bounds
+    return replace(bounds, distortion=bounds.distortion * (1 + 2 * rounding(problem)))
 
 
 def _cheapest(problem: Problem, bounds: Bounds, engine: Highs, time_limit: float | None, tolerance: float) -> Mechanism:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, checked, frozen
+from privacygames.arrays import SMALLEST, FloatArray, checked, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Label, Space
 
@@ -22,7 +22,12 @@ class Prior:
     """
 
     def __init__(self, space: Space, weights: ArrayLike) -> None:
-        given = checked(weights, what="the prior", shape=(len(space),), meaning="one probability per secret")
+        if not isinstance(space, Space):
+            raise InvalidProblem("a Prior starts with the Space of secrets, such as a Grid")
+        plain = np.asarray(weights)
+        if plain.dtype.kind == "f":
+            plain = np.where((plain > 0) & (plain < SMALLEST), 0.0, plain)  # as good as impossible
+        given = checked(plain, what="the prior", shape=(len(space),), meaning="one probability per secret")
         total = float(given.sum())
         if abs(total - 1.0) > SUM_TOLERANCE:
             raise InvalidProblem(
@@ -71,9 +76,12 @@ class Prior:
 
         An observation that was impossible teaches nothing: the belief stays as it was.
         """
-        seen = checked(likelihood, what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
-        scale = float(seen.max())
-        joint = self.probabilities * (seen / scale) if scale > 0 else self.probabilities
+        values = np.asarray(likelihood, dtype=np.float64)
+        scale = float(values.max(initial=0.0))
+        scaled = values / scale if 0 < scale < np.inf else values
+        scaled = np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)
+        seen = checked(scaled, what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
+        joint = self.probabilities * seen
         total = float(joint.sum())
         return Prior(self.space, joint / total) if total > 0 else self
 

@@ -11,6 +11,8 @@ from privacygames.errors import InvalidProblem
 from privacygames.prior import Prior
 from privacygames.spaces import Space, Subsets
 
+MOST_ENTRIES = 10**8
+
 Measure = str | ArrayLike | Callable[[Any, Any], float]
 """A cost or distance: a name the space knows, a matrix, or a function of two labels."""
 
@@ -41,6 +43,14 @@ class Problem:
     ) -> None:
         if not isinstance(prior, Prior):
             raise InvalidProblem("a Problem starts with a Prior, such as Prior.uniform(space)")
+        if observables is not None and not isinstance(observables, Space):
+            raise InvalidProblem("observables must be a Space, such as Subsets of the secrets")
+        answers = len(prior.space if observables is None else observables)
+        if len(prior.space) * max(len(prior.space), answers) > MOST_ENTRIES:
+            raise InvalidProblem(
+                f"{len(prior.space)} secrets and {answers} observables are too many: their distances and costs "
+                f"would have more than {MOST_ENTRIES} entries"
+            )
         self.prior = prior
         self.space: Space = prior.space
         self.observables: Space = self.space if observables is None else observables
@@ -101,6 +111,10 @@ def max_distortion(problem: Problem) -> float:
 
     Rounded down by some units in the last place, so that it can be promised and verified.
     """
-    secrets, observables = problem.shape
     least = float((problem.distance @ problem.prior.probabilities).min())
-    return least * (1 - 4 * (secrets + observables + 16) * float(np.finfo(np.float64).eps))
+    return least * (1 - 4 * rounding(problem))
+
+
+def rounding(problem: Problem) -> float:
+    """How much, relatively, the verifier rounds distortion privacy down at most."""
+    return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)

@@ -98,8 +98,14 @@ def test_sample_from_an_argument_and_from_standard_input(mechanism: Path) -> Non
     done = run("sample", mechanism, "cell-0", "--count", 5)
     assert len(done.stdout.split()) == 5
     assert all(re.fullmatch(r"cell-[0-5]", label) for label in done.stdout.split())
-    done = run("sample", mechanism, "--json", stdin="cell-0\ncell-4\n\n")
+    done = run("sample", mechanism, "--json", stdin="cell-0\ncell-4\n")
     assert len(json.loads(done.stdout)["answers"]) == 2
+    assert run("sample", mechanism).stdout == ""
+    for arguments in (("-3",), ("--hideout",), ("cell-0", "hideout")):
+        done = run("sample", mechanism, *arguments)
+        assert done.returncode == 3
+        assert "hideout" not in done.stderr
+        assert "-3" not in done.stderr
 
 
 def test_an_unknown_secret_is_refused_and_not_repeated(mechanism: Path) -> None:
@@ -165,7 +171,11 @@ def test_infeasible_bounds_say_the_limit(tmp_path: Path, problem: Path) -> None:
         ("epsilon = 1.0", "epsilon = nan", "epsilon is nan"),
         ("epsilon = 1.0", 'epsilon = "one"', "must be a positive number"),
         ('cost = "hamming"', 'cost = "taxi"', "knows no distance 'taxi'"),
-        ("counts = {", "count = {", "needs one of: uniform"),
+        ("counts = {", "weights = {", "not an array of numbers"),
+        ("counts = {", "uniform = true\ncounts = {", "exactly one of"),
+        ("counts = {", "csv = 5\ncount = {", "wrong type"),
+        ("columns = 3", "columns = [3]", "at least 1 each"),
+        ("rows = 2", 'rows = 2\nwidth = "x"', "wrong type"),
         ("cell-0 = 5", "cell-9 = 5", "not one of the 6 labels"),
         ("cell-0 = 5", "cell-0 = -5", "negative"),
         ("rows = 2", "rows = 2\nbox = [1, 2]", "box must be"),

@@ -65,7 +65,12 @@ def test_prior_from_csv_with_counts(tmp_path: Path) -> None:
 def test_prior_from_csv_of_visits_and_points(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("label,x,y\ncell-0,0.5,0.5\ncell-0,1.5,0.2\ncell-1,9,9\n")
     assert read(tmp_path, GRID + 'csv="v.csv"\n').prior.probabilities.tolist() == [2 / 3, 1 / 3]
-    assert read(tmp_path, GRID + 'csv="v.csv"\nx="x"\ny="y"\n').prior.probabilities.tolist() == [0.5, 0.5]
+    points = GRID + 'csv="v.csv"\nx="x"\ny="y"\n'
+    assert read(tmp_path, points + 'outside="drop"\n').prior.probabilities.tolist() == [0.5, 0.5]
+    with pytest.raises(pg.InvalidProblem, match="1 of 3 points in the CSV file lie outside"):
+        read(tmp_path, points)
+    (tmp_path / "v.csv").write_text("x,y,n\n0.5,0.5,3\n1.5,0.2,1\n")
+    assert read(tmp_path, points + 'count="n"\n').prior.probabilities.tolist() == [0.75, 0.25]
 
 
 @pytest.mark.parametrize(

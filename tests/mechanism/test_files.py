@@ -128,7 +128,7 @@ def test_oversized_and_absent_files(tmp_path: Path, content: bytes, monkeypatch:
     with pytest.raises(pg.InvalidFile, match="cannot be read"):
         pg.load(tmp_path)
     monkeypatch.setattr(container, "MOST_BYTES", 100)
-    with pytest.raises(pg.InvalidFile, match="at most 100 are allowed"):
+    with pytest.raises(pg.InvalidFile, match="at most 100 bytes are allowed"):
         reading(tmp_path / "m.pgm", content)
 
 

@@ -76,7 +76,35 @@ def test_a_report_prints_and_converts() -> None:
     assert report.to_dict()["vulnerability"] == 1.0
 
 
+def test_small_numbers_do_not_print_as_zero() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Numbers([0, 25000, 50000])), cost="absolute")
+    printed = str(pg.evaluate(pg.design(problem, epsilon=2e-5), problem))
+    assert "realised epsilon              2e-05" in printed
+
+
+def test_a_mistaken_adversary_is_measured_against_the_truth() -> None:
+    space = pg.Numbers(range(5))
+    problem = pg.Problem(pg.Prior(space, [0.5, 0.5, 0, 0, 0]))
+    mechanism = pg.design(problem, epsilon=1.0)
+    report = pg.evaluate(mechanism, problem, adversary_prior=pg.Prior(space, [0, 0, 0, 0, 1]))
+    assert report.vulnerability == report.prior_vulnerability == 0.0
+    assert report.distortion == pytest.approx(3.5)
+    with pytest.raises(pg.InvalidProblem, match="within is nan"):
+        pg.evaluate(mechanism, problem, within=float("nan"))
+
+
 def test_mechanism_and_problem_must_fit() -> None:
+    other_prior = pg.Prior.uniform(pg.Categories(["x", "y"]))
+    mechanism = pg.baselines.uniform(two_secrets())
+    for wrong in (
+        lambda: mechanism.posterior("o0", other_prior),
+        lambda: pg.evaluate(mechanism, two_secrets(), truth=other_prior),
+        lambda: metrics.vulnerability(mechanism, other_prior),
+        lambda: pg.attacks.minmax_pairs(mechanism, pg.Problem(other_prior)),
+        lambda: pg.attacks.uniform(mechanism, pg.Problem(other_prior)),
+    ):
+        with pytest.raises(pg.InvalidProblem, match="secrets"):
+            wrong()
     other = pg.Problem(pg.Prior.uniform(pg.Categories(["x", "y"])))
     with pytest.raises(pg.InvalidProblem, match="different secrets"):
         pg.evaluate(pg.baselines.uniform(two_secrets()), other)

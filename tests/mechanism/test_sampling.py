@@ -102,6 +102,17 @@ def test_sample_takes_one_or_many() -> None:
         mechanism.sample("3")
 
 
+def test_positions_of_any_integer_type_and_none_outside() -> None:
+    chosen = np.random.default_rng(0).integers(0, 7, 100)
+    weights = np.zeros((100, 7), dtype=np.int64)
+    weights[np.arange(100), chosen] = 2**62
+    for kind in (np.int8, np.uint8, np.int16, np.int64):
+        assert (Sampler(weights, 62).draw(np.arange(100, dtype=kind)) == chosen).all()
+    for bad in (np.array([-1]), np.array([100]), np.array([0.5])):
+        with pytest.raises(pg.UnknownLabel, match="positions of secrets"):
+            Sampler(weights, 62).draw(bad)
+
+
 def test_a_draw_longer_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privacygames.mechanism.sampling.CHUNK", 7)
     weights = np.array([[2**61, 2**61], [0, 2**62]])

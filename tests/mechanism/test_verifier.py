@@ -115,6 +115,46 @@ def test_bad_evidence_is_refused() -> None:
     broken(worst, multipliers=replace(good, secret_weights=None))
 
 
+def test_repeated_multipliers_prove_nothing_more() -> None:
+    """A long list of the same ratio, summed carelessly, once seemed to prove any bound at all."""
+    count, base = 1000, 2.0**54
+    ratios = RatioMultipliers(
+        np.zeros(count + 2, dtype=np.int32),
+        np.array([1, 2] + [0] * count, dtype=np.int32),
+        np.array([2, 1] + [1] * count, dtype=np.int32),
+        np.array([base, base] + [1.0] * count),
+    )
+    space = pg.Categories("abc")
+    problem = pg.Problem(
+        pg.Prior(space, [0.25, 0.25, 0.5]), np.ones((1, 3)), 1 - np.eye(3), np.zeros((3, 3)), pg.Categories("x")
+    )
+    statement = statement_of(pg.design(problem, epsilon=1.0))
+    evidence = Multipliers(1.0, 0.0, np.ones((1, 3)), ratios)
+    proved = check(replace(statement, multipliers=evidence)).optimum
+    assert proved is not None
+    assert proved <= 1.0
+
+
+def test_numbers_that_could_overflow_or_underflow_are_refused() -> None:
+    statement = statement_of(pg.design(two_secrets(0.5), distortion=0.3))
+    for name, at, value in (
+        ("distance", (0, 1), 1e300),
+        ("distance", (0, 1), 5e-324),
+        ("cost", (0, 1), np.nan),
+        ("cost", (0, 1), 1e-200),
+        ("prior", (0,), 0.6),
+        ("prior", (0,), np.inf),
+        ("distinguishability", (0, 1), -1.0),
+        ("distinguishability", (0, 0), 1.0),
+    ):
+        changed = getattr(statement, name).copy()
+        changed[at] = value
+        broken(statement, **{name: changed})
+    broken(statement, distance=np.zeros((1, 2)))
+    broken(statement, weights=statement.weights.astype(np.int32))
+    broken(statement, weights=statement.weights[0])
+
+
 def test_a_limit_met_exactly_is_met() -> None:
     """Hamming costs are at most 1, and a promise of "at most 1" holds although rounding up passes 1."""
     mechanism = pg.design(two_secrets(0.6), cost_at_most=1.0, worst_case=True)

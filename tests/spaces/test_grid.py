@@ -44,6 +44,26 @@ def test_a_box_in_degrees_is_measured_in_kilometres() -> None:
     assert quarter[0, 1] == pytest.approx(6371.0088 * np.pi / 2)
 
 
+def test_points_must_be_pairs_and_are_not_repeated() -> None:
+    with pytest.raises(pg.InvalidProblem, match=r"shape \(2, 3\)"):
+        pg.Grid(3, 2).cells([[0.5, 0.5, 2.5], [1.5, 1.5, 0.5]])
+    with pytest.raises(pg.InvalidProblem, match="pairs of numbers") as caught:
+        pg.Grid(3, 2).cells([["hideout", "1"]])
+    assert caught.value.__cause__ is None
+    assert pg.Grid(3, 2).cells([]) == []
+
+
+def test_cells_of_different_grids_are_not_compared_by_name() -> None:
+    with pytest.raises(pg.InvalidProblem, match="same names but not the same places"):
+        pg.Problem(pg.Prior.uniform(pg.Grid(4, 4)), observables=pg.Grid(2, 2, 4.0, 4.0))
+
+
+@pytest.mark.parametrize("box", [(5, 50, 6, 51), (4.8, 52.3, 5.0, 52.4), BOX])
+def test_a_grid_over_degrees_has_distance_zero_to_itself(box: tuple[float, float, float, float]) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid.over(box, columns=5, rows=4)))
+    assert (problem.distance == problem.distance.T).all()
+
+
 def test_plain_grids_know_no_haversine() -> None:
     with pytest.raises(pg.InvalidProblem, match="knows no distance 'haversine'; choose from euclidean, hamming"):
         pg.Grid(2, 2).distance("haversine")

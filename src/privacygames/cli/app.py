@@ -1,5 +1,6 @@
 """The commands, and what their exit status means."""
 
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from privacygames.errors import (
 )
 
 INTERRUPTED = 130
+FILE_TROUBLE = 8
 EXIT_CODES: tuple[tuple[type[PrivacyGamesError], int], ...] = (
     (InvalidFile, 7),
     (InvalidProblem, 3),
@@ -30,7 +32,8 @@ EXIT_CODES: tuple[tuple[type[PrivacyGamesError], int], ...] = (
 
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
-    "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, 130 interrupted."
+    "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, "
+    "8 a file cannot be read or written, 130 interrupted."
 )
 
 app = typer.Typer(
@@ -52,6 +55,9 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
+            typer.echo(f"error: {error.filename or 'a file'} cannot be read or written: {error.strerror}", err=True)
+            raise typer.Exit(FILE_TROUBLE) from None
         except PrivacyGamesError as error:
             _report(error)
             raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
@@ -60,7 +66,9 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for each in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify):
-    app.command(epilog=EPILOG)(reported(each))
+    # Unknown options of `sample` are taken for secrets: "-3" is one, and must not be repeated in a message.
+    settings = {"ignore_unknown_options": True} if each is sample.sample else {}
+    app.command(epilog=EPILOG, context_settings=settings)(reported(each))
 
 
 def _print_version(asked: bool) -> None:
@@ -80,6 +88,9 @@ def options(
 
 def main() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no Greek gets question marks, not a traceback
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app()
 
 

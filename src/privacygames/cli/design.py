@@ -24,7 +24,7 @@ def design(
 ) -> None:
     """Design the mechanism that costs least for the problem and bounds in PROBLEM, and write it to a file.
 
-    Options given here replace the bounds in the problem file.
+    A bound given here is added to those in the problem file, or replaces the one of the same name.
     """
     from privacygames.cli.problem_file import read_problem
     from privacygames.designer import design as run
@@ -38,6 +38,8 @@ def design(
     }
     described, bounds = read_problem(problem)
     bounds |= {name: value for name, value in given.items() if value is not None}
+    if out.is_dir():
+        raise InvalidProblem(f"{out} is a folder; --out must name a file")
     if out.exists() and not force:
         raise InvalidProblem(f"{out} exists already; pass --force to replace it")
     if not out.resolve().parent.is_dir():

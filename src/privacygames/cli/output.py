@@ -21,13 +21,14 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
     from rich import box
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_header=bool(headings))
+    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, show_header=bool(headings))
     listed = list(rows)
     for heading in headings or ("",) * len(listed[0]):
         table.add_column(heading)
     for row in listed:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))  # Text: nothing in a file is taken for markup
     Console().print(table)
 
 

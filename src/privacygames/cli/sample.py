@@ -12,7 +12,7 @@ from privacygames.cli.output import Json, print_json
 def sample(
     file: Annotated[Path, typer.Argument(help="A mechanism file.")],
     secret: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(help="The secret. Other users can see it in the process list: prefer standard input."),
     ] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Answers per secret.")] = 1,
@@ -20,18 +20,23 @@ def sample(
 ) -> None:
     """Draw a random answer for a secret, with randomness from the operating system.
 
-    Without SECRET, secrets are read from standard input, one a line. Each answer drawn for the same secret tells
-    an observer more: the promises hold for one.
+    Without SECRET, secrets are read from standard input, one a line, and answered line by line. Each answer drawn
+    for the same secret tells an observer more: the promises hold for one.
     """
     from privacygames.cli.problem_file import find_label
+    from privacygames.errors import UnknownLabel
     from privacygames.mechanism.mechanism import load
     from privacygames.spaces import shown
 
     mechanism = load(file)
-    given = [secret] if secret is not None else [line.rstrip("\r\n") for line in sys.stdin]
-    secrets = [find_label(mechanism.secrets, text) for text in given if text]
+    secrets = []
+    for number, text in enumerate(secret or (line.rstrip("\r\n") for line in sys.stdin), start=1):
+        try:
+            secrets.append(find_label(mechanism.secrets, text))
+        except UnknownLabel as error:
+            raise UnknownLabel(f"secret {number}: {error}") from None
     answers = mechanism.sample([label for label in secrets for _ in range(count)])
     if as_json:
         print_json({"answers": answers})
-    else:
-        typer.echo("\n".join(shown(answer) for answer in answers))
+    for answer in () if as_json else answers:
+        typer.echo(shown(answer))

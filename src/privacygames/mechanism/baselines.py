@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from privacygames.bounds import Bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.problem import Problem
@@ -33,6 +34,7 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
     then both the numerator and the normaliser change by at most exp((ε/2)·d^ε(s,s')).
     """
     distance = problem.distinguishability
+    Bounds(epsilon=epsilon)  # refuses what is not an epsilon
     if problem.observables is not problem.space:
         raise InvalidProblem("the exponential mechanism needs the observables to be the secrets")
     if not np.array_equal(distance, distance.T):

@@ -24,7 +24,7 @@ from privacygames.errors import InvalidFile
 FORMAT = "privacygames mechanism"
 VERSION = 1
 MOST_BYTES = 2**31
-MOST_HEADER = 2**26
+MOST_HEADER = 2**23
 TYPES = {"<f8", "<i8", "<i4"}
 
 Header = dict[str, Any]
@@ -54,12 +54,18 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     """Read a file back, or raise :class:`InvalidFile` saying what is wrong with it."""
     try:
-        size = Path(path).stat().st_size
-        if size > MOST_BYTES:
-            raise InvalidFile(f"the file has {size} bytes; at most {MOST_BYTES} are allowed")
-        content = Path(path).read_bytes()
+        if not Path(path).is_file() and Path(path).exists():
+            raise InvalidFile("the file cannot be read: it is not a regular file")
+        with Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise InvalidFile(f"the file cannot be read: {error.strerror}") from None
+    except InvalidFile:
+        raise
+    except ValueError:
+        raise InvalidFile("the file cannot be read: its name is not possible") from None
+    if len(content) > MOST_BYTES:
+        raise InvalidFile(f"the file is too large; at most {MOST_BYTES} bytes are allowed")
     return parse(content)
 
 

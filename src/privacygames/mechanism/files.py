@@ -1,5 +1,6 @@
 """What a mechanism file contains, and how it is put together and taken apart."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,12 +9,20 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import content_hash
 from privacygames.bounds import Bounds
-from privacygames.errors import InvalidFile, InvalidProblem
+from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem
 from privacygames.mechanism.certificate import Provenance
 from privacygames.mechanism.container import Arrays, Header
-from privacygames.mechanism.statement import Statement
+from privacygames.mechanism.statement import Statement, check_form
 from privacygames.multipliers import Multipliers, RatioMultipliers
-from privacygames.spaces import Grid, Label, Space
+from privacygames.spaces import Categories, Grid, Label, Numbers, Sets, Space
+
+PLAIN: dict[str, Callable[[Any], Space]] = {
+    "labels": Space,
+    "numbers": Numbers,
+    "categories": Categories,
+    "sets": Sets,
+}
+"""Spaces that are their labels; of others (graphs, subsets) a file keeps the labels and the matrices."""
 
 HASHED = ("prior", "cost", "distance", "distinguishability")
 
@@ -59,7 +68,8 @@ def pack(contents: Contents, *, multipliers: bool = True) -> tuple[Header, Array
 def unpack(header: Header, arrays: Arrays) -> Contents:
     """Take a file's content apart, or raise :class:`InvalidFile`: whatever is inside, nothing else escapes."""
     try:
-        return _unpack(header, arrays)
+        with np.errstate(all="ignore"):
+            return _unpack(header, arrays)
     except InvalidFile:
         raise
     except (
@@ -75,30 +85,29 @@ def unpack(header: Header, arrays: Arrays) -> Contents:
 
 
 def _unpack(header: Header, arrays: Arrays) -> Contents:
-    secrets = space_from(header["secrets"])
-    observables = secrets if header["observables"] is None else space_from(header["observables"])
-    n, m = len(secrets), len(observables)
-    distance = _array(arrays, "distance", "<f8", (n, n))
+    n, m = arrays["weights"].shape  # what is described must be of this size: nothing else is built
+    secrets = space_from(header["secrets"], n)
+    observables = secrets if header["observables"] is None else space_from(header["observables"], m)
     separation = "distinguishability" if "distinguishability" in arrays else "distance"
     statement = Statement(
         weights=_array(arrays, "weights", "<i8", (n, m)),
         bits=_integer(header["bits"]),
         prior=_array(arrays, "prior", "<f8", (n,)),
         cost=_array(arrays, "cost", "<f8", (m, n)),
-        distance=distance,
-        distinguishability=_array(arrays, separation, "<f8", (n, n), infinite=True),
+        distance=_array(arrays, "distance", "<f8", (n, n)),
+        distinguishability=_array(arrays, separation, "<f8", (n, n)),
         bounds=Bounds(**header["promises"]),
         multipliers=_unpack_multipliers(header["multipliers"], arrays, n, m) if "multipliers" in header else None,
     )
-    if abs(statement.prior.sum() - 1) > 1e-9:
-        raise InvalidFile("the prior in the file does not sum to one")
-    if np.diagonal(distance).any() or np.diagonal(statement.distinguishability).any():
-        raise InvalidFile("a distance in the file is not zero on the diagonal")
     provenance = header["provenance"]
-    origin = Provenance(_text(provenance["solver"]), _text(provenance["version"]), float(provenance["repair_cost"]))
+    origin = Provenance(_text(provenance["solver"]), _text(provenance["version"]), _real(provenance["repair_cost"]))
     contents = Contents(statement, secrets, observables, origin)
     if contents.hashes != header["hashes"]:
         raise InvalidFile("the prior, cost or distances in the file are not those the promise is about")
+    try:
+        check_form(statement)
+    except BrokenPromise as error:
+        raise InvalidFile(str(error)) from None
     return contents
 
 
@@ -137,15 +146,13 @@ def _unpack_multipliers(header: Any, arrays: Arrays, n: int, m: int) -> Multipli
     )
     weights = _array(arrays, "secret_weights", "<f8", (n,)) if "secret_weights" in arrays else None
     like = _positions(arrays, "like", (m,), rows).astype(np.int64)
-    return Multipliers(float(header["cost"]), float(header["distortion"]), attack, ratios, weights, like)
+    return Multipliers(_real(header["cost"]), _real(header["distortion"]), attack, ratios, weights, like)
 
 
-def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...], *, infinite: bool = False) -> NDArray[Any]:
+def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
     array = arrays[name]
     if array.dtype != np.dtype(kind) or array.shape != shape:
         raise InvalidFile(f"array {name!r} has the wrong type or shape")
-    if kind == "<f8" and not ((array >= 0) & ((array < np.inf) | infinite)).all():
-        raise InvalidFile(f"array {name!r} has entries that are negative or not numbers")
     return array
 
 
@@ -156,6 +163,12 @@ def _positions(arrays: Arrays, name: str, shape: tuple[int, ...], limit: int) ->
     return array
 
 
+def _real(value: object) -> float:
+    if type(value) not in (int, float) or not abs(float(value)) < np.inf:  # type: ignore[arg-type]
+        raise InvalidFile("a number in the header is something else")
+    return float(value)  # type: ignore[arg-type]
+
+
 def _integer(value: object) -> int:
     if type(value) is not int:
         raise InvalidFile("a number in the header is not whole")
@@ -163,8 +176,8 @@ def _integer(value: object) -> int:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise InvalidFile("a text in the header is something else")
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
+        raise InvalidFile("a text in the header is too long or not plain text")
     return value
 
 
@@ -173,19 +186,25 @@ def describe(space: Space) -> Header:
     if isinstance(space, Grid):
         size = {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
         return {"kind": "grid", **size, "box": list(space.box) if space.box else None}
-    return {"kind": "labels", "labels": [_label_out(label) for label in space.labels]}
+    kind = next((name for name, known in PLAIN.items() if type(space) is known), "labels")
+    return {"kind": kind, "labels": [_label_out(label) for label in space.labels]}
 
 
-def space_from(description: Any) -> Space:
+def space_from(description: Any, size: int) -> Space:
     """The space a description stands for; labels keep their meaning, distances come from the matrices."""
-    if description["kind"] == "labels":
-        return Space([_label_in(label) for label in description["labels"]])
+    if description["kind"] in PLAIN:
+        labels = description["labels"]
+        if not isinstance(labels, list) or len(labels) != size:
+            raise InvalidFile("the file has another number of labels than of rows or columns")
+        return PLAIN[description["kind"]]([_label_in(label) for label in labels])
     if description["kind"] != "grid":
         raise InvalidFile("the file describes a kind of space this release does not know")
     columns, rows = _integer(description["columns"]), _integer(description["rows"])
-    grid = Grid(columns, rows, float(description["width"]), float(description["height"]))
+    if columns * rows != size:
+        raise InvalidFile("the grid in the file has another number of cells than of rows or columns")
+    grid = Grid(columns, rows, _real(description["width"]), _real(description["height"]))
     if description["box"] is not None:
-        west, south, east, north = (float(edge) for edge in description["box"])
+        west, south, east, north = (_real(edge) for edge in description["box"])
         Grid.over((west, south, east, north), columns=1, rows=1)  # refuses an impossible box
         grid.box = (west, south, east, north)
     return grid

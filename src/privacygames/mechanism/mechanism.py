@@ -141,6 +141,8 @@ class Mechanism:
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
         """What an adversary believes after seeing ``observable`` (by default starting from the problem's prior)."""
         belief = self.problem.prior if prior is None else prior
+        if belief.space.labels != self.secrets.labels:
+            raise InvalidProblem("the prior is over other secrets than the mechanism's")
         return belief.posterior(self.probabilities[:, self.observables.index(observable)])
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from privacygames.arrays import IntArray
+from privacygames.errors import UnknownLabel
 
 GUIDE_BITS = 10
 CHUNK = 1 << 18
@@ -25,6 +26,7 @@ class Sampler:
 
     def __init__(self, weights: IntArray, bits: int, generator: np.random.Generator | None = None) -> None:
         self._weights, self._bits, self._generator = weights, bits, generator
+        self._rows = len(weights)
 
     @property
     def randomness(self) -> str:
@@ -35,6 +37,10 @@ class Sampler:
 
     def draw(self, secrets: IntArray) -> IntArray:
         """One observable's position for each secret's position."""
+        given = np.asarray(secrets)
+        if given.dtype.kind not in "iu" or (len(given) and not 0 <= int(given.min()) <= int(given.max()) < self._rows):
+            raise UnknownLabel(f"positions of secrets must be whole numbers from 0 to {self._rows - 1}")
+        secrets = given.astype(np.int64)  # narrower integers would wrap in what follows
         drawn = np.empty(len(secrets), dtype=np.int64)
         for start in range(0, len(secrets), CHUNK):
             part = slice(start, start + CHUNK)

@@ -8,26 +8,27 @@ doubtful digit against the mechanism:
 2. weights[s,o] ≤ γ(s,s')·weights[s',o] for **every** bounded pair and every observable, γ rounded down;
 3. distortion privacy against the best attack there is, rounded down, is at least what is promised;
 4. the cost, rounded up, is at most what is promised (if a limit is);
-5. a bound on what *any* mechanism with these promises could achieve, by weak duality, rounded safely.
+5. a bound on what *any* mechanism with these promises could achieve, by weak duality (``optimality.py``).
 
 How rounding is bounded: for non-negative numbers, a floating-point sum of products of N terms, in any order,
-is within a relative N·2^-52 of the exact one (Higham, Accuracy and Stability, §3.1, with room to spare).
+is within a relative N·2^-52 of the exact one (Higham, Accuracy and Stability, §3.1, with room to spare), as
+long as nothing under- or overflows. ``check_form`` sees to that: every number is 0 or within 10^±60. Comparisons
+are written so that anything that is not a number fails them.
 """
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, nextafter
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import BrokenPromise
-from privacygames.mechanism.statement import Statement
-from privacygames.multipliers import Multipliers
+from privacygames.mechanism.optimality import ULP, optimum
+from privacygames.mechanism.statement import Statement, check_form
 
-ULP: float = 2.0**-52
-TINY: float = 1e-290  # covers underflow: far below anything that matters, far above what denormals lose
 INTEGER_EXPONENT = 50.0  # e^50 > 2^64: between 64-bit weights such a ratio only says "not zero"
 
 
@@ -53,20 +54,26 @@ class Findings:
 
 def check(statement: Statement) -> Findings:
     """Check every promise; raise :class:`BrokenPromise` at the first that does not hold."""
+    check_form(statement)
     _check_sums(statement)
     bounds = statement.bounds
     cost = _check_cost(statement)
     distortion = distortion_below(statement)
-    if bounds.distortion is not None and distortion < bounds.distortion:
+    if bounds.distortion is not None and not distortion >= bounds.distortion:
         raise BrokenPromise(
             f"distortion privacy is only shown to be {distortion!r}, below the {bounds.distortion!r} promised"
         )
+    below, above = ratio_bounds(statement)
+    largest = _check_ratios(statement, below)
+    best = None if statement.multipliers is None else optimum(statement, statement.multipliers, above)
+    if best is not None and not (best >= distortion if bounds.reverse else best <= cost):
+        raise BrokenPromise("the multipliers claim more than this very mechanism allows")
     return Findings(
-        largest_ratio=_check_ratios(statement),
+        largest_ratio=largest,
         distortion=distortion,
         expected_cost=cost_above(statement, worst_case=False) if bounds.worst_case else cost,
         worst_cost=cost if bounds.worst_case else cost_above(statement, worst_case=True),
-        optimum=None if statement.multipliers is None else _optimum(statement, statement.multipliers),
+        optimum=best,
     )
 
 
@@ -74,7 +81,7 @@ def _check_sums(statement: Statement) -> None:
     weights, bits = statement.weights, statement.bits
     if not 52 <= bits <= 62:
         raise BrokenPromise(f"weights must sum to a power of two between 2^52 and 2^62, not 2^{bits}")
-    if weights.size == 0 or (weights < 0).any() or (weights > 2**bits).any():
+    if (weights < 0).any() or (weights > 2**bits).any():
         raise BrokenPromise("weights must lie between 0 and the power of two they sum to")
     # Two halves of 31 bits each cannot overflow 64 bits in any sum of fewer than 2^32 terms.
     high = (weights >> 31).sum(axis=1, dtype=np.int64)
@@ -89,7 +96,7 @@ def _check_cost(statement: Statement) -> float:
     above = cost_above(statement, worst_case=bounds.worst_case)
     if bounds.cost_at_most is None or above <= bounds.cost_at_most:
         return above
-    if exact_cost(statement) > Fraction(bounds.cost_at_most):
+    if not exact_cost(statement) <= Fraction(bounds.cost_at_most):
         raise BrokenPromise(f"the cost may be {above!r}, above the {bounds.cost_at_most!r} promised")
     return bounds.cost_at_most
 
@@ -106,9 +113,8 @@ def exact_cost(statement: Statement) -> Fraction:
     return cost / (1 << statement.bits)
 
 
-def _check_ratios(statement: Statement) -> float:
+def _check_ratios(statement: Statement, below: FloatArray) -> float:
     """The largest ratio as a share of what is allowed."""
-    below, _ = ratio_bounds(statement)
     weights = statement.weights
     approximate = weights.astype(np.float64)  # within a relative 2^-53
     largest = 0.0
@@ -119,7 +125,7 @@ def _check_ratios(statement: Statement) -> float:
             share = approximate[secret] / (below[secret, others, None] * approximate[others])
         largest = max(largest, float(share[more].max(initial=0.0)))
     largest *= 1 + 4 * ULP  # two conversions, a product, a division and this one
-    if largest > 1:
+    if not largest <= 1:
         raise BrokenPromise(f"a ratio between two secrets exceeds what is allowed by a factor of {largest!r}")
     return largest
 
@@ -136,7 +142,7 @@ def ratio_bounds(statement: Statement) -> tuple[FloatArray, FloatArray]:
         return nothing, nothing
     if bounds.within is None:
         values, where = np.unique(separation, return_inverse=True)
-        enclosures = np.array([_exp_enclosure(bounds.epsilon, value) for value in values])
+        enclosures = np.array([_exp_enclosure(bounds.epsilon, value) for value in values.tolist()])
         below, above = (enclosures[where.reshape(separation.shape), side].copy() for side in (0, 1))
     else:
         near = separation <= bounds.within
@@ -146,19 +152,24 @@ def ratio_bounds(statement: Statement) -> tuple[FloatArray, FloatArray]:
     return below, above
 
 
+@lru_cache(maxsize=1 << 17)
 def _exp_enclosure(epsilon: float, separation: float) -> tuple[float, float]:
     """Floats (below, above) around exp(epsilon·separation)."""
     if separation == inf:
         return inf, inf
-    exact_epsilon, exact_separation = Decimal(epsilon), Decimal(float(separation))
-    lower = Context(prec=40, rounding=ROUND_FLOOR).multiply(exact_epsilon, exact_separation)
-    upper = Context(prec=40, rounding=ROUND_CEILING).multiply(exact_epsilon, exact_separation)
-    precise = Context(prec=25)  # exp is correctly rounded, whatever the rounding mode
+    lower = _decimals(40, ROUND_FLOOR).multiply(Decimal(epsilon), Decimal(separation))
+    upper = _decimals(40, ROUND_CEILING).multiply(Decimal(epsilon), Decimal(separation))
+    precise = _decimals(25, ROUND_HALF_EVEN)  # in which exp is correctly rounded
     if upper > 700:
         return float(precise.exp(Decimal(INTEGER_EXPONENT))), inf
     lower = min(lower, Decimal(INTEGER_EXPONENT))  # smaller is stricter; between integers no stricter
     below = nextafter(float(precise.exp(lower)), 0.0)
     return max(below, 1.0), nextafter(float(precise.exp(upper)), inf)
+
+
+def _decimals(digits: int, rounding: str) -> Context:
+    """A decimal context that depends on no global setting."""
+    return Context(prec=digits, rounding=rounding, Emin=-999999, Emax=999999, capitals=1, clamp=0, flags=[], traps=[])
 
 
 def distortion_below(statement: Statement) -> float:
@@ -170,7 +181,7 @@ def distortion_below(statement: Statement) -> float:
     secrets, observables = statement.weights.shape
     errors = (statement.distance * statement.prior) @ probabilities(statement)
     total = float(errors.min(axis=0).sum())
-    return float(max(total * (1 - (secrets + observables + 16) * ULP) - TINY, 0.0))
+    return total * (1.0 - float((secrets + observables + 16) * ULP))
 
 
 def cost_above(statement: Statement, *, worst_case: bool) -> float:
@@ -178,75 +189,9 @@ def cost_above(statement: Statement, *, worst_case: bool) -> float:
     secrets, observables = statement.weights.shape
     per_secret = (probabilities(statement) * statement.cost.T).sum(axis=1)
     total = float(per_secret.max() if worst_case else statement.prior @ per_secret)
-    return float(total * (1 + (secrets + observables + 16) * ULP) + (TINY if total else 0.0))
+    return total * (1.0 + float((secrets + observables + 16) * ULP))
 
 
 def probabilities(statement: Statement) -> FloatArray:
     """p(o|s) as floats, each within a relative 2^-53 of the exact weight / 2^bits."""
     return np.ldexp(statement.weights.astype(np.float64), -statement.bits)
-
-
-def _optimum(statement: Statement, evidence: Multipliers) -> float:
-    """What weak duality proves about every mechanism with these promises.
-
-    Write v_o for p(o|·), K for the mechanisms with the promised ratios, x_o for the error of the best guess.
-    For prices κ, α, z ≥ 0, weights λ on secrets and any guesses q(·|o) that sum to one, every mechanism in K has
-
-        κ·cost − α·Σ_o x_o ≥ Σ_o ⟨κ λ∘c_o − α π∘Σ_ŝ q(ŝ|o) d(ŝ,·) + Σ z (e_s − γ e_s'), v_o⟩ ≥ Σ_s min_o r_o(s)
-
-    because its cost is at least the λ-average, x_o at most the q-average, z·(v_o(s) − γ v_o(s')) at most 0, and
-    Σ_o v_o = 1. Nothing depends on where the prices come from; negative ones are refused.
-    """
-    bounds = statement.bounds
-    secrets, observables = statement.weights.shape
-    if not (evidence.cost_price >= 0 and evidence.distortion_price >= 0 and (evidence.attack >= 0).all()):
-        raise BrokenPromise("multipliers must be 0 or more")
-    if not (evidence.ratios.value >= 0).all():
-        raise BrokenPromise("multipliers must be 0 or more")
-    cost_price = evidence.cost_price if bounds.reverse else 1.0
-    promised = 1.0 if bounds.reverse else bounds.distortion
-    distortion_price = 1.0 if bounds.reverse else evidence.distortion_price if promised is not None else 0.0
-
-    weights = statement.prior
-    if bounds.worst_case:
-        weights = _distributions(evidence.secret_weights, "secret weights")
-    gain = cost_price * statement.cost * weights
-    attack = _distributions(evidence.attack, "attack")
-    loss = distortion_price * (attack @ statement.distance) * statement.prior
-    up, down = _ratio_terms(statement, evidence)
-    plus, minus = gain + up[evidence.like], (loss + down)[evidence.like]
-    doubt = (2 * secrets + observables + 32) * ULP
-    residual = plus - minus - doubt * (plus + minus) - TINY
-    least = residual.min(axis=0)
-    total = float(least.sum() - doubt * np.abs(least).sum())
-    if bounds.cost_at_most is not None:
-        proved = cost_price * bounds.cost_at_most - total
-        blind = float((statement.distance @ statement.prior).min())  # nothing beats revealing nothing
-        return float(min(proved + 8 * ULP * (abs(total) + abs(proved)), blind * (1 + doubt)) + TINY)
-    proved = total + (distortion_price * bounds.distortion if bounds.distortion is not None else 0.0)
-    return float(max(proved - 8 * ULP * (abs(total) + abs(proved)) - TINY, 0.0))
-
-
-def _distributions(values: FloatArray | None, what: str) -> FloatArray:
-    """Rows scaled to sum to one."""
-    if values is None or not (values >= 0).all():
-        raise BrokenPromise(f"the {what} of the multipliers must be given and be 0 or more")
-    sums = values.sum(axis=-1, keepdims=True)
-    if not ((sums > 0) & (sums < inf)).all():
-        raise BrokenPromise(f"the {what} of the multipliers must have a positive sum")
-    return np.asarray(values / sums)
-
-
-def _ratio_terms(statement: Statement, evidence: Multipliers) -> tuple[FloatArray, FloatArray]:
-    """Σ z e_s and Σ z γ e_s' for each observable, γ rounded up."""
-    shape = (len(evidence.attack), len(statement.weights))
-    up, down = np.zeros(shape), np.zeros(shape)
-    ratios = evidence.ratios
-    if len(ratios):
-        _, above = ratio_bounds(statement)
-        factor = above[ratios.secret, ratios.other]
-        promised = np.isfinite(factor)  # a price on a ratio nobody promised proves nothing: it is left out
-        at, secret, other = (each[promised] for each in (ratios.observable, ratios.secret, ratios.other))
-        np.add.at(up, (at, secret), ratios.value[promised])
-        np.add.at(down, (at, other), ratios.value[promised] * factor[promised])
-    return up, down

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from threading import Event, Thread
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.bounds import Bounds
-from privacygames.errors import SolveFailed
+from privacygames.errors import InvalidProblem, SolveFailed
 from privacygames.multipliers import Multipliers, RatioMultipliers
 from privacygames.problem import Problem
 from privacygames.programs.designs import design_program, tie_break
@@ -17,6 +18,8 @@ from privacygames.programs.rows import ratio_pairs
 from privacygames.solvers.solution import Solution, Status
 
 TOLERANCE = 1e-9
+BYTES_PER_ENTRY = 150  # measured: building the program and HiGHS' own copies
+MOST_GIGABYTES = 12
 
 
 @dataclass(frozen=True)
@@ -44,13 +47,22 @@ class Highs:
 
     method: Literal["ipm", "simplex"] = "ipm"
 
+    def __post_init__(self) -> None:
+        if self.method not in ("ipm", "simplex"):
+            raise InvalidProblem(f"HiGHS' method is {self.method!r}; choose 'ipm' or 'simplex'")
+
     def other(self) -> "Highs":
         """The same engine with the other method: a second opinion where rounding spoils the first."""
         return Highs("simplex" if self.method == "ipm" else "ipm")
 
     def solve(self, problem: Problem, bounds: Bounds, *, time_limit: float | None = None) -> Solution:
         """Solve the design program for these bounds, written out in full."""
-        found = self.solve_program(design_program(problem, bounds), time_limit=time_limit)
+        _refuse_too_large(problem, bounds)
+        started = monotonic()
+        program = design_program(problem, bounds)
+        _ = program.matrix
+        left = None if time_limit is None else max(time_limit - (monotonic() - started), 1e-3)
+        found = self.solve_program(program, time_limit=left)
         probabilities = found.block("p").reshape(problem.shape)
         multipliers = read_multipliers(found, problem, bounds)
         return Solution(probabilities, multipliers, found.status, found.method)
@@ -66,6 +78,19 @@ class Highs:
         if found.status is not Status.OPTIMAL:
             raise SolveFailed(f"HiGHS found no optimum: {found.status}", status=found.status.name)
         return found
+
+
+def _refuse_too_large(problem: Problem, bounds: Bounds) -> None:
+    """Written out, the program has about 2n²m + n²m + 3nm entries; refuse what will not fit in memory."""
+    n, m = problem.shape
+    ratios = 0 if bounds.epsilon is None else 2 * n * n * m
+    guesses = 0 if bounds.distortion is None and not bounds.reverse else n * n * m
+    gigabytes = (ratios + guesses + 3 * n * m) * BYTES_PER_ENTRY / 2**30
+    if gigabytes > MOST_GIGABYTES:
+        raise InvalidProblem(
+            f"written out for HiGHS, {n} secrets and {m} observables need about {gigabytes:.0f} GiB of memory, "
+            f"more than the {MOST_GIGABYTES} GiB allowed: use fewer secrets or observables"
+        )
 
 
 def _run(program: LinearProgram, method: str, time_limit: float | None) -> LinearSolution:

@@ -147,7 +147,8 @@ class _GivenSpace(Space):
 
 def shown(label: Label) -> str:
     """A label as text, as tables show it and commands read it: ``"{Alien, Brazil}"`` for a set."""
-    return "{" + ", ".join(sorted(label)) + "}" if isinstance(label, frozenset) else str(label)
+    text = "{" + ", ".join(sorted(label)) + "}" if isinstance(label, frozenset) else str(label)
+    return text if text.isprintable() else repr(text)
 
 
 def _plain(label: object) -> Label:
@@ -158,8 +159,16 @@ def _plain(label: object) -> Label:
         label = frozenset(label)
     if isinstance(label, bool) or not isinstance(label, LABEL_TYPES):
         raise InvalidProblem("a label must be text, a number or a set of texts")
-    if isinstance(label, float) and not np.isfinite(label):
-        raise InvalidProblem("a label that is a number must be finite")
-    if isinstance(label, frozenset) and not all(isinstance(item, str) for item in label):
-        raise InvalidProblem("a label that is a set must contain texts only")
+    if isinstance(label, int | float):
+        if not abs(label) < 2**53:
+            raise InvalidProblem("a label that is a number must be smaller than 2^53 in size")
+        return label
+    texts = label if isinstance(label, frozenset) else (label,)
+    if not all(isinstance(text, str) and _encodable(text) for text in texts):
+        raise InvalidProblem("a label must be proper text, or a set of proper texts")
     return label
+
+
+def _encodable(text: str) -> bool:
+    """Whether a text can be written to a file or a terminal: lone surrogates cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

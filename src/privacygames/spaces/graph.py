@@ -49,6 +49,6 @@ def _edge(edge: Sequence[object]) -> tuple[object, object, float]:
     if isinstance(edge, str) or len(edge) not in (2, 3):
         raise InvalidProblem("an edge is (a, b) or (a, b, length)")
     length = edge[2] if len(edge) == 3 else 1.0
-    if not isinstance(length, int | float) or not 0 < length < np.inf:
+    if not isinstance(length, int | float | np.integer | np.floating) or not 0 < length < np.inf:
         raise InvalidProblem(f"the length of an edge must be a positive number; got {length!r}")
     return edge[0], edge[1], float(length)

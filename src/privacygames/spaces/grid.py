@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.base import Label, Space
 from privacygames.spaces.subsets import Reading, Subsets
@@ -75,18 +75,32 @@ class Grid(Space):
         """
         if outside not in ("error", "drop"):
             raise InvalidProblem(f"outside is {outside!r}; choose 'error' or 'drop'")
-        xy = np.asarray(points, dtype=np.float64).reshape(-1, 2)
-        west, south, east, north = self._edges()
-        fractions = (xy - (west, south)) / (east - west, north - south)
-        inside = ((fractions >= 0) & (fractions <= 1)).all(axis=1)  # NaN is outside
-        if outside == "error" and not inside.all():
+        positions = self.locate(points)
+        missed = int((positions < 0).sum())
+        if outside == "error" and missed:
             raise InvalidProblem(
-                f"{int((~inside).sum())} of {len(xy)} points lie outside the grid; "
+                f"{missed} of {len(positions)} points lie outside the grid; "
                 "widen it, or pass outside='drop' to leave them out"
             )
+        return [self.labels[position] for position in positions if position >= 0]
+
+    def locate(self, points: ArrayLike) -> IntArray:
+        """The position of the cell that contains each point; −1 for points outside (or not numbers)."""
+        try:
+            xy = np.asarray(points, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidProblem("points must be pairs of numbers: (x, y), or (longitude, latitude)") from None
+        if xy.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        if xy.ndim != 2 or xy.shape[1] != 2:
+            raise InvalidProblem(f"points must be pairs, an array of shape (many, 2); got shape {xy.shape}")
+        west, south, east, north = self._edges()
+        fractions = (xy - (west, south)) / (east - west, north - south)
+        inside = np.all((fractions >= 0) & (fractions <= 1), axis=1)  # NaN is outside
         counts = (self.columns, self.rows)
-        steps = np.minimum((fractions[inside] * counts).astype(np.int64), np.subtract(counts, 1))
-        return [self.labels[column + self.columns * row] for column, row in steps]
+        steps = np.zeros(xy.shape, dtype=np.int64)
+        steps[inside] = np.minimum((fractions[inside] * counts).astype(np.int64), np.subtract(counts, 1))
+        return np.where(inside, steps[:, 0] + self.columns * steps[:, 1], -1)
 
     def centre(self, label: Label) -> tuple[float, float]:
         """The centre of a cell, in the grid's own coordinates (kilometres, or degrees over a box)."""
@@ -138,6 +152,17 @@ class Grid(Space):
     def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
         known = {"euclidean": self._euclidean, **super()._named_distances()}
         return known | {"haversine": self._haversine} if self.box else known
+
+    def _hamming(self, other: Space) -> FloatArray:
+        if isinstance(other, Grid) and self._shape() != other._shape():
+            raise InvalidProblem(
+                "cells of different grids have the same names but not the same places: use the euclidean distance, "
+                "blocks of this grid, or a matrix"
+            )
+        return super()._hamming(other)
+
+    def _shape(self) -> tuple[object, ...]:
+        return self.columns, self.rows, self.width, self.height, self.box
 
     def _euclidean(self, other: Space) -> FloatArray:
         rows = self._centres_of(self._needs_same_kind(other, "euclidean"))

@@ -113,11 +113,28 @@ def test_both_methods_of_highs_agree(solver: pg.Highs) -> None:
 
 @pytest.mark.parametrize(
     ("side", "cost", "optimum"),
-    [(5, "euclidean", 1.228677), (7, "euclidean", 1.394617), (7, "hamming", 0.759466)],
+    [
+        (5, "euclidean", 1.228677),
+        (7, "euclidean", 1.394617),
+        (7, "hamming", 0.759466),
+        (10, "euclidean", 1.530302),
+        (15, "euclidean", 1.64421),
+    ],
 )
 def test_known_optima(side: int, cost: str, optimum: float) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost=cost)
-    assert pg.design(problem, epsilon=1.0).certificate.cost == pytest.approx(optimum, abs=1e-6)
+    certificate = pg.design(problem, epsilon=1.0).certificate
+    assert certificate.cost == pytest.approx(optimum, abs=1e-5 if side == 15 else 1e-6)
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize(("cost", "optimum"), [("euclidean", 1.394617), ("hamming", 0.759466)])
+def test_known_optima_by_highs(cost: str, optimum: float) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(7, 7)), cost=cost)
+    found = pg.design(problem, epsilon=1.0, solver=pg.Highs()).certificate
+    assert found.cost == pytest.approx(optimum, abs=1e-6)
+    assert "HiGHS" in found.provenance.solver
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 5.0, 20.0, 100.0])
@@ -167,8 +184,21 @@ def test_the_least_cost_can_be_promised_and_nothing_below(epsilon: float | None,
 def test_a_time_limit_that_is_too_short_is_said() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(8, 8)), cost="euclidean")
     with pytest.raises(pg.SolveFailed, match="time limit reached: raise time_limit") as caught:
-        pg.design(problem, epsilon=1.0, time_limit=0.05)
+        pg.design(problem, epsilon=1.0, time_limit=0.05, solver=pg.Highs())
     assert caught.value.status == "TIME_LIMIT"
+
+
+def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(10, 10)), cost="euclidean")
+    seen: list[pg.Progress] = []
+    certificate = pg.design(problem, epsilon=1.0, distortion=1.0, time_limit=0.3, progress=seen.append).certificate
+    assert certificate.gap is not None
+    assert certificate.bound is not None
+    assert 1e-6 < certificate.gap < 1
+    assert certificate.bound <= 1.5303015 <= certificate.cost
+    assert certificate.findings.largest_ratio <= 1
+    assert [each.iteration for each in seen] == list(range(len(seen)))
+    assert seen[-1].gap < seen[0].gap
 
 
 @pytest.mark.parametrize(

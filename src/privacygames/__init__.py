@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from privacygames.prior import Prior
     from privacygames.problem import Problem, max_distortion
     from privacygames.solvers.highs import Highs
+    from privacygames.solvers.interior import Interior
+    from privacygames.solvers.solution import Progress
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
 
 _HOMES = {
@@ -55,6 +57,8 @@ _HOMES = {
     "Problem": "problem",
     "max_distortion": "problem",
     "Highs": "solvers.highs",
+    "Interior": "solvers.interior",
+    "Progress": "solvers.solution",
     **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
 }
 """Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
@@ -68,6 +72,7 @@ __all__ = [
     "Grid",
     "Highs",
     "Infeasible",
+    "Interior",
     "InvalidFile",
     "InvalidProblem",
     "Mechanism",
@@ -75,6 +80,7 @@ __all__ = [
     "Prior",
     "PrivacyGamesError",
     "Problem",
+    "Progress",
     "Report",
     "Sets",
     "SolveFailed",

@@ -1,6 +1,8 @@
 """The designer: from a problem and bounds to the cheapest mechanism that keeps them, certified."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -15,7 +17,7 @@ from privacygames.mechanism.repair import repair, to_weights
 from privacygames.mechanism.statement import BITS
 from privacygames.mechanism.verifier import check, probabilities
 from privacygames.problem import Problem, max_distortion, rounding
-from privacygames.solvers import Highs
+from privacygames.solvers import Engine, Highs, Interior, Progress, Solution, Status, choose
 
 ROOM = 1e-9
 """How far above the least cost a limit should be, relatively, to leave the repair something to work with."""
@@ -29,9 +31,10 @@ def design(
     within: float | None = None,
     worst_case: bool = False,
     cost_at_most: float | None = None,
-    solver: Literal["auto"] | Highs = "auto",
+    solver: Literal["auto"] | Engine = "auto",
     time_limit: float | None = None,
     tolerance: float = 1e-6,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Mechanism:
     """The mechanism that costs least among all that keep the bounds, with a certificate.
 
@@ -44,8 +47,10 @@ def design(
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
         cost_at_most: turned round: the most distortion privacy for at most this cost.
         solver: the engine; ``"auto"`` chooses.
-        time_limit: seconds after which to give up.
+        time_limit: seconds after which to stop. The block engine then returns what it has: a mechanism that keeps
+            every promise, and whose certificate states the gap. HiGHS has nothing to return and raises.
         tolerance: the largest relative gap to the best possible that is accepted.
+        progress: called with a :class:`Progress` now and then.
 
     Raises:
         InvalidProblem: something given does not fit.
@@ -62,9 +67,9 @@ def design(
     for name, value in (("tolerance", tolerance), ("time_limit", time_limit)):
         if value is not None and not (isinstance(value, int | float) and value > 0):
             raise InvalidProblem(f"{name} is {value!r}; it must be a positive number")
-    engine = Highs() if solver == "auto" else solver
-    if not isinstance(engine, Highs):
-        raise InvalidProblem('solver must be "auto" or an engine such as Highs()')
+    engine = choose(problem, bounds) if solver == "auto" else solver
+    if not isinstance(engine, Highs | Interior):
+        raise InvalidProblem('solver must be "auto" or an engine: Interior() or Highs()')
     most = max_distortion(problem)
     if bounds.distortion is not None and bounds.distortion > most:
         raise Infeasible(
@@ -73,29 +78,37 @@ def design(
             limit=most,
         )
     cheapest = _cheapest(problem, bounds, engine, time_limit, tolerance) if bounds.reverse else None
-    gaps = []
-    for each in (engine, engine.other()):
-        mechanism = _solve(problem, bounds, each, time_limit, cheapest)
+    gaps: list[float] = []
+    for each in _attempts(engine):
+        try:
+            solution = each.solve(
+                problem, _aimed(problem, bounds), tolerance=tolerance, time_limit=time_limit, progress=progress
+            )
+        except (SolveFailed, InvalidProblem):  # a further engine may fail, or be too large to try: not our news
+            if not gaps:
+                raise
+            break
+        mechanism = _certified(problem, bounds, solution, cheapest)
         gap = mechanism.certificate.gap
-        if gap is not None and gap <= tolerance:
+        if gap is not None and (gap <= tolerance or solution.status is Status.TIME_LIMIT):
             return mechanism
-        gaps.append(gap)
+        gaps.append(inf if gap is None else gap)
     raise SolveFailed(
-        f"the gap to the best possible is {min(gap for gap in gaps if gap is not None):.1e}, above the tolerance of "
-        f"{tolerance:.1e}: rescale distances or costs, keep a little away from the largest distortion or the least "
-        "cost, or raise tolerance",
+        f"the gap to the best possible is {min(gaps):.1e}, above the tolerance of {tolerance:.1e}: rescale distances "
+        "or costs, keep a little away from the largest distortion or the least cost, or raise tolerance",
         status="NUMERICAL",
     )
 
 
-def _solve(
-    problem: Problem,
-    bounds: Bounds,
-    engine: Highs,
-    time_limit: float | None,
-    cheapest: Mechanism | None,
-) -> Mechanism:
-    solution = engine.solve(problem, _aimed(problem, bounds), time_limit=time_limit)
+def _attempts(engine: Engine) -> list[Engine]:
+    """The engine asked for, then what else might do where rounding spoils its answer."""
+    attempts = [engine]
+    while (following := attempts[-1].other()) not in attempts:
+        attempts.append(following)
+    return attempts
+
+
+def _certified(problem: Problem, bounds: Bounds, solution: Solution, cheapest: Mechanism | None) -> Mechanism:
     draft = draft_statement(problem, bounds, solution.multipliers)
     try:
         statement, findings = repair(
@@ -118,7 +131,9 @@ def _aimed(problem: Problem, bounds: Bounds) -> Bounds:
     return replace(bounds, distortion=bounds.distortion * (1 + 2 * rounding(problem)))
 
 
-def _cheapest(problem: Problem, bounds: Bounds, engine: Highs, time_limit: float | None, tolerance: float) -> Mechanism:
+def _cheapest(
+    problem: Problem, bounds: Bounds, engine: Engine, time_limit: float | None, tolerance: float
+) -> Mechanism:
     """The cheapest mechanism with the ratios asked for; it shows whether the cost limit can be met at all."""
     if bounds.epsilon is None:
         draft = draft_statement(problem, Bounds(distortion=0.0, worst_case=bounds.worst_case))

@@ -221,7 +221,7 @@ def test_every_command_helps_and_is_documented() -> None:
 
 def test_interrupting_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(
-        '[space]\nkind = "grid"\ncolumns = 9\nrows = 9\n[prior]\nuniform = true\n'
+        '[space]\nkind = "grid"\ncolumns = 20\nrows = 15\n[prior]\nuniform = true\n'
         '[problem]\ncost = "euclidean"\n[bounds]\nepsilon = 1.0\n'
     )
     command = [sys.executable, "-m", "privacygames", "design", "p.toml", "--out", "m.pgm"]

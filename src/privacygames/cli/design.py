@@ -45,8 +45,8 @@ def design(
     if not out.resolve().parent.is_dir():
         raise InvalidProblem(f"there is no folder {out.resolve().parent} to write to")
     secrets, observables = described.shape
-    with working(f"designing: {secrets} secrets, {observables} observables …"):
-        mechanism = run(described, **bounds, time_limit=time_limit)
+    with working(f"designing: {secrets} secrets, {observables} observables …") as show:
+        mechanism = run(described, **bounds, time_limit=time_limit, progress=show)
     mechanism.save(out, multipliers=multipliers)
     if as_json:
         print_json({"file": str(out), "certificate": mechanism.certificate.to_dict()})

@@ -1,12 +1,15 @@
 """How commands print: tables for people, JSON for programs, a spinner while something long runs."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from privacygames.solvers.solution import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -33,12 +36,16 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
 
 
 @contextmanager
-def working(message: str) -> Iterator[None]:
-    """Show that something is going on, on a terminal only."""
+def working(message: str) -> Iterator[Callable[["Progress"], None]]:
+    """Show that something is going on, on a terminal only; gives a callback that shows how far it is."""
     from rich.console import Console
 
-    with Console(stderr=True).status(message):
-        yield
+    with Console(stderr=True).status(message) as status:
+
+        def show(progress: "Progress") -> None:
+            status.update(f"{message} iteration {progress.iteration}, gap {progress.gap:.1e}, {progress.seconds:.0f} s")
+
+        yield show
 
 
 def _plain(value: object) -> object:

@@ -1,5 +1,6 @@
 """The reference engine: HiGHS on the program as the paper writes it out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
@@ -15,7 +16,7 @@ from privacygames.problem import Problem
 from privacygames.programs.designs import design_program, tie_break
 from privacygames.programs.linear import LinearProgram
 from privacygames.programs.rows import ratio_pairs
-from privacygames.solvers.solution import Solution, Status
+from privacygames.solvers.solution import Progress, Solution, Status
 
 TOLERANCE = 1e-9
 BYTES_PER_ENTRY = 150  # measured: building the program and HiGHS' own copies
@@ -55,8 +56,17 @@ class Highs:
         """The same engine with the other method: a second opinion where rounding spoils the first."""
         return Highs("simplex" if self.method == "ipm" else "ipm")
 
-    def solve(self, problem: Problem, bounds: Bounds, *, time_limit: float | None = None) -> Solution:
-        """Solve the design program for these bounds, written out in full."""
+    def solve(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        *,
+        tolerance: float = TOLERANCE,
+        time_limit: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Solution:
+        """Solve the design program for these bounds, written out in full, to a vertex: as exactly as HiGHS can."""
+        del tolerance, progress  # HiGHS' own tolerances are tighter, and it reports nothing on the way
         _refuse_too_large(problem, bounds)
         started = monotonic()
         program = design_program(problem, bounds)

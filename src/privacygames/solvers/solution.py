@@ -28,3 +28,14 @@ class Solution:
     multipliers: Multipliers
     status: Status
     solver: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a solve stands: what a progress callback is given."""
+
+    iteration: int
+    cost: float
+    gap: float
+    seconds: float
+    ratios: int

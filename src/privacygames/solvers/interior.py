@@ -1,0 +1,151 @@
+"""The fast engine: exact reductions, then the block interior-point method (``blocks.py``)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.bounds import Bounds
+from privacygames.errors import InvalidProblem
+from privacygames.multipliers import Multipliers, RatioMultipliers
+from privacygames.problem import Problem
+from privacygames.programs.rows import LARGEST_EXPONENT
+from privacygames.solvers.blocks import Game, Outcome, play
+from privacygames.solvers.highs import Highs
+from privacygames.solvers.reductions import chained_pairs, dominated_observables
+from privacygames.solvers.solution import Progress, Solution, Status
+
+LEAST_EXPONENT = 1e-6
+NEAR_THE_TOP = 1e-6
+MOST_GIGABYTES = 16
+KEPT_PRICES = 1e-13
+
+
+@dataclass(frozen=True)
+class Interior:
+    """A block interior-point method on the reduced program: exact for the full one, at hundreds of secrets.
+
+    It designs for the average cost under any ratios and distortion bound; :meth:`can_solve` says when.
+
+    Attributes:
+        merge_dominated: leave out observables (and guesses) that others dominate.
+        drop_chained: leave out ratios that shorter ones imply.
+    """
+
+    merge_dominated: bool = True
+    drop_chained: bool = True
+
+    def other(self) -> Highs:
+        """What to try when this does not get there."""
+        return Highs()
+
+    def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
+        """Whether the program is of the kind this engine is for."""
+        if bounds.reverse or bounds.worst_case:
+            return False
+        exponents = bounds.exponents(problem.distinguishability)
+        if (exponents < LEAST_EXPONENT).any():  # secrets that must look the same: the cone has no inside
+            return False
+        most = float((problem.distance @ problem.prior.probabilities).min())
+        return bounds.distortion is None or bounds.distortion < most * (1 - NEAR_THE_TOP)
+
+    def solve(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        *,
+        tolerance: float,
+        time_limit: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Solution:
+        """Solve the design program for these bounds."""
+        if not self.can_solve(problem, bounds):
+            raise InvalidProblem(
+                "Interior() designs for the average cost, a distortion below the largest possible and secrets that "
+                'may differ; use solver="auto" or Highs()'
+            )
+        reduced = _Reduced(problem, bounds, self)
+        scale = 1e-6 * float(problem.cost.max())
+        if scale == 0:
+            scale = 1.0
+        outcome = play(reduced.game, tolerance=0.3 * tolerance, scale=scale, time_limit=time_limit, progress=progress)
+        stopped = Status.TIME_LIMIT if time_limit is not None else Status.NUMERICAL
+        return Solution(
+            reduced.expand(outcome),
+            reduced.multipliers(outcome),
+            Status.OPTIMAL if outcome.finished else stopped,
+            f"blocks: {reduced}, {outcome.iterations} iterations",
+        )
+
+
+class _Reduced:
+    """A problem made smaller, and the way back."""
+
+    def __init__(self, problem: Problem, bounds: Bounds, engine: Interior) -> None:
+        self.shape = problem.shape
+        n, m = self.shape
+        prior = problem.prior.probabilities
+        held = np.flatnonzero(prior > 0)
+        every = np.arange(n)
+        self.like = dominated_observables(problem.cost[:, held]) if engine.merge_dominated else np.arange(m)
+        self.kept = np.unique(self.like)
+        # Without ratios a secret nobody has constrains nothing: it gets any other's row.
+        self.secrets = held if bounds.epsilon is None else every
+        _refuse_too_large(len(self.secrets), len(self.kept))
+        self.guesses = every
+        if engine.merge_dominated and bounds.distortion is not None:
+            self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
+        exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
+        exponents[exponents > LARGEST_EXPONENT] = np.inf
+        self.ratios = int(np.isfinite(exponents).sum())
+        if engine.drop_chained:
+            exponents[chained_pairs(exponents)] = np.inf
+        self.unchained = int(np.isfinite(exponents).sum())
+        self.cost_scale = float((problem.cost * prior).max()) or 1.0
+        weight = prior[self.secrets]
+        self.game = Game(
+            cost=problem.cost[np.ix_(self.kept, self.secrets)] * weight,
+            exponents=exponents,
+            errors=None if bounds.distortion is None else problem.distance[np.ix_(self.guesses, self.secrets)] * weight,
+            distortion=bounds.distortion or 0.0,
+        )
+
+    def __str__(self) -> str:
+        n, m = self.shape
+        return f"{len(self.kept)} of {m} observables, {self.unchained} of {self.ratios} ratios of {n} secrets"
+
+    def expand(self, outcome: Outcome) -> FloatArray:
+        """The mechanism for the whole problem, (secrets, observables)."""
+        n, m = self.shape
+        rows = np.zeros(n, dtype=np.int64)
+        rows[self.secrets] = np.arange(len(self.secrets))
+        full = np.zeros((n, m))
+        full[:, self.kept] = outcome.probabilities.T[rows]
+        return full
+
+    def multipliers(self, outcome: Outcome) -> Multipliers:
+        """The prices for the whole problem; dominated observables borrow those of what dominates them."""
+        prices = outcome.prices
+        attack = np.ones((len(self.kept), self.shape[0]))
+        if prices.attack is not None:
+            attack[:] = 0.0
+            attack[:, self.guesses] = prices.attack
+        matters = prices.ratio > KEPT_PRICES * self.cost_scale
+        ratios = RatioMultipliers(
+            prices.observable[matters].astype(np.int32),
+            self.secrets[prices.secret[matters]].astype(np.int32),
+            self.secrets[prices.other[matters]].astype(np.int32),
+            prices.ratio[matters],
+        )
+        like: IntArray = np.searchsorted(self.kept, self.like)
+        return Multipliers(1.0, prices.distortion, attack, ratios, None, like)
+
+
+def _refuse_too_large(secrets: int, observables: int) -> None:
+    gigabytes = observables * secrets * secrets * 20 / 2**30
+    if gigabytes > MOST_GIGABYTES:
+        raise InvalidProblem(
+            f"{secrets} secrets and {observables} observables need about {gigabytes:.0f} GiB of memory, more than the "
+            f"{MOST_GIGABYTES} GiB allowed: use fewer secrets or observables"
+        )

@@ -1,0 +1,130 @@
+"""The Newton system of the interior-point method, solved block by block.
+
+Each block o has a Hessian H_o; the blocks meet in n rows Σ_o v_o = 1 and, under distortion privacy, one more,
+Σ_o x_o − σ = d_m. Eliminating the blocks leaves the Schur complement S = Σ_o H_o⁻¹ (+ σ/α in its corner).
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.families import Guesses, Positive, Ratios
+
+REGULARISATION = 1e-14
+
+
+class Breakdown(Exception):
+    """A factorisation failed: the iterate is as accurate as floating point allows."""
+
+
+class Newton:
+    """Factors of one Newton system, ready to solve for several right-hand sides."""
+
+    def __init__(
+        self,
+        u: FloatArray,
+        ratios: Ratios | None,
+        guesses: Guesses | None,
+        positive: Positive | None,
+        *,
+        corner: float,
+        pool: Executor,
+    ) -> None:
+        self.blocks, self.width = u.shape
+        self._pool = pool
+        self._factors: list[FloatArray] = [np.empty(0)] * self.blocks
+        self._scales = np.empty(u.shape)
+        halves = np.array_split(np.arange(self.blocks), 2 * min(self.blocks, 8))
+        assemble = _assembler(u, ratios, guesses, positive)
+        parts = list(pool.map(lambda half: self._factor(half, assemble, u), halves))
+        lower = np.tril(np.sum(parts, axis=0))
+        self._schur = lower + np.tril(lower, -1).T
+        if guesses is not None:
+            self._schur[-1, -1] += corner
+        self._schur_scale = 1 / np.sqrt(self._schur.diagonal())
+        scaled = self._schur * self._schur_scale * self._schur_scale[:, None]
+        self._schur_factor, info = lapack.dpotrf(scaled, lower=1)
+        if info or not np.isfinite(self._schur_scale).all():
+            raise Breakdown
+
+    def _factor(self, blocks: IntArray, assemble: "_Assemble", u: FloatArray) -> FloatArray:
+        total = np.zeros((self.width, self.width), order="F")
+        diagonal = np.arange(self.width)
+        for o in blocks:
+            hessian = assemble(int(o))
+            scale = 1 / np.sqrt(hessian[diagonal, diagonal])
+            hessian *= scale
+            hessian *= scale[:, None]
+            hessian[diagonal, diagonal] += REGULARISATION
+            factor, info = lapack.dpotrf(hessian.T, lower=1, overwrite_a=1, clean=0)
+            if info or not np.isfinite(scale).all():
+                raise Breakdown
+            scale *= np.abs(u[o])
+            self._factors[o], self._scales[o] = factor, scale
+            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=0)
+            inverse *= scale
+            inverse *= scale[:, None]
+            total += inverse
+        return total
+
+    def solve_blocks(self, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r_o for every block."""
+        scaled = right * self._scales
+        for o, factor in enumerate(self._factors):
+            scaled[o] = blas.dtrsv(factor, blas.dtrsv(factor, scaled[o], lower=1), lower=1, trans=1)
+        scaled *= self._scales
+        return scaled
+
+    def solve_schur(self, right: FloatArray) -> FloatArray:
+        """S⁻¹ r, refined once."""
+        found = np.zeros_like(right)
+        for _ in range(2):
+            residual = self._schur_scale * (right - self._schur @ found)
+            found += self._schur_scale * lapack.dpotrs(self._schur_factor, residual, lower=1)[0]
+        return found
+
+
+_Assemble = Callable[[int], FloatArray]
+
+
+def _assembler(u: FloatArray, ratios: Ratios | None, guesses: Guesses | None, positive: Positive | None) -> _Assemble:
+    """A function that gives block o's Hessian, in the variables relative to u: nothing in it is tiny or huge."""
+    blocks, width = u.shape
+    diagonals = np.zeros((blocks, width))
+    if positive is not None:
+        diagonals[:, positive.secrets] += positive.price / positive.slack * u[:, positive.secrets] ** 2
+    if ratios is not None:
+        size = ratios.size
+        v = u[:, :size].ravel()
+        left, right = -v[ratios.at_i] / ratios.gamma_root, ratios.gamma_root * v[ratios.at_j]
+        stiffness = ratios.price / ratios.slack
+        both = np.bincount(ratios.at_i, stiffness * left * left, blocks * size)
+        both += np.bincount(ratios.at_j, stiffness * right * right, blocks * size)
+        diagonals[:, :size] += both.reshape(blocks, size)
+        crossed = stiffness * left * right
+        upper, lower = ratios.i * width + ratios.j, ratios.j * width + ratios.i
+    on_diagonal = np.arange(width) * (width + 1)
+
+    def assemble(o: int) -> FloatArray:
+        flat = np.zeros(width * width)
+        if ratios is not None:
+            part = slice(ratios.starts[o], ratios.starts[o + 1])
+            flat[upper[part]] = crossed[part]
+            flat[lower[part]] += crossed[part]
+        flat[on_diagonal] += diagonals[o]
+        hessian = flat.reshape(width, width)
+        if guesses is not None:
+            weight = guesses.price[o] / guesses.slack[o]
+            rows = guesses.compact * u[o, guesses.support]
+            weighted = weight[:, None] * rows
+            hessian[np.ix_(guesses.support, guesses.support)] += rows.T @ weighted
+            edge = -u[o, -1] * weighted.sum(axis=0)
+            hessian[-1, guesses.support] += edge
+            hessian[guesses.support, -1] += edge
+            hessian[-1, -1] += u[o, -1] ** 2 * weight.sum()
+        return hessian
+
+    return assemble

@@ -1,0 +1,46 @@
+"""Exact reductions: they change the size of a program and nothing else (proofs: docs/theory/solver.md)."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.arrays import FloatArray, IntArray
+
+CHAIN_TOLERANCE = 1e-12
+
+
+def dominated_observables(cost: FloatArray) -> IntArray:
+    """For each observable, one that costs no more for any secret (itself, if there is no other).
+
+    Merging an observable into one that dominates it is post-processing: every promise is kept and the cost does
+    not rise. Of observables that cost the same throughout, the first stays.
+
+    Args:
+        cost: (observables, secrets), restricted to the secrets whose cost counts.
+    """
+    like = np.arange(len(cost))
+    order = np.lexsort((like, cost.sum(axis=1)))  # a dominating observable comes before those it dominates
+    kept: list[int] = []
+    for observable in order:
+        if kept:
+            better = (cost[kept] <= cost[observable]).all(axis=1)
+            if better.any():
+                like[observable] = kept[int(better.argmax())]
+                continue
+        kept.append(int(observable))
+    return like
+
+
+def chained_pairs(exponents: FloatArray) -> NDArray[np.bool_]:
+    """Which ordered pairs (i, j) follow from (i, k) and (k, j) for some k: their exponents add up to (i, j)'s.
+
+    A pair counts as chained when e(i,k) + e(k,j) ≤ e(i,j)·(1 + 10⁻¹²); what rounding may lose by that, the
+    repair restores. Chains never run in circles, because every exponent on the way is smaller and positive:
+    pairs with exponent 0 are never used or removed.
+    """
+    finite = np.isfinite(exponents) & (exponents > 0)
+    steps = np.where(finite, exponents, np.inf)
+    limit = np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf)
+    chained = np.zeros(exponents.shape, dtype=bool)
+    for middle in range(len(exponents)):
+        chained |= steps[:, middle, None] + steps[None, middle, :] <= limit
+    return chained

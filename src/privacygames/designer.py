@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.bounds import Bounds
-from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, SolveFailed
+from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.mechanism.certificate import Provenance
 from privacygames.mechanism.files import Contents
 from privacygames.mechanism.mechanism import Mechanism, draft_statement, own_version
@@ -79,20 +79,24 @@ def design(
         )
     cheapest = _cheapest(problem, bounds, engine, time_limit, tolerance) if bounds.reverse else None
     gaps: list[float] = []
+    trouble: PrivacyGamesError | None = None
     for each in _attempts(engine):
         try:
             solution = each.solve(
                 problem, _aimed(problem, bounds), tolerance=tolerance, time_limit=time_limit, progress=progress
             )
-        except (SolveFailed, InvalidProblem):  # a further engine may fail, or be too large to try: not our news
-            if not gaps:
+        except (SolveFailed, InvalidProblem) as error:
+            if each is engine and not (isinstance(error, SolveFailed) and error.status == Status.NUMERICAL.name):
                 raise
-            break
+            trouble = trouble or error
+            continue
         mechanism = _certified(problem, bounds, solution, cheapest)
         gap = mechanism.certificate.gap
         if gap is not None and (gap <= tolerance or solution.status is Status.TIME_LIMIT):
             return mechanism
         gaps.append(inf if gap is None else gap)
+    if trouble is not None and not gaps:
+        raise trouble
     raise SolveFailed(
         f"the gap to the best possible is {min(gaps):.1e}, above the tolerance of {tolerance:.1e}: rescale distances "
         "or costs, keep a little away from the largest distortion or the least cost, or raise tolerance",

@@ -12,13 +12,16 @@ stopping early is safe. docs/theory/solver.md derives it.
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from time import monotonic
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.coupling import Coupling
 from privacygames.solvers.families import Family, Guesses, Positive, Ratios
 from privacygames.solvers.newton import Breakdown, Newton
 from privacygames.solvers.solution import Progress
@@ -35,16 +38,24 @@ class Game:
     """The numbers of a design after reductions.
 
     Attributes:
-        cost: the objective's coefficients c_o(s), (observables, secrets).
+        objective: what the mechanism's entries cost in the objective, (observables, secrets).
         exponents: logarithms of the ratio bounds, ∞ where there is none or it follows from others.
-        errors: π(s) d(ŝ,s), (guesses, secrets); None without distortion privacy.
-        distortion: d_m; below what the uniform mechanism has.
+        errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
+        distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
+        reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
+        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets).
+        limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
+        cost_at_most: the limit; None where the worst case is minimised.
     """
 
-    cost: FloatArray
+    objective: FloatArray
     exponents: FloatArray
     errors: FloatArray | None
-    distortion: float
+    distortion: float | None
+    reverse: bool
+    limited: FloatArray
+    limit: Literal["none", "average", "each"]
+    cost_at_most: float | None
 
 
 @dataclass
@@ -53,14 +64,17 @@ class Outcome:
 
     probabilities: FloatArray
     prices: "Prices"
-    cost: float
+    value: float
     iterations: int
     finished: bool = False
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Multipliers of one iterate: parallel arrays for the ratios, an attack, and what they prove."""
+    """Multipliers of one iterate: parallel arrays for the ratios, an attack, prices, and what they prove.
+
+    ``limits`` are the prices of the limits on the cost: none, one, or one per secret.
+    """
 
     observable: IntArray
     secret: IntArray
@@ -68,6 +82,7 @@ class Prices:
     ratio: FloatArray
     attack: FloatArray | None
     distortion: float
+    limits: FloatArray
     bound: float
 
 
@@ -79,16 +94,21 @@ def play(
     time_limit: float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Outcome:
-    """Solve a game until cost − bound ≤ tolerance·max(cost, scale), or time or accuracy runs out."""
+    """Solve a game until value − bound ≤ tolerance·max(|bound or value|, scale), or time or accuracy runs out.
+
+    The value is the cost, or minus the distortion privacy where that is maximised; it counts only once the
+    iterate keeps its limits.
+    """
     started = monotonic()
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
         run = _Run(game, pool, tolerance, scale)
-        best = Outcome(run.column.copy(), run.prices(), run.cost, 0)
+        best = Outcome(run.column.copy(), run.prices(), run.value, 0)
         for iteration in range(1, MOST_ITERATIONS + 1):
-            gap = (best.cost - best.prices.bound) / max(best.cost, scale)
+            size = max(best.value, -best.prices.bound, scale)
+            gap = (best.value - best.prices.bound) / size
             seconds = monotonic() - started
             if progress is not None:
-                progress(Progress(iteration - 1, best.cost, gap, seconds, run.ratio_count))
+                progress(Progress(iteration - 1, abs(best.value), gap, seconds, run.ratio_count))
             best.finished = gap <= tolerance
             if best.finished or (time_limit is not None and seconds > time_limit):
                 break
@@ -96,8 +116,8 @@ def play(
                 moved = run.iterate()
             except Breakdown:
                 break
-            if run.cost < best.cost:
-                best.cost, best.probabilities = run.cost, run.column.copy()
+            if run.value < best.value:
+                best.value, best.probabilities = run.value, run.column.copy()
             prices = run.prices()
             if prices.bound > best.prices.bound:
                 best.prices = prices
@@ -113,31 +133,55 @@ class _Run:
     def __init__(self, game: Game, pool: ThreadPoolExecutor, tolerance: float, scale: float) -> None:
         self.game, self.pool = game, pool
         self._tolerance, self._scale = tolerance, scale
-        m, n = game.cost.shape
+        m, n = game.objective.shape
         self.size = n
         width = n if game.errors is None else n + 1
         self.objective = np.zeros((m, width))
-        self.objective[:, :n] = game.cost
+        self.objective[:, :n] = game.objective
         self.u = np.full((m, width), 1.0 / m)
-        self.total_slack = 1.0
-        if game.errors is not None:  # halfway between what is asked and what the uniform mechanism has
+        if game.errors is not None:  # halfway between what is asked (or nothing) and what the uniform mechanism has
             most = float(game.errors.sum(axis=1).min())
-            self.u[:, -1] = (game.distortion + most) / (2 * m)
-            self.total_slack = (most - game.distortion) / 2
+            self.u[:, -1] = ((game.distortion or 0.0) + most) / (2 * m)
+            if game.reverse:
+                self.objective[:, -1] = -1.0
+        self.coupling = Coupling(n, width, game.distortion is not None, game.limited, game.limit)
+        self.worst = 0.0  # y, where the worst case is minimised
+        self.free = game.limit == "each" and game.cost_at_most is None
         some = np.isfinite(game.exponents).any()
         self.ratios = Ratios(game.exponents, self.column) if some else None
         self.guesses = None if game.errors is None else Guesses(game.errors, self.u)
-        free = np.flatnonzero(~_positivity_implied(game.exponents))
-        self.positive = Positive(self.column, free, width) if len(free) else None
+        unsure = np.flatnonzero(~_positivity_implied(game.exponents))
+        self.positive = Positive(self.column, unsure, width) if len(unsure) else None
         families = (self.ratios, self.guesses, self.positive)
         self.families: list[Family] = [family for family in families if family is not None]
-        target = max(self.cost, 1e-300) / self._count()
+        self._start()
+
+    def _start(self) -> None:
+        """Slacks of the coupling rows, and prices that make every product the same."""
+        if self.free:
+            self.worst = 1.1 * float(-self.coupling.gather(self.u)[-self.size :].min()) + self._scale
+        self.slack = self._coupling_slack()
+        if self.game.cost_at_most is not None:  # the uniform mechanism may cost more than the limit
+            self.slack = np.maximum(self.slack, 0.1 * self.game.cost_at_most + self._scale)
+        size = float((self.game.objective * self.column).sum()) + self.worst
+        if self.game.reverse:
+            size = float(self.u[:, -1].sum())
+        target = max(size, self._scale) / self._count()
         for family in self.families:
             family.price = target / family.slack
-        self.coupling = np.zeros(width)
-        self.coupling[:n] = game.cost.mean(axis=0)
-        if self.guesses is not None:
-            self.coupling[-1] = target / self.total_slack
+        self.price = np.zeros(self.coupling.rows)
+        self.price[: self.size] = self.game.objective.mean(axis=0)
+        self.price[self.size :] = target / self.slack
+
+    def _coupling_slack(self) -> FloatArray:
+        """What the inequalities among the coupling rows leave, as the iterate is."""
+        found = self.coupling.gather(self.u)[self.size :]
+        if self.coupling.total:
+            found[0] -= self.game.distortion or 0.0
+        if self.game.limit != "none":
+            first = int(self.coupling.total)
+            found[first:] += self.worst if self.game.cost_at_most is None else self.game.cost_at_most
+        return found
 
     @property
     def column(self) -> FloatArray:
@@ -145,14 +189,24 @@ class _Run:
         return self.u[:, : self.size]
 
     @property
-    def cost(self) -> float:
-        """What the iterate costs."""
-        return float((self.game.cost * self.column).sum())
+    def value(self) -> float:
+        """What is minimised, for the mechanism as it is: ∞ while it does not keep its limits."""
+        game = self.game
+        if game.cost_at_most is not None:
+            spent = game.cost_at_most - float(self._coupling_slack()[int(self.coupling.total) :].min())
+            if spent > game.cost_at_most * (1 + 1e-9):
+                return inf
+        if game.reverse and game.errors is not None:
+            return -float((self.column @ game.errors.T).min(axis=1).sum())
+        if game.limit == "each":
+            return float((game.limited * self.column).sum(axis=0).max())
+        return float((game.objective * self.column).sum())
 
     @property
     def accuracy(self) -> float:
         """The sum of products to aim for in the end: smaller ones only spoil the numbers."""
-        return AIM * self._tolerance * max(self.cost, self._scale)
+        value = self.value
+        return AIM * self._tolerance * max(abs(value) if value < inf else 0.0, self._scale)
 
     @property
     def ratio_count(self) -> int:
@@ -160,7 +214,7 @@ class _Run:
         return 0 if self.ratios is None else len(self.ratios.keys)
 
     def _count(self) -> int:
-        return sum(family.slack.size for family in self.families) + 1
+        return sum(family.slack.size for family in self.families) + len(self.slack)
 
     def _adjoint(self, values: list[FloatArray]) -> FloatArray:
         total = np.zeros(self.u.shape)
@@ -170,37 +224,45 @@ class _Run:
         return total
 
     def prices(self) -> Prices:
-        """The multipliers now, and the lower bound they prove."""
-        left = self.game.cost.copy()
-        price, attack = 0.0, None
+        """The multipliers now, and the lower bound they prove on what is minimised."""
+        game, first = self.game, self.size + int(self.coupling.total)
+        limits = self.price[first:]
+        distortion = 1.0 if game.reverse else float(self.price[self.size]) if self.coupling.total else 0.0
+        if self.free:
+            limits = limits / limits.sum()
+        left = game.objective + (game.limited * limits if game.limit != "none" else 0.0)
+        attack = None
         if self.guesses is not None:
-            price = float(self.coupling[-1])
             attack = self.guesses.price / self.guesses.price.sum(axis=1, keepdims=True)
-            left -= price * self.guesses.adjoint(attack)[:, : self.size]
+            left = left - distortion * self.guesses.adjoint(attack)[:, : self.size]
         where, ratio = (np.zeros(0, dtype=np.int64),) * 3, np.zeros(0)
         if self.ratios is not None:
-            left -= self.ratios.adjoint(self.ratios.price)
+            left = left - self.ratios.adjoint(self.ratios.price)
             where = (self.ratios.block, self.ratios.i, self.ratios.j)
             ratio = self.ratios.price / self.ratios.gamma_root  # undo the balancing by √γ
-        bound = float(left.min(axis=0).sum()) + price * self.game.distortion
-        return Prices(*where, ratio, attack, price, bound)
+        bound = float(left.min(axis=0).sum())
+        if game.reverse:  # Σ x ≤ price·limit − bound, so minus that bounds what is minimised
+            bound -= float(limits.sum()) * (game.cost_at_most or 0.0)
+        else:
+            bound += distortion * (game.distortion or 0.0)
+        return Prices(*where, ratio, attack, distortion, limits, bound)
 
     def iterate(self) -> bool:
         """One predictor-corrector step; whether it went anywhere."""
         system = _System(self)
-        step = system.direction([-each for each in system.products], -system.total_product)
+        step = system.direction([-each for each in system.products], -system.coupling_product)
         ahead = system.products_after(step, *system.lengths(step))
         centring = min(1.0, max((ahead / (system.mean * self._count())) ** 3, 1e-4))
         target = max(centring * system.mean, self.accuracy / self._count())
         wanted = [target - p - s * z for p, s, z in zip(system.products, step.slacks, step.prices, strict=True)]
-        total_wanted = target - system.total_product - step.total * step.coupling[-1]
-        step = system.direction(wanted, total_wanted)
+        coupled = target - system.coupling_product - step.slack * step.price[self.size :]
+        step = system.direction(wanted, coupled)
         primal, dual = system.lengths(step)
         for _ in range(CORRECTORS):
             farther = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
             reached = system.products_at(step, *farther)
             nudged = [each + _centrality(product, target) for each, product in zip(wanted, reached, strict=True)]
-            trial = system.direction(nudged, total_wanted)
+            trial = system.direction(nudged, coupled)
             trial_primal, trial_dual = system.lengths(trial)
             if trial_primal + trial_dual < primal + dual + 0.02:
                 break
@@ -224,8 +286,9 @@ class _Run:
         else:
             return False
         self.u = u
-        self.coupling = self.coupling + dual * step.coupling
-        self.total_slack += primal * step.total
+        self.price = self.price + dual * step.price
+        self.slack = self.slack + primal * step.slack
+        self.worst += primal * step.worst
         for family, d_price in zip(self.families, step.prices, strict=True):
             family.price = family.price + dual * d_price
         if self.guesses is not None:
@@ -245,47 +308,66 @@ class _System:
         self.slacks = [family.slack for family in run.families]
         self.prices = [family.price for family in run.families]
         self.products = [slack * price for slack, price in zip(self.slacks, self.prices, strict=True)]
-        self.joint = run.guesses is not None
-        self.alpha = float(run.coupling[-1]) if self.joint else 1.0
-        self.total_product = run.total_slack * self.alpha if self.joint else 0.0
-        self.mean = (sum(float(each.sum()) for each in self.products) + self.total_product) / run._count()
-        self.residual = run.objective - run.coupling - run._adjoint(self.prices)
-        self.corner = run.total_slack / self.alpha if self.joint else 0.0
+        self.coupling_price = run.price[run.size :]
+        self.coupling_product = run.slack * self.coupling_price
+        total = sum(float(each.sum()) for each in self.products) + float(self.coupling_product.sum())
+        self.mean = total / run._count()
+        self.residual = run.objective - run.coupling.spread(run.price) - run._adjoint(self.prices)
+        self.softness = run.slack / self.coupling_price
         self.stiffness = [price / slack for slack, price in zip(self.slacks, self.prices, strict=True)]
-        self.newton = Newton(run.u, run.ratios, run.guesses, run.positive, corner=self.corner, pool=run.pool)
+        self.newton = Newton(
+            run.u,
+            run.ratios,
+            run.guesses,
+            run.positive,
+            coupling=run.coupling,
+            softness=self.softness,
+            pool=run.pool,
+        )
+        self.border = np.zeros(run.coupling.rows)
+        if run.free:
+            self.border[-run.size :] = 1.0
+            self.border_solved = self.newton.solve_schur(self.border)
 
-    def direction(self, wanted: list[FloatArray], total_wanted: float) -> "_Direction":
+    def direction(self, wanted: list[FloatArray], coupled: FloatArray) -> "_Direction":
         """Where slack·price changes by ``wanted`` to first order, and feasibility is kept or restored."""
-        run, newton = self.run, self.newton
+        run, newton, n = self.run, self.newton, self.run.size
         right = run._adjoint([each / slack for each, slack in zip(wanted, self.slacks, strict=True)]) - self.residual
-        goal = np.zeros(run.u.shape[1])
-        goal[: run.size] = 1.0 - run.column.sum(axis=0)
-        if self.joint:
-            goal[-1] = run.game.distortion + run.total_slack - run.u[:, -1].sum() + total_wanted / self.alpha
-        y = np.zeros_like(goal)
+        goal = np.zeros(run.coupling.rows)
+        goal[:n] = 1.0 - run.column.sum(axis=0)
+        goal[n:] = run.slack - run._coupling_slack() + coupled / self.coupling_price
+        price, worst = np.zeros_like(goal), 0.0
         du = newton.solve_blocks(right)
         for refinement in (False, True):
             if refinement:
                 applied = [w * f.forward(du) for w, f in zip(self.stiffness, run.families, strict=True)]
-                du += newton.solve_blocks(right + y - run._adjoint(applied))
-            missing = goal - du.sum(axis=0)
-            missing[-1] -= self.corner * y[-1]
-            more = newton.solve_schur(missing)
-            y += more
-            du += newton.solve_blocks(np.broadcast_to(more, du.shape))
+                du += newton.solve_blocks(right + run.coupling.spread(price) - run._adjoint(applied))
+            missing = goal - run.coupling.gather(du) - worst * self.border
+            missing[n:] -= self.softness * price[n:]
+            more, further = self._solve_coupling(missing, price)
+            price, worst = price + more, worst + further
+            du += newton.solve_blocks(run.coupling.spread(more))
         slacks = [family.forward(du) for family in run.families]
         columns = zip(wanted, self.prices, slacks, self.slacks, strict=True)
-        prices = [(each - price * change) / slack for each, price, change, slack in columns]
-        total = (total_wanted - run.total_slack * y[-1]) / self.alpha if self.joint else 0.0
-        return _Direction(du, y, slacks, prices, total)
+        prices = [(each - z * change) / slack for each, z, change, slack in columns]
+        slack = (coupled - run.slack * price[n:]) / self.coupling_price
+        return _Direction(du, slacks, prices, slack, price, worst)
+
+    def _solve_coupling(self, missing: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
+        """Prices (and y) that make up for what is missing; with y free, the worst case's prices sum to one."""
+        solved = self.newton.solve_schur(missing)
+        if not self.run.free:
+            return solved, 0.0
+        lacking = 1.0 - float(self.border @ (self.run.price + price))
+        worst = (float(self.border @ solved) - lacking) / float(self.border @ self.border_solved)
+        return solved - worst * self.border_solved, worst
 
     def lengths(self, step: "_Direction") -> tuple[float, float]:
         """The longest steps, at most 1, that keep slacks and prices positive."""
         primal = [_longest(slack, change) for slack, change in zip(self.slacks, step.slacks, strict=True)]
         dual = [_longest(price, change) for price, change in zip(self.prices, step.prices, strict=True)]
-        if self.joint:
-            primal.append(_longest(np.array(self.run.total_slack), np.array(step.total)))
-            dual.append(_longest(np.array(self.alpha), np.array(step.coupling[-1])))
+        primal.append(_longest(self.run.slack, step.slack))
+        dual.append(_longest(self.coupling_price, step.price[self.run.size :]))
         return min(primal), min(dual)
 
     def products_at(self, step: "_Direction", primal: float, dual: float) -> list[FloatArray]:
@@ -295,19 +377,21 @@ class _System:
 
     def products_after(self, step: "_Direction", primal: float, dual: float) -> float:
         """The sum of all products after steps of these lengths."""
-        total = sum(float(each.sum()) for each in self.products_at(step, primal, dual))
-        if self.joint:
-            total += (self.run.total_slack + primal * step.total) * (self.alpha + dual * step.coupling[-1])
-        return total
+        prices = self.coupling_price + dual * step.price[self.run.size :]
+        total = float(((self.run.slack + primal * step.slack) * prices).sum())
+        return total + sum(float(each.sum()) for each in self.products_at(step, primal, dual))
 
 
 @dataclass(frozen=True)
 class _Direction:
+    """Changes of the unknowns; of slacks and prices inside the blocks and of the coupling rows; and of y."""
+
     u: FloatArray
-    coupling: FloatArray
     slacks: list[FloatArray]
     prices: list[FloatArray]
-    total: float
+    slack: FloatArray
+    price: FloatArray
+    worst: float
 
 
 def _longest(value: FloatArray, change: FloatArray) -> float:

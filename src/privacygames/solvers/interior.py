@@ -7,9 +7,10 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.bounds import Bounds
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, SolveFailed
 from privacygames.multipliers import Multipliers, RatioMultipliers
 from privacygames.problem import Problem
+from privacygames.programs.designs import tie_break
 from privacygames.programs.rows import LARGEST_EXPONENT
 from privacygames.solvers.blocks import Game, Outcome, play
 from privacygames.solvers.highs import Highs
@@ -26,7 +27,7 @@ KEPT_PRICES = 1e-13
 class Interior:
     """A block interior-point method on the reduced program: exact for the full one, at hundreds of secrets.
 
-    It designs for the average cost under any ratios and distortion bound; :meth:`can_solve` says when.
+    It takes every kind of design; :meth:`can_solve` says which corner cases it leaves to HiGHS.
 
     Attributes:
         merge_dominated: leave out observables (and guesses) that others dominate.
@@ -42,12 +43,12 @@ class Interior:
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this engine is for."""
-        if bounds.reverse or bounds.worst_case:
-            return False
         exponents = bounds.exponents(problem.distinguishability)
         if (exponents < LEAST_EXPONENT).any():  # secrets that must look the same: the cone has no inside
             return False
         most = float((problem.distance @ problem.prior.probabilities).min())
+        if bounds.reverse:
+            return most > NEAR_THE_TOP * float(problem.distance.max())
         return bounds.distortion is None or bounds.distortion < most * (1 - NEAR_THE_TOP)
 
     def solve(
@@ -62,14 +63,14 @@ class Interior:
         """Solve the design program for these bounds."""
         if not self.can_solve(problem, bounds):
             raise InvalidProblem(
-                "Interior() designs for the average cost, a distortion below the largest possible and secrets that "
-                'may differ; use solver="auto" or Highs()'
+                "Interior() needs a distortion below the largest possible and secrets whose answers may differ; "
+                'use solver="auto" or Highs()'
             )
         reduced = _Reduced(problem, bounds, self)
-        scale = 1e-6 * float(problem.cost.max())
-        if scale == 0:
-            scale = 1.0
+        scale = 1e-6 * (float((problem.distance if bounds.reverse else problem.cost).max()) or 1e6)
         outcome = play(reduced.game, tolerance=0.3 * tolerance, scale=scale, time_limit=time_limit, progress=progress)
+        if not np.isfinite(outcome.prices.bound):
+            raise SolveFailed("the block engine lost its numbers", status=Status.NUMERICAL.name)
         stopped = Status.TIME_LIMIT if time_limit is not None else Status.NUMERICAL
         return Solution(
             reduced.expand(outcome),
@@ -88,13 +89,14 @@ class _Reduced:
         prior = problem.prior.probabilities
         held = np.flatnonzero(prior > 0)
         every = np.arange(n)
-        self.like = dominated_observables(problem.cost[:, held]) if engine.merge_dominated else np.arange(m)
+        counts = every if bounds.worst_case else held  # whose cost matters
+        self.like = dominated_observables(problem.cost[:, counts]) if engine.merge_dominated else np.arange(m)
         self.kept = np.unique(self.like)
         # Without ratios a secret nobody has constrains nothing: it gets any other's row.
-        self.secrets = held if bounds.epsilon is None else every
+        self.secrets = held if bounds.epsilon is None and not bounds.worst_case else every
         _refuse_too_large(len(self.secrets), len(self.kept))
         self.guesses = every
-        if engine.merge_dominated and bounds.distortion is not None:
+        if engine.merge_dominated and (bounds.distortion is not None or bounds.reverse):
             self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
@@ -104,11 +106,23 @@ class _Reduced:
         self.unchained = int(np.isfinite(exponents).sum())
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
         weight = prior[self.secrets]
+        plain = problem.cost[np.ix_(self.kept, self.secrets)]
+        expected = plain * weight
+        objective = np.zeros_like(plain) if bounds.worst_case else expected
+        if bounds.reverse:
+            objective = tie_break(problem) * expected
+            self.extra = tie_break(problem) * weight
+        with_errors = bounds.distortion is not None or bounds.reverse
+        self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.game = Game(
-            cost=problem.cost[np.ix_(self.kept, self.secrets)] * weight,
+            objective=objective,
             exponents=exponents,
-            errors=None if bounds.distortion is None else problem.distance[np.ix_(self.guesses, self.secrets)] * weight,
-            distortion=bounds.distortion or 0.0,
+            errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
+            distortion=bounds.distortion,
+            reverse=bounds.reverse,
+            limited=plain if bounds.worst_case else expected,
+            limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
+            cost_at_most=bounds.cost_at_most,
         )
 
     def __str__(self) -> str:
@@ -139,7 +153,18 @@ class _Reduced:
             prices.ratio[matters],
         )
         like: IntArray = np.searchsorted(self.kept, self.like)
-        return Multipliers(1.0, prices.distortion, attack, ratios, None, like)
+        cost_price, weights = self._cost_prices(prices.limits)
+        return Multipliers(cost_price, prices.distortion, attack, ratios, weights, like)
+
+    def _cost_prices(self, limits: FloatArray) -> tuple[float, FloatArray | None]:
+        """The price of the cost, and how much each secret counts in its worst case."""
+        extra = self.extra if self.reverse else np.zeros(len(self.secrets))  # the cost is in the objective, too
+        total = float(limits.sum() + extra.sum()) if self.reverse else 1.0
+        if not self.worst_case:
+            return total, None
+        weights = np.zeros(self.shape[0])
+        weights[self.secrets] = limits + extra
+        return total, weights
 
 
 def _refuse_too_large(secrets: int, observables: int) -> None:

@@ -1,7 +1,7 @@
 """The Newton system of the interior-point method, solved block by block.
 
-Each block o has a Hessian H_o; the blocks meet in n rows Σ_o v_o = 1 and, under distortion privacy, one more,
-Σ_o x_o − σ = d_m. Eliminating the blocks leaves the Schur complement S = Σ_o H_o⁻¹ (+ σ/α in its corner).
+Each block o has a Hessian H_o; the blocks meet in the rows J of ``coupling.py``. Eliminating the blocks leaves the
+Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/price), and with a free variable y one column more.
 """
 
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.coupling import Coupling
 from privacygames.solvers.families import Guesses, Positive, Ratios
 
 REGULARISATION = 1e-14
@@ -30,11 +31,12 @@ class Newton:
         guesses: Guesses | None,
         positive: Positive | None,
         *,
-        corner: float,
+        coupling: Coupling,
+        softness: FloatArray,
         pool: Executor,
     ) -> None:
         self.blocks, self.width = u.shape
-        self._pool = pool
+        self._coupling = coupling
         self._factors: list[FloatArray] = [np.empty(0)] * self.blocks
         self._scales = np.empty(u.shape)
         halves = np.array_split(np.arange(self.blocks), 2 * min(self.blocks, 8))
@@ -42,8 +44,8 @@ class Newton:
         parts = list(pool.map(lambda half: self._factor(half, assemble, u), halves))
         lower = np.tril(np.sum(parts, axis=0))
         self._schur = lower + np.tril(lower, -1).T
-        if guesses is not None:
-            self._schur[-1, -1] += corner
+        inequalities = np.arange(coupling.size, coupling.rows)
+        self._schur[inequalities, inequalities] += softness
         self._schur_scale = 1 / np.sqrt(self._schur.diagonal())
         scaled = self._schur * self._schur_scale * self._schur_scale[:, None]
         self._schur_factor, info = lapack.dpotrf(scaled, lower=1)
@@ -51,7 +53,7 @@ class Newton:
             raise Breakdown
 
     def _factor(self, blocks: IntArray, assemble: "_Assemble", u: FloatArray) -> FloatArray:
-        total = np.zeros((self.width, self.width), order="F")
+        total = np.zeros((self._coupling.rows, self._coupling.rows), order="F")
         diagonal = np.arange(self.width)
         for o in blocks:
             hessian = assemble(int(o))
@@ -67,7 +69,7 @@ class Newton:
             inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=0)
             inverse *= scale
             inverse *= scale[:, None]
-            total += inverse
+            total += self._coupling.project(int(o), inverse)
         return total
 
     def solve_blocks(self, right: FloatArray) -> FloatArray:

@@ -13,10 +13,13 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.prior import Prior
 from privacygames.problem import Measure, Problem, distance_matrix, finite
-from privacygames.programs.attacks import minmax_attack_program, minmax_pairs_attack_program
+from privacygames.programs.attacks import least_favourable_program, minmax_pairs_attack_program
 from privacygames.programs.linear import LinearProgram
 from privacygames.solvers import Highs
 from privacygames.spaces import Label, Space
+
+GUESS_TOLERANCE = 1e-9
+GUESSES_A_ROUND = 2
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,38 @@ def bayesian(
 
 
 def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
-    """The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax)."""
+    r"""The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax).
+
+    By duality its error is that of the optimal attack under the *least favourable prior*, an n-variable concave
+    maximisation. Guesses are added by need: solve with some, find for each observable a better guess under the
+    prior found, until none is better by more than a relative 10⁻⁹.
+    """
     require_fit(mechanism, problem)
-    program = minmax_attack_program(mechanism.probabilities, _distance(problem, distance))
-    return _solved("minmax", program, mechanism)
+    measured = _distance(problem, distance)
+    p = mechanism.probabilities
+    secrets, observables = p.shape
+    errors = measured @ (p / secrets)
+    known = np.zeros((observables, secrets), dtype=bool)
+    known[np.arange(observables), errors.argmin(axis=0)] = True
+    while True:
+        observable, guess = np.nonzero(known)
+        found = Highs().solve_program(least_favourable_program(p, measured, observable, guess))
+        belief = np.maximum(found.block("prior"), 0.0)
+        errors = ((measured * belief) @ p).T  # (o, ŝ)
+        upper, value = float(found.block("x").sum()), float(errors.min(axis=1).sum())
+        better = errors < np.where(known, errors, np.inf).min(axis=1, keepdims=True) - GUESS_TOLERANCE * max(upper, 0.0)
+        if upper - value <= GUESS_TOLERANCE * max(upper, 0.0) or not better.any():
+            break
+        order = np.argsort(np.where(better, errors, np.inf), axis=1, kind="stable")[:, :GUESSES_A_ROUND]
+        rows = np.arange(observables)[:, None]
+        known[rows, order] |= better[rows, order]
+    prices = found.family("guesses")
+    matrix = np.zeros((observables, secrets))
+    matrix[observable, guess] = np.maximum(np.zeros(0) if prices is None else prices, 0.0)
+    matrix[matrix.sum(axis=1) <= 0, 0] = 1.0
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    worst = float((p.T * (matrix @ measured)).sum(axis=0).max())
+    return _attack("minmax", matrix, mechanism, worst)
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:

@@ -83,7 +83,12 @@ def design(
     for each in _attempts(engine):
         try:
             solution = each.solve(
-                problem, _aimed(problem, bounds), tolerance=tolerance, time_limit=time_limit, progress=progress
+                problem,
+                _aimed(problem, bounds),
+                tolerance=tolerance,
+                time_limit=time_limit,
+                progress=progress,
+                inside=None if cheapest is None else cheapest.probabilities,
             )
         except (SolveFailed, InvalidProblem) as error:
             if each is engine and not (isinstance(error, SolveFailed) and error.status == Status.NUMERICAL.name):

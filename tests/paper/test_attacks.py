@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import privacygames as pg
 from privacygames import attacks
-from privacygames.programs.attacks import weighted_attack_program
+from privacygames.programs.attacks import minmax_attack_program, weighted_attack_program
 from support import Case, cases, error_by_hand
 
 
@@ -49,6 +49,8 @@ def test_eq_lp_adversary_diff_minmax(case: Case) -> None:
 
     found = attacks.minmax(mechanism, problem)
     assert worst(found) == pytest.approx(found.error, abs=1e-7)
+    written_out = pg.Highs().solve_program(minmax_attack_program(p, d))
+    assert found.error == pytest.approx(float(written_out.block("y")[0]), abs=1e-7)
     for rival in (attacks.optimal, attacks.uniform, attacks.bayesian):
         assert found.error <= worst(rival(mechanism, problem)) + 1e-7
 

@@ -6,7 +6,7 @@ p(o|s) as an (n, m) matrix and ``distance`` is d(ŝ, s).
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.programs.linear import LinearProgram, Rows, assemble
 
 
@@ -44,6 +44,32 @@ def minmax_attack_program(mechanism: FloatArray, distance: FloatArray) -> Linear
     )
     return assemble(
         {"q": np.zeros(observables * secrets), "y": np.ones(1)}, _attack_sums(mechanism), family, free=("y",)
+    )
+
+
+def least_favourable_program(
+    mechanism: FloatArray, distance: FloatArray, observable: IntArray, guess: IntArray
+) -> LinearProgram:
+    r"""The prior under which the best attack errs most, seen from some guesses: the dual of the program above.
+
+    .. math:: \max_{λ,x} \sum_o x(o) \quad\text{s.t.}\quad x(o) ≤ \sum_s λ(s)\,p(o|s)\,d(ŝ,s)
+        \text{ for the pairs }(o,ŝ)\text{ listed};\quad \sum_s λ(s) = 1
+
+    With all pairs its value is that of eq:lp:adversary:diff:minmax, and the prices of the rows are q(ŝ|o).
+    Size: n + m variables; a row per pair listed, n non-zeros each.
+    """
+    from scipy.sparse import csr_array
+
+    secrets, observables = mechanism.shape
+    count = len(observable)
+    errors = mechanism.T[observable] * distance[guess]  # (pair, secret)
+    ties = csr_array((-np.ones(count), (np.arange(count), observable)), shape=(count, observables))
+    one = np.ones(1)
+    return assemble(
+        {"prior": np.zeros(secrets), "x": -np.ones(observables)},
+        Rows("guesses", {"prior": csr_array(errors), "x": ties}, np.zeros(count), np.full(count, np.inf)),
+        Rows("sum", {"prior": csr_array(np.ones((1, secrets)))}, one, one),
+        free=("x",),
     )
 
 

@@ -46,6 +46,7 @@ class Game:
         limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets).
         limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
         cost_at_most: the limit; None where the worst case is minimised.
+        start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
     """
 
     objective: FloatArray
@@ -56,6 +57,7 @@ class Game:
     limited: FloatArray
     limit: Literal["none", "average", "each"]
     cost_at_most: float | None
+    start: FloatArray | None = None
 
 
 @dataclass
@@ -142,8 +144,11 @@ class _Run:
         if game.errors is not None:  # halfway between what is asked (or nothing) and what the uniform mechanism has
             most = float(game.errors.sum(axis=1).min())
             self.u[:, -1] = ((game.distortion or 0.0) + most) / (2 * m)
-            if game.reverse:
-                self.objective[:, -1] = -1.0
+        if game.start is not None:
+            self.u[:, :n] = game.start
+        if game.errors is not None and game.reverse:
+            self.u[:, -1] = 0.5 * (self.column @ game.errors.T).min(axis=1)
+            self.objective[:, -1] = -1.0
         self.coupling = Coupling(n, width, game.distortion is not None, game.limited, game.limit)
         self.worst = 0.0  # y, where the worst case is minimised
         self.free = game.limit == "each" and game.cost_at_most is None
@@ -161,8 +166,6 @@ class _Run:
         if self.free:
             self.worst = 1.1 * float(-self.coupling.gather(self.u)[-self.size :].min()) + self._scale
         self.slack = self._coupling_slack()
-        if self.game.cost_at_most is not None:  # the uniform mechanism may cost more than the limit
-            self.slack = np.maximum(self.slack, 0.1 * self.game.cost_at_most + self._scale)
         size = float((self.game.objective * self.column).sum()) + self.worst
         if self.game.reverse:
             size = float(self.u[:, -1].sum())
@@ -243,6 +246,8 @@ class _Run:
         bound = float(left.min(axis=0).sum())
         if game.reverse:  # Σ x ≤ price·limit − bound, so minus that bounds what is minimised
             bound -= float(limits.sum()) * (game.cost_at_most or 0.0)
+            if game.errors is not None:  # nothing beats revealing nothing
+                bound = max(bound, -float(game.errors.sum(axis=1).min()))
         else:
             bound += distortion * (game.distortion or 0.0)
         return Prices(*where, ratio, attack, distortion, limits, bound)

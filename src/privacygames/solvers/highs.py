@@ -64,9 +64,10 @@ class Highs:
         tolerance: float = TOLERANCE,
         time_limit: float | None = None,
         progress: Callable[[Progress], None] | None = None,
+        inside: FloatArray | None = None,
     ) -> Solution:
         """Solve the design program for these bounds, written out in full, to a vertex: as exactly as HiGHS can."""
-        del tolerance, progress  # HiGHS' own tolerances are tighter, and it reports nothing on the way
+        del tolerance, progress, inside  # HiGHS' own tolerances are tighter; it reports nothing and starts by itself
         _refuse_too_large(problem, bounds)
         started = monotonic()
         program = design_program(problem, bounds)

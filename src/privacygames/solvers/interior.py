@@ -59,14 +59,15 @@ class Interior:
         tolerance: float,
         time_limit: float | None = None,
         progress: Callable[[Progress], None] | None = None,
+        inside: FloatArray | None = None,
     ) -> Solution:
-        """Solve the design program for these bounds."""
+        """Solve the design program for these bounds; ``inside`` keeps the ratios and costs less than the limit."""
         if not self.can_solve(problem, bounds):
             raise InvalidProblem(
                 "Interior() needs a distortion below the largest possible and secrets whose answers may differ; "
                 'use solver="auto" or Highs()'
             )
-        reduced = _Reduced(problem, bounds, self)
+        reduced = _Reduced(problem, bounds, self, inside)
         scale = 1e-6 * (float((problem.distance if bounds.reverse else problem.cost).max()) or 1e6)
         outcome = play(reduced.game, tolerance=0.3 * tolerance, scale=scale, time_limit=time_limit, progress=progress)
         if not np.isfinite(outcome.prices.bound):
@@ -83,7 +84,7 @@ class Interior:
 class _Reduced:
     """A problem made smaller, and the way back."""
 
-    def __init__(self, problem: Problem, bounds: Bounds, engine: Interior) -> None:
+    def __init__(self, problem: Problem, bounds: Bounds, engine: Interior, inside: FloatArray | None) -> None:
         self.shape = problem.shape
         n, m = self.shape
         prior = problem.prior.probabilities
@@ -123,7 +124,24 @@ class _Reduced:
             limited=plain if bounds.worst_case else expected,
             limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
             cost_at_most=bounds.cost_at_most,
+            start=None if bounds.cost_at_most is None else self._start(inside, plain, weight, bounds.cost_at_most),
         )
+
+    def _start(self, inside: FloatArray | None, cost: FloatArray, weight: FloatArray, limit: float) -> FloatArray:
+        """As much of the uniform mechanism as halves what a cheap one leaves of the limit."""
+        uniform = np.full(cost.shape, 1.0 / len(cost))
+        if inside is None:
+            raise InvalidProblem("a limit on the cost needs a mechanism that keeps it to start from")
+        cheap = np.zeros(cost.shape)  # what goes to a dominated observable goes to the one that dominates it
+        np.add.at(cheap, np.searchsorted(self.kept, self.like), inside.T[:, self.secrets])
+
+        def spent(columns: FloatArray) -> float:
+            each = (cost * columns).sum(axis=0)
+            return float(each.max() if self.worst_case else each @ weight)
+
+        least, most = spent(cheap), spent(uniform)
+        share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
+        return (1 - share) * cheap + share * uniform
 
     def __str__(self) -> str:
         n, m = self.shape

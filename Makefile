@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test check format clean
+.PHONY: help setup demo test check bench format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,10 @@ check: setup  ## Tests plus lint, format, strict types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) test
+
+bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
 
 format: setup  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .

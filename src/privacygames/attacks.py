@@ -20,6 +20,7 @@ from privacygames.spaces import Label, Space
 
 GUESS_TOLERANCE = 1e-9
 GUESSES_A_ROUND = 2
+MOST_PAIR_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,17 @@ def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None =
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
-    """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2)."""
+    """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2).
+
+    Solved by HiGHS on the program written out, which limits its size: some 100 secrets and observables.
+    """
     require_fit(mechanism, problem)
+    secrets, observables = problem.shape
+    if secrets * secrets * observables > MOST_PAIR_ENTRIES:
+        raise InvalidProblem(
+            f"the min-max attack over pairs takes {secrets * secrets * observables} coefficients here and is written "
+            f"out for at most {MOST_PAIR_ENTRIES}: use fewer secrets, or the min-max attack over secrets"
+        )
     program = minmax_pairs_attack_program(mechanism.probabilities, _distance(problem, distance))
     return _solved("minmax pairs", program, mechanism)
 

@@ -128,3 +128,22 @@ def test_observables_of_probability_zero_do_no_harm() -> None:
     assert all(
         np.isfinite(value) for name, value in report.to_dict().items() if value is not None and name != "epsilon"
     )
+
+
+def test_the_minmax_attack_over_pairs_says_when_it_is_too_large() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(15, 15)))
+    with pytest.raises(pg.InvalidProblem, match="use fewer secrets"):
+        attacks.minmax_pairs(pg.baselines.uniform(problem), problem)
+
+
+def test_the_minmax_attack_at_the_papers_size() -> None:
+    """300 secrets and observables: the attack's own worst error is that of the least favourable prior."""
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(20, 15)))
+    mechanism = pg.baselines.exponential(problem, 1.0)
+    found = attacks.minmax(mechanism, problem)
+    best = attacks.optimal(mechanism, problem)
+    assert best.error <= found.error  # the uniform prior is no worse for the adversary than the least favourable
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        prior = pg.Prior(problem.space, generator.dirichlet(np.full(300, 0.05)))
+        assert attacks.optimal(mechanism, problem, prior=prior).error <= found.error * (1 + 1e-7)

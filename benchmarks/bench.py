@@ -1,0 +1,154 @@
+"""Ratios against what a user would use instead, both sides in one run; prints and writes benchmarks/results/.
+
+Run with ``make bench``; ``--quick`` leaves out what takes minutes, ``--data DIR`` adds the paper's setting on the
+GeoLife counts there (columns user, cell, visits; windows.json names the users).
+"""
+
+import argparse
+import csv
+import importlib.util
+import json
+import os
+import platform
+from collections.abc import Callable
+from math import exp
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_array, kron
+
+import privacygames as pg
+from privacygames.solvers.reductions import chained_pairs
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def timed(job: Callable[[], float]) -> tuple[float, float]:
+    """Seconds and the value a job returns."""
+    started = perf_counter()
+    value = job()
+    return perf_counter() - started, value
+
+
+def euclidean(side: int) -> pg.Problem:
+    """The standard problem: a square grid, Euclidean cost, uniform prior, to be solved at ε = 1 a cell."""
+    return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
+
+
+def ours(problem: pg.Problem, **bounds: float) -> float:
+    """The certified cost of our design."""
+    return pg.design(problem, **bounds).certificate.cost  # type: ignore[arg-type]
+
+
+def scipy_pruned(problem: pg.Problem) -> float:
+    """SciPy's HiGHS interior-point method on the written-out program without chained pairs."""
+    n, m = problem.shape
+    exponents = problem.distinguishability.copy()
+    np.fill_diagonal(exponents, np.inf)
+    i, j = np.nonzero(np.isfinite(exponents) & ~chained_pairs(exponents))
+    gamma = np.repeat(np.exp(exponents[i, j]), m)
+    o = np.tile(np.arange(m), len(i))
+    rows = np.arange(len(o))
+    entries = np.concatenate([np.ones(len(o)), -gamma])
+    columns = np.concatenate([np.repeat(i, m) * m + o, np.repeat(j, m) * m + o])
+    ratios = coo_array((entries, (np.concatenate([rows, rows]), columns)), shape=(len(o), n * m)).tocsr()
+    sums = kron(csr_array(np.eye(n)), csr_array(np.ones((1, m)))).tocsr()
+    cost = (problem.prior.probabilities[:, None] * problem.cost.T).ravel()
+    found = linprog(cost, ratios, np.zeros(len(o)), sums, np.ones(n), method="highs-ipm")
+    return float(found.fun)
+
+
+def qif_optimum(problem: pg.Problem) -> float:
+    """qif's optimal d-private mechanism (a benchmark-only extra)."""
+    import qif
+
+    _, m = problem.shape
+    d, cost = problem.distinguishability.tolist(), problem.cost.tolist()
+    found = qif.mechanism.d_privacy.min_loss_given_d(
+        np.array(problem.prior.probabilities), m, lambda a, b: d[a][b], lambda s, o: cost[o][s]
+    )
+    return float(problem.prior.probabilities @ (np.asarray(found) * problem.cost.T).sum(axis=1))
+
+
+def against_others(side: int, rows: list[dict[str, object]]) -> None:
+    """One size, every engine there is."""
+    problem = euclidean(side)
+    engines: list[tuple[str, Callable[[], float]]] = [
+        ("privacygames", lambda: ours(problem, epsilon=1.0)),
+        ("SciPy HiGHS-IPM, chain-pruned", lambda: scipy_pruned(problem)),
+    ]
+    if importlib.util.find_spec("qif"):
+        engines.append(("qif", lambda: qif_optimum(problem)))
+    base = 0.0
+    for name, job in engines:
+        seconds, value = timed(job)
+        base = base or seconds
+        report(rows, f"{side}×{side} Euclidean, ε = 1", name, seconds, value, f"{seconds / base:.1f}×")
+
+
+def growth(sides: list[int], rows: list[dict[str, object]]) -> None:
+    """How time grows with the number of cells."""
+    sizes, times = [], []
+    for side in sides:
+        problem = euclidean(side)
+        seconds, value = timed(lambda problem=problem: ours(problem, epsilon=1.0))  # type: ignore[misc]
+        sizes.append(side * side)
+        times.append(seconds)
+        report(rows, f"{side}×{side} Euclidean, ε = 1", "privacygames", seconds, value, "")
+    slope = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    report(
+        rows, f"growth from {sizes[0]} to {sizes[-1]} cells", "privacygames", sum(times), slope, f"time ~ n^{slope:.1f}"
+    )
+
+
+def paper_setting(data: Path, rows: list[dict[str, object]]) -> None:
+    """20 × 15 cells, Hamming cost, ten GeoLife users, ε = 0.6, alone and with a joint distortion bound."""
+    with (data / "geolife_beijing_cell_counts.csv").open() as file:
+        counts = list(csv.DictReader(file))
+    users = json.loads((data / "windows.json").read_text())["geolife_beijing"]["users10"]
+    grid = pg.Grid(20, 15, 15.0, 8.0)
+    for name, share in (("ε = 0.6", None), ("ε = 0.6 and 95 % of d_m^max", 0.95)):
+        times = []
+        for user in users:
+            visits = {f"cell-{row['cell']}": float(row["visits"]) for row in counts if row["user"] == user}
+            problem = pg.Problem(pg.Prior.from_visits(grid, visits))
+            bounds = {"epsilon": 0.6} | ({} if share is None else {"distortion": share * pg.max_distortion(problem)})
+            seconds, value = timed(lambda p=problem, b=bounds: ours(p, **b))  # type: ignore[misc]
+            times.append(seconds)
+            report(rows, f"GeoLife user {user} ({len(visits)} cells), {name}", "privacygames", seconds, value, "")
+        summary = f"median {median(times):.1f} s, worst {max(times):.1f} s"
+        report(rows, f"ten GeoLife users, {name}", "privacygames", median(times), max(times), summary)
+
+
+def report(rows: list[dict[str, object]], what: str, engine: str, seconds: float, value: float, note: str) -> None:  # noqa: PLR0917
+    """Print a row and keep it."""
+    rows.append({"what": what, "engine": engine, "seconds": round(seconds, 3), "value": value, "note": note})
+    print(f"{what:<58}{engine:<32}{seconds:>9.2f} s  {value:.6f}  {note}", flush=True)
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--data", type=Path, help="a folder with GeoLife counts")
+    options = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    print(f"{platform.machine()}, {os.cpu_count()} cores; closed form check: {1 / (1 + exp(1)):.6f}")
+    against_others(5, rows)
+    against_others(7, rows)
+    growth([5, 7, 10] if options.quick else [5, 7, 10, 12, 15], rows)
+    if not options.quick:
+        against_others(10, rows)
+        seconds, value = timed(lambda: ours(euclidean(20), epsilon=1.0))
+        report(rows, "20×20 Euclidean, ε = 1", "privacygames", seconds, value, "")
+    if options.data is not None:
+        paper_setting(options.data, rows)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latest.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()

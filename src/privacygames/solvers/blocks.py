@@ -11,10 +11,8 @@ stopping early is safe. docs/theory/solver.md derives it.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from math import inf
 from time import monotonic
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,69 +21,16 @@ from threadpoolctl import threadpool_limits
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.coupling import Coupling
 from privacygames.solvers.families import Family, Guesses, Positive, Ratios
-from privacygames.solvers.newton import Breakdown, Newton
+from privacygames.solvers.game import Game, Outcome, Prices
+from privacygames.solvers.newton import Breakdown
 from privacygames.solvers.solution import Progress
+from privacygames.solvers.system import Direction, System
 
 MOST_ITERATIONS = 300
 CORRECTORS = 2
 BACKTRACKS = 40
 THREADS = 2
 AIM = 0.1
-
-
-@dataclass(frozen=True)
-class Game:
-    """The numbers of a design after reductions.
-
-    Attributes:
-        objective: what the mechanism's entries cost in the objective, (observables, secrets).
-        exponents: logarithms of the ratio bounds, ∞ where there is none or it follows from others.
-        errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
-        distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
-        reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
-        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets).
-        limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
-        cost_at_most: the limit; None where the worst case is minimised.
-        start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
-    """
-
-    objective: FloatArray
-    exponents: FloatArray
-    errors: FloatArray | None
-    distortion: float | None
-    reverse: bool
-    limited: FloatArray
-    limit: Literal["none", "average", "each"]
-    cost_at_most: float | None
-    start: FloatArray | None = None
-
-
-@dataclass
-class Outcome:
-    """A mechanism, and the prices behind the bound on the optimum."""
-
-    probabilities: FloatArray
-    prices: "Prices"
-    value: float
-    iterations: int
-    finished: bool = False
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Multipliers of one iterate: parallel arrays for the ratios, an attack, prices, and what they prove.
-
-    ``limits`` are the prices of the limits on the cost: none, one, or one per secret.
-    """
-
-    observable: IntArray
-    secret: IntArray
-    other: IntArray
-    ratio: FloatArray
-    attack: FloatArray | None
-    distortion: float
-    limits: FloatArray
-    bound: float
 
 
 def play(
@@ -103,7 +48,7 @@ def play(
     """
     started = monotonic()
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
-        run = _Run(game, pool, tolerance, scale)
+        run = Run(game, pool, tolerance, scale)
         best = Outcome(run.column.copy(), run.prices(), run.value, 0)
         for iteration in range(1, MOST_ITERATIONS + 1):
             size = max(best.value, -best.prices.bound, scale)
@@ -112,7 +57,8 @@ def play(
             if progress is not None:
                 progress(Progress(iteration - 1, abs(best.value), gap, seconds, run.ratio_count))
             best.finished = gap <= tolerance
-            if best.finished or (time_limit is not None and seconds > time_limit):
+            best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
+            if best.finished or best.out_of_time:
                 break
             try:
                 moved = run.iterate()
@@ -129,7 +75,7 @@ def play(
     return best
 
 
-class _Run:
+class Run:
     """The iterate and how it moves."""
 
     def __init__(self, game: Game, pool: ThreadPoolExecutor, tolerance: float, scale: float) -> None:
@@ -165,18 +111,18 @@ class _Run:
         """Slacks of the coupling rows, and prices that make every product the same."""
         if self.free:
             self.worst = 1.1 * float(-self.coupling.gather(self.u)[-self.size :].min()) + self._scale
-        self.slack = self._coupling_slack()
+        self.slack = self.coupling_slack()
         size = float((self.game.objective * self.column).sum()) + self.worst
         if self.game.reverse:
             size = float(self.u[:, -1].sum())
-        target = max(size, self._scale) / self._count()
+        target = max(size, self._scale) / self.count()
         for family in self.families:
             family.price = target / family.slack
         self.price = np.zeros(self.coupling.rows)
         self.price[: self.size] = self.game.objective.mean(axis=0)
         self.price[self.size :] = target / self.slack
 
-    def _coupling_slack(self) -> FloatArray:
+    def coupling_slack(self) -> FloatArray:
         """What the inequalities among the coupling rows leave, as the iterate is."""
         found = self.coupling.gather(self.u)[self.size :]
         if self.coupling.total:
@@ -196,7 +142,7 @@ class _Run:
         """What is minimised, for the mechanism as it is: ∞ while it does not keep its limits."""
         game = self.game
         if game.cost_at_most is not None:
-            spent = game.cost_at_most - float(self._coupling_slack()[int(self.coupling.total) :].min())
+            spent = game.cost_at_most - float(self.coupling_slack()[int(self.coupling.total) :].min())
             if spent > game.cost_at_most * (1 + 1e-9):
                 return inf
         if game.reverse and game.errors is not None:
@@ -216,10 +162,12 @@ class _Run:
         """How many ratios the Newton matrix sees."""
         return 0 if self.ratios is None else len(self.ratios.keys)
 
-    def _count(self) -> int:
+    def count(self) -> int:
+        """How many inequalities there are."""
         return sum(family.slack.size for family in self.families) + len(self.slack)
 
-    def _adjoint(self, values: list[FloatArray]) -> FloatArray:
+    def adjoint(self, values: list[FloatArray]) -> FloatArray:
+        """The transposes of all families' ``forward``, added up."""
         total = np.zeros(self.u.shape)
         for family, each in zip(self.families, values, strict=True):
             part = family.adjoint(each)
@@ -254,11 +202,11 @@ class _Run:
 
     def iterate(self) -> bool:
         """One predictor-corrector step; whether it went anywhere."""
-        system = _System(self)
+        system = System(self)
         step = system.direction([-each for each in system.products], -system.coupling_product)
         ahead = system.products_after(step, *system.lengths(step))
-        centring = min(1.0, max((ahead / (system.mean * self._count())) ** 3, 1e-4))
-        target = max(centring * system.mean, self.accuracy / self._count())
+        centring = min(1.0, max((ahead / (system.mean * self.count())) ** 3, 1e-4))
+        target = max(centring * system.mean, self.accuracy / self.count())
         wanted = [target - p - s * z for p, s, z in zip(system.products, step.slacks, step.prices, strict=True)]
         coupled = target - system.coupling_product - step.slack * step.price[self.size :]
         step = system.direction(wanted, coupled)
@@ -274,7 +222,7 @@ class _Run:
             wanted, step, primal, dual = nudged, trial, trial_primal, trial_dual
         return self._move(step, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual), target)
 
-    def _move(self, step: "_Direction", primal: float, dual: float, target: float) -> bool:
+    def _move(self, step: Direction, primal: float, dual: float, target: float) -> bool:
         """Go along a direction as far as every ratio allows."""
         near: IntArray | None = None
         for _ in range(BACKTRACKS):
@@ -303,106 +251,6 @@ class _Run:
         if self.ratios is not None and near is not None:
             self.ratios.renew(near, self.column, target)
         return primal > 1e-8 or dual > 1e-8
-
-
-class _System:
-    """The Newton system at one iterate."""
-
-    def __init__(self, run: _Run) -> None:
-        self.run = run
-        self.slacks = [family.slack for family in run.families]
-        self.prices = [family.price for family in run.families]
-        self.products = [slack * price for slack, price in zip(self.slacks, self.prices, strict=True)]
-        self.coupling_price = run.price[run.size :]
-        self.coupling_product = run.slack * self.coupling_price
-        total = sum(float(each.sum()) for each in self.products) + float(self.coupling_product.sum())
-        self.mean = total / run._count()
-        self.residual = run.objective - run.coupling.spread(run.price) - run._adjoint(self.prices)
-        self.softness = run.slack / self.coupling_price
-        self.stiffness = [price / slack for slack, price in zip(self.slacks, self.prices, strict=True)]
-        self.newton = Newton(
-            run.u,
-            run.ratios,
-            run.guesses,
-            run.positive,
-            coupling=run.coupling,
-            softness=self.softness,
-            pool=run.pool,
-        )
-        self.border = np.zeros(run.coupling.rows)
-        if run.free:
-            self.border[-run.size :] = 1.0
-            self.border_solved = self.newton.solve_schur(self.border)
-
-    def direction(self, wanted: list[FloatArray], coupled: FloatArray) -> "_Direction":
-        """Where slack·price changes by ``wanted`` to first order, and feasibility is kept or restored."""
-        run, newton, n = self.run, self.newton, self.run.size
-        right = run._adjoint([each / slack for each, slack in zip(wanted, self.slacks, strict=True)]) - self.residual
-        goal = np.zeros(run.coupling.rows)
-        goal[:n] = 1.0 - run.column.sum(axis=0)
-        goal[n:] = run.slack - run._coupling_slack() + coupled / self.coupling_price
-        price, worst = np.zeros_like(goal), 0.0
-        du = newton.solve_blocks(right)
-        for refinement in (False, True):
-            if refinement:
-                applied = [w * f.forward(du) for w, f in zip(self.stiffness, run.families, strict=True)]
-                du += newton.solve_blocks(right + run.coupling.spread(price) - run._adjoint(applied))
-            missing = goal - run.coupling.gather(du) - worst * self.border
-            missing[n:] -= self.softness * price[n:]
-            more, further = self._solve_coupling(missing, price)
-            price, worst = price + more, worst + further
-            du += newton.solve_blocks(run.coupling.spread(more))
-        slacks = [family.forward(du) for family in run.families]
-        columns = zip(wanted, self.prices, slacks, self.slacks, strict=True)
-        prices = [(each - z * change) / slack for each, z, change, slack in columns]
-        slack = (coupled - run.slack * price[n:]) / self.coupling_price
-        return _Direction(du, slacks, prices, slack, price, worst)
-
-    def _solve_coupling(self, missing: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
-        """Prices (and y) that make up for what is missing; with y free, the worst case's prices sum to one."""
-        solved = self.newton.solve_schur(missing)
-        if not self.run.free:
-            return solved, 0.0
-        lacking = 1.0 - float(self.border @ (self.run.price + price))
-        worst = (float(self.border @ solved) - lacking) / float(self.border @ self.border_solved)
-        return solved - worst * self.border_solved, worst
-
-    def lengths(self, step: "_Direction") -> tuple[float, float]:
-        """The longest steps, at most 1, that keep slacks and prices positive."""
-        primal = [_longest(slack, change) for slack, change in zip(self.slacks, step.slacks, strict=True)]
-        dual = [_longest(price, change) for price, change in zip(self.prices, step.prices, strict=True)]
-        primal.append(_longest(self.run.slack, step.slack))
-        dual.append(_longest(self.coupling_price, step.price[self.run.size :]))
-        return min(primal), min(dual)
-
-    def products_at(self, step: "_Direction", primal: float, dual: float) -> list[FloatArray]:
-        """slack·price after steps of these lengths."""
-        columns = zip(self.slacks, step.slacks, self.prices, step.prices, strict=True)
-        return [(slack + primal * ds) * (price + dual * dp) for slack, ds, price, dp in columns]
-
-    def products_after(self, step: "_Direction", primal: float, dual: float) -> float:
-        """The sum of all products after steps of these lengths."""
-        prices = self.coupling_price + dual * step.price[self.run.size :]
-        total = float(((self.run.slack + primal * step.slack) * prices).sum())
-        return total + sum(float(each.sum()) for each in self.products_at(step, primal, dual))
-
-
-@dataclass(frozen=True)
-class _Direction:
-    """Changes of the unknowns; of slacks and prices inside the blocks and of the coupling rows; and of y."""
-
-    u: FloatArray
-    slacks: list[FloatArray]
-    prices: list[FloatArray]
-    slack: FloatArray
-    price: FloatArray
-    worst: float
-
-
-def _longest(value: FloatArray, change: FloatArray) -> float:
-    """The largest step, at most 1, that keeps value + step·change ≥ 0."""
-    fastest = float((-change / value).max(initial=0.0))
-    return 1.0 if fastest <= 1 else 1 / fastest
 
 
 def _centrality(product: FloatArray, target: float) -> FloatArray:

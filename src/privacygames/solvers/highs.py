@@ -16,11 +16,11 @@ from privacygames.problem import Problem
 from privacygames.programs.designs import design_program, tie_break
 from privacygames.programs.linear import LinearProgram
 from privacygames.programs.rows import ratio_pairs
+from privacygames.solvers.memory import require_memory
 from privacygames.solvers.solution import Progress, Solution, Status
 
 TOLERANCE = 1e-9
 BYTES_PER_ENTRY = 150  # measured: building the program and HiGHS' own copies
-MOST_GIGABYTES = 12
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,7 @@ def _refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     ratios = 0 if bounds.epsilon is None else 2 * n * n * m
     guesses = 0 if bounds.distortion is None and not bounds.reverse else n * n * m
     gigabytes = (ratios + guesses + 3 * n * m) * BYTES_PER_ENTRY / 2**30
-    if gigabytes > MOST_GIGABYTES:
-        raise InvalidProblem(
-            f"written out for HiGHS, {n} secrets and {m} observables need about {gigabytes:.0f} GiB of memory, "
-            f"more than the {MOST_GIGABYTES} GiB allowed: use fewer secrets or observables"
-        )
+    require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
 
 def _run(program: LinearProgram, method: str, time_limit: float | None) -> LinearSolution:

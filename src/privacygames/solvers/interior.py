@@ -12,14 +12,16 @@ from privacygames.multipliers import Multipliers, RatioMultipliers
 from privacygames.problem import Problem
 from privacygames.programs.designs import tie_break
 from privacygames.programs.rows import LARGEST_EXPONENT
-from privacygames.solvers.blocks import Game, Outcome, play
+from privacygames.solvers.blocks import play
+from privacygames.solvers.game import Game, Outcome
 from privacygames.solvers.highs import Highs
+from privacygames.solvers.memory import require_memory
 from privacygames.solvers.reductions import chained_pairs, dominated_observables
 from privacygames.solvers.solution import Progress, Solution, Status
 
 LEAST_EXPONENT = 1e-6
 NEAR_THE_TOP = 1e-6
-MOST_GIGABYTES = 16
+BYTES_PER_ENTRY = 30  # measured: factors, working sets and scans together
 KEPT_PRICES = 1e-13
 
 
@@ -72,7 +74,7 @@ class Interior:
         outcome = play(reduced.game, tolerance=0.3 * tolerance, scale=scale, time_limit=time_limit, progress=progress)
         if not np.isfinite(outcome.prices.bound):
             raise SolveFailed("the block engine lost its numbers", status=Status.NUMERICAL.name)
-        stopped = Status.TIME_LIMIT if time_limit is not None else Status.NUMERICAL
+        stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
             reduced.expand(outcome),
             reduced.multipliers(outcome),
@@ -95,7 +97,8 @@ class _Reduced:
         self.kept = np.unique(self.like)
         # Without ratios a secret nobody has constrains nothing: it gets any other's row.
         self.secrets = held if bounds.epsilon is None and not bounds.worst_case else every
-        _refuse_too_large(len(self.secrets), len(self.kept))
+        size = len(self.kept) * len(self.secrets) ** 2 * BYTES_PER_ENTRY / 2**30
+        require_memory(size, len(self.secrets), len(self.kept), "the block engine")
         self.guesses = every
         if engine.merge_dominated and (bounds.distortion is not None or bounds.reverse):
             self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
@@ -183,12 +186,3 @@ class _Reduced:
         weights = np.zeros(self.shape[0])
         weights[self.secrets] = limits + extra
         return total, weights
-
-
-def _refuse_too_large(secrets: int, observables: int) -> None:
-    gigabytes = observables * secrets * secrets * 20 / 2**30
-    if gigabytes > MOST_GIGABYTES:
-        raise InvalidProblem(
-            f"{secrets} secrets and {observables} observables need about {gigabytes:.0f} GiB of memory, more than the "
-            f"{MOST_GIGABYTES} GiB allowed: use fewer secrets or observables"
-        )

@@ -19,14 +19,15 @@ def dominated_observables(cost: FloatArray) -> IntArray:
     """
     like = np.arange(len(cost))
     order = np.lexsort((like, cost.sum(axis=1)))  # a dominating observable comes before those it dominates
-    kept: list[int] = []
+    kept = np.empty(0, dtype=np.int64)
     for observable in order:
-        if kept:
-            better = (cost[kept] <= cost[observable]).all(axis=1)
-            if better.any():
-                like[observable] = kept[int(better.argmax())]
-                continue
-        kept.append(int(observable))
+        easiest = int(cost[observable].argmin())  # few cost as little there, so few are compared throughout
+        rivals = kept[cost[kept, easiest] <= cost[observable, easiest]]
+        better = rivals[(cost[rivals] <= cost[observable]).all(axis=1)]
+        if len(better):
+            like[observable] = better[0]
+        else:
+            kept = np.append(kept, observable)
     return like
 
 

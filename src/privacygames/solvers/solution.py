@@ -32,10 +32,14 @@ class Solution:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a solve stands: what a progress callback is given."""
+    """Where a solve stands: what a progress callback is given.
+
+    ``value`` is the cost of the best mechanism so far, or its distortion privacy where that is maximised; ``ratios``
+    is how many ratios the Newton matrix sees.
+    """
 
     iteration: int
-    cost: float
+    value: float
     gap: float
     seconds: float
     ratios: int

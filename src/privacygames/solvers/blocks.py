@@ -203,7 +203,7 @@ class Run:
     def iterate(self) -> bool:
         """One predictor-corrector step; whether it went anywhere."""
         system = System(self)
-        step = system.direction([-each for each in system.products], -system.coupling_product)
+        step = system.direction([-each for each in system.products], -system.coupling_product, refine=False)
         ahead = system.products_after(step, *system.lengths(step))
         centring = min(1.0, max((ahead / (system.mean * self.count())) ** 3, 1e-4))
         target = max(centring * system.mean, self.accuracy / self.count())
@@ -214,12 +214,11 @@ class Run:
         for _ in range(CORRECTORS):
             farther = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
             reached = system.products_at(step, *farther)
-            nudged = [each + _centrality(product, target) for each, product in zip(wanted, reached, strict=True)]
-            trial = system.direction(nudged, coupled)
+            trial = system.nudged(step, [_centrality(product, target) for product in reached])
             trial_primal, trial_dual = system.lengths(trial)
             if trial_primal + trial_dual < primal + dual + 0.02:
                 break
-            wanted, step, primal, dual = nudged, trial, trial_primal, trial_dual
+            step, primal, dual = trial, trial_primal, trial_dual
         return self._move(step, min(1.0, 0.995 * primal), min(1.0, 0.995 * dual), target)
 
     def _move(self, step: Direction, primal: float, dual: float, target: float) -> bool:

@@ -63,12 +63,9 @@ class Coupling:
             result[:, : self.size] -= self.cost * values[-self.size :]
         return result
 
-    def project(self, observable: int, lower: FloatArray) -> FloatArray:
-        """J_o M J_oᵀ for a symmetric M of which only the lower triangle is given; again the lower triangle."""
-        if self.limit == "none":
-            return lower if self.width == self.rows else lower[: self.rows, : self.rows]
+    def project(self, observable: int, full: FloatArray) -> FloatArray:
+        """The lower triangle of J_o M J_oᵀ for a symmetric M, where the cost is limited."""
         n, first = self.size, self.size + self.total
-        full = np.tril(lower) + np.tril(lower, -1).T
         cost = self.cost[observable]
         result = np.zeros((self.rows, self.rows))
         result[:first, :first] = full[:first, :first]

@@ -15,6 +15,8 @@ from privacygames.solvers.coupling import Coupling
 from privacygames.solvers.families import Guesses, Positive, Ratios
 
 REGULARISATION = 1e-14
+STACK = 8
+SMALL_TRIANGLE = 80
 
 
 class Breakdown(Exception):
@@ -53,23 +55,32 @@ class Newton:
             raise Breakdown
 
     def _factor(self, blocks: IntArray, assemble: "_Assemble", u: FloatArray) -> FloatArray:
-        total = np.zeros((self._coupling.rows, self._coupling.rows), order="F")
+        """Factorise some blocks; return their part of the Schur complement."""
+        total = np.zeros((self._coupling.rows, self._coupling.rows))
         diagonal = np.arange(self.width)
-        for o in blocks:
-            hessian = assemble(int(o))
-            scale = 1 / np.sqrt(hessian[diagonal, diagonal])
-            hessian *= scale
-            hessian *= scale[:, None]
-            hessian[diagonal, diagonal] += REGULARISATION
-            factor, info = lapack.dpotrf(hessian.T, lower=1, overwrite_a=1, clean=0)
-            if info or not np.isfinite(scale).all():
-                raise Breakdown
-            scale *= np.abs(u[o])
-            self._factors[o], self._scales[o] = factor, scale
-            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=0)
-            inverse *= scale
-            inverse *= scale[:, None]
-            total += self._coupling.project(int(o), inverse)
+        stack = np.zeros((STACK * self.width, self.width))  # written below the diagonal only, and used again
+        for start in range(0, len(blocks), STACK):
+            some = blocks[start : start + STACK]
+            roots = [stack[at * self.width : (at + 1) * self.width] for at in range(len(some))]
+            for o, root in zip(some, roots, strict=True):
+                hessian = assemble(int(o))
+                scale = 1 / np.sqrt(hessian[diagonal, diagonal])
+                hessian *= scale
+                hessian *= scale[:, None]
+                hessian[diagonal, diagonal] += REGULARISATION
+                factor, info = lapack.dpotrf(hessian.T, lower=1, overwrite_a=1, clean=0)
+                if info or not np.isfinite(scale).all():
+                    raise Breakdown
+                scale *= np.abs(u[o])
+                self._factors[o], self._scales[o] = factor, scale
+                invert_lower(factor, root)
+                np.multiply(root, scale, out=root)  # now its square is H_o⁻¹
+            if self._coupling.limit == "none":
+                used = stack[: len(some) * self.width, : self._coupling.rows]
+                total += used.T @ used
+            else:
+                for o, root in zip(some, roots, strict=True):
+                    total += self._coupling.project(int(o), root.T @ root)
         return total
 
     def solve_blocks(self, right: FloatArray) -> FloatArray:
@@ -87,6 +98,20 @@ class Newton:
             residual = self._schur_scale * (right - self._schur @ found)
             found += self._schur_scale * lapack.dpotrs(self._schur_factor, residual, lower=1)[0]
         return found
+
+
+def invert_lower(factor: FloatArray, out: FloatArray) -> None:
+    """Invert a lower triangle into another, by halves: nearly all is matrix products, which are far faster."""
+    size = len(factor)
+    if size <= SMALL_TRIANGLE:
+        out[:] = np.tril(lapack.dtrtri(factor, lower=1)[0])
+        return
+    half = size // 2
+    first, last = out[:half, :half], out[half:, half:]
+    invert_lower(factor[:half, :half], first)
+    invert_lower(factor[half:, half:], last)
+    np.matmul(last, factor[half:, :half] @ first, out=out[half:, :half])
+    np.negative(out[half:, :half], out=out[half:, :half])
 
 
 _Assemble = Callable[[int], FloatArray]

@@ -53,7 +53,7 @@ class System:
             self.border[-run.size :] = 1.0
             self.border_solved = self.newton.solve_schur(self.border)
 
-    def direction(self, wanted: list[FloatArray], coupled: FloatArray) -> Direction:
+    def direction(self, wanted: list[FloatArray], coupled: FloatArray, *, refine: bool = True) -> Direction:
         """Where slack·price changes by ``wanted`` to first order, and feasibility is kept or restored."""
         run, newton, n = self.run, self.newton, self.run.size
         right = run.adjoint([each / slack for each, slack in zip(wanted, self.slacks, strict=True)]) - self.residual
@@ -62,7 +62,7 @@ class System:
         goal[n:] = run.slack - run.coupling_slack() + coupled / self.coupling_price
         price, worst = np.zeros_like(goal), 0.0
         du = newton.solve_blocks(right)
-        for refinement in (False, True):
+        for refinement in (False, True) if refine else (False,):
             if refinement:
                 applied = [w * f.forward(du) for w, f in zip(self.stiffness, run.families, strict=True)]
                 du += newton.solve_blocks(right + run.coupling.spread(price) - run.adjoint(applied))
@@ -76,6 +76,28 @@ class System:
         prices = [(each - z * change) / slack for each, z, change, slack in columns]
         slack = (coupled - run.slack * price[n:]) / self.coupling_price
         return Direction(du, slacks, prices, slack, price, worst)
+
+    def nudged(self, step: Direction, change: list[FloatArray]) -> Direction:
+        """The direction with ``change`` more wanted: the system is linear, so only the difference is solved for."""
+        run, newton, n = self.run, self.newton, self.run.size
+        du = newton.solve_blocks(run.adjoint([each / slack for each, slack in zip(change, self.slacks, strict=True)]))
+        solved = newton.solve_schur(-run.coupling.gather(du))
+        worst = 0.0
+        if run.free:
+            worst = float(self.border @ solved) / float(self.border @ self.border_solved)
+            solved = solved - worst * self.border_solved
+        du += newton.solve_blocks(run.coupling.spread(solved))
+        slacks = [family.forward(du) for family in run.families]
+        columns = zip(change, self.prices, slacks, self.slacks, strict=True)
+        prices = [(each - z * moved) / slack for each, z, moved, slack in columns]
+        return Direction(
+            step.u + du,
+            [old + new for old, new in zip(step.slacks, slacks, strict=True)],
+            [old + new for old, new in zip(step.prices, prices, strict=True)],
+            step.slack - self.softness * solved[n:],
+            step.price + solved,
+            step.worst + worst,
+        )
 
     def _solve_coupling(self, missing: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
         """Prices (and y) that make up for what is missing; with y free, the worst case's prices sum to one."""

@@ -10,5 +10,7 @@ films = pg.Sets(lists)
 problem = pg.Problem(pg.Prior.uniform(films), cost="jaccard", distance="jaccard")
 
 mechanism = pg.design(problem, epsilon=2.0, distortion=0.4)
-print("one answer for {Alien, Dune}:", mechanism.sample({"Alien", "Dune"}))
+answer = mechanism.sample({"Alien", "Dune"})
+assert isinstance(answer, frozenset)
+print("one answer for {Alien, Dune}:", sorted(answer))
 print(pg.evaluate(mechanism, problem))

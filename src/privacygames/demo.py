@@ -14,7 +14,7 @@ from privacygames.problem import Problem
 from privacygames.spaces import Grid, Label
 
 EPSILON = 1.2
-DISTORTION = 1.2
+DISTORTION = 1.3
 
 # SYNTHETIC: places of an invented resident (km east, km north), how many visits, and how far they scatter.
 PLACES = (

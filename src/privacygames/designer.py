@@ -5,16 +5,14 @@ from dataclasses import replace
 from math import inf
 from typing import Literal
 
-import numpy as np
-
 from privacygames.arrays import FloatArray
 from privacygames.bounds import Bounds
 from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
+from privacygames.mechanism import baselines
 from privacygames.mechanism.certificate import Provenance
 from privacygames.mechanism.files import Contents
 from privacygames.mechanism.mechanism import Mechanism, draft_statement, own_version
-from privacygames.mechanism.repair import repair, to_weights
-from privacygames.mechanism.statement import BITS
+from privacygames.mechanism.repair import repair
 from privacygames.mechanism.verifier import check, probabilities
 from privacygames.problem import Problem, max_distortion, rounding
 from privacygames.solvers import Engine, Highs, Interior, Progress, Solution, Status, choose
@@ -145,11 +143,7 @@ def _cheapest(
 ) -> Mechanism:
     """The cheapest mechanism with the ratios asked for; it shows whether the cost limit can be met at all."""
     if bounds.epsilon is None:
-        draft = draft_statement(problem, Bounds(distortion=0.0, worst_case=bounds.worst_case))
-        identity = np.eye(problem.shape[1])[problem.cost.argmin(axis=0)]
-        statement = replace(draft, weights=to_weights(identity, BITS))
-        origin = Provenance("closed form", own_version())
-        found = Mechanism(Contents(statement, problem.space, problem.observables, origin), check(statement))
+        found = baselines.cheapest(problem)
     else:
         found = design(
             problem,
@@ -164,7 +158,8 @@ def _cheapest(
     try:
         check(limited)
     except BrokenPromise:
-        least = found.certificate.cost * (1 + ROOM)
+        findings = found.certificate.findings
+        least = (findings.worst_cost if bounds.worst_case else findings.expected_cost) * (1 + ROOM)
         raise Infeasible(
             f"no mechanism can be certified to cost at most {bounds.cost_at_most:.9g}: "
             f"the least possible cost, with room for rounding, is {least!r}",

@@ -7,33 +7,30 @@ from hypothesis import given, settings
 import privacygames as pg
 from privacygames import attacks
 from privacygames.programs.attacks import minmax_attack_program, weighted_attack_program
-from support import Case, cases, error_by_hand
+from support import Array, Case, cases, error_by_hand
+
+
+def attains_the_program(attack: attacks.Attack, mechanism: pg.Mechanism, problem: pg.Problem, weights: Array) -> None:
+    """The attack's error, as it says and term by term, is the optimum of the program with these weights."""
+    p = mechanism.probabilities
+    program = weighted_attack_program(p, problem.distance, weights)
+    best = float(program.objective @ pg.Highs().solve_program(program).values)
+    assert attack.error == pytest.approx(best, abs=1e-9)
+    assert error_by_hand(p, attack.matrix, problem.distance, weights) == pytest.approx(best, abs=1e-9)
 
 
 @given(cases())
 def test_eq_lp_adversary_bayesian(case: Case) -> None:
     """eq:lp:adversary:bayesian (…:obj): the closed form attains the linear program's optimum."""
     problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
-    prior = problem.prior.probabilities
-    program = weighted_attack_program(mechanism.probabilities, problem.distance, prior)
-    best = float(program.objective @ pg.Highs().solve_program(program).values)
-    attack = attacks.optimal(mechanism, problem)
-    assert attack.error == pytest.approx(best, abs=1e-9)
-    by_hand = error_by_hand(mechanism.probabilities, attack.matrix, problem.distance, prior)
-    assert by_hand == pytest.approx(best, abs=1e-9)
+    attains_the_program(attacks.optimal(mechanism, problem), mechanism, problem, problem.prior.probabilities)
 
 
 @given(cases())
 def test_eq_lp_adversary_diff(case: Case) -> None:
     """eq:lp:adversary:diff: the same with weight one on every secret; it minimises Σ_s E_s (eq:error:conditional)."""
     problem, mechanism = case.problem, pg.design(case.problem, **case.bounds)
-    ones = np.ones(len(problem.space))
-    program = weighted_attack_program(mechanism.probabilities, problem.distance, ones)
-    best = float(program.objective @ pg.Highs().solve_program(program).values)
-    attack = attacks.uniform(mechanism, problem)
-    assert attack.error == pytest.approx(best, abs=1e-9)
-    by_hand = error_by_hand(mechanism.probabilities, attack.matrix, problem.distance, ones)
-    assert by_hand == pytest.approx(best, abs=1e-9)
+    attains_the_program(attacks.uniform(mechanism, problem), mechanism, problem, np.ones(len(problem.space)))
 
 
 @given(cases())

@@ -15,7 +15,6 @@ from privacygames.arrays import FloatArray, IntArray
 ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
 
-ENTRY = 1.0
 NEIGHBOURS = 4
 SCAN_ENTRIES = 2_000_000
 
@@ -30,7 +29,7 @@ class Family(Protocol):
         """The change of the slacks along u."""
 
     def adjoint(self, values: FloatArray) -> FloatArray:
-        """The transpose of ``forward``, of shape (m, k)."""
+        """The transpose of ``forward``, of shape (m, k), or (m, n) where x plays no part."""
 
 
 class Positive:
@@ -77,17 +76,16 @@ class Guesses:
 class Ratios:
     """√γ v(j) − v(i)/√γ ≥ 0 for a working set of pairs (i, j), each block its own.
 
-    The Newton matrix sees only the working set; feasibility is looked at for *all* pairs (``scan``), so every
+    The Newton matrix sees only the working set; feasibility is looked at for *all* pairs (``violated``), so every
     iterate keeps every ratio. A pair is near to binding when ln v(i) − ln v(j) uses up most of its exponent.
     """
 
     def __init__(self, exponents: FloatArray, column: FloatArray) -> None:
         self.blocks, self.size = column.shape
-        self.exponents = np.where(np.isfinite(exponents), exponents, np.inf)
+        self.exponents = exponents
         self.root = np.exp(np.where(np.isfinite(exponents), exponents, 0.0) / 2)
-        with np.errstate(invalid="ignore"):
-            self._enter = (ENTER * self.exponents).astype(np.float32)
-            self._leave = (LEAVE * self.exponents).astype(np.float32)
+        self._enter = (ENTER * exponents).astype(np.float32)
+        self._leave = (LEAVE * exponents).astype(np.float32)
         self._always = _nearest(exponents)
         keys = np.flatnonzero(np.broadcast_to(self._always, (self.blocks, self.size, self.size)))
         self._use(keys, column)
@@ -107,14 +105,12 @@ class Ratios:
         v = u[:, : self.size].ravel()
         return np.asarray(self.gamma_root * v[self.at_j] - v[self.at_i] / self.gamma_root)
 
-    def adjoint(self, values: FloatArray, width: int | None = None) -> FloatArray:
+    def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
         size = self.blocks * self.size
         total = np.bincount(self.at_j, self.gamma_root * values, size)
         total -= np.bincount(self.at_i, values / self.gamma_root, size)
-        result = np.zeros((self.blocks, width or self.size))
-        result[:, : self.size] = total.reshape(self.blocks, self.size)
-        return result
+        return np.asarray(total.reshape(self.blocks, self.size), dtype=np.float64)
 
     def violated(self, column: FloatArray) -> tuple[IntArray, IntArray]:
         """All pairs that do not hold, and the next working set, for a positive mechanism."""
@@ -155,7 +151,7 @@ class Ratios:
         """Change the working set; pairs that join get the price that makes them central."""
         old_keys, old_price = self.keys, self.price
         self._use(keys, column)
-        self.price = ENTRY * target / self.slack
+        self.price = target / self.slack
         old_positions = np.searchsorted(old_keys, keys)
         old_positions[old_positions == len(old_keys)] = 0
         stayed = old_keys[old_positions] == keys

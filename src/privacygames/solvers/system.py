@@ -68,12 +68,11 @@ class System:
                 du += newton.solve_blocks(right + run.coupling.spread(price) - run.adjoint(applied))
             missing = goal - run.coupling.gather(du) - worst * self.border
             missing[n:] -= self.softness * price[n:]
-            more, further = self._solve_coupling(missing, price)
+            lacking = 1.0 - float(self.border @ (run.price + price))  # the worst case's prices sum to one
+            more, further = self._solve_coupling(missing, lacking)
             price, worst = price + more, worst + further
             du += newton.solve_blocks(run.coupling.spread(more))
-        slacks = [family.forward(du) for family in run.families]
-        columns = zip(wanted, self.prices, slacks, self.slacks, strict=True)
-        prices = [(each - z * change) / slack for each, z, change, slack in columns]
+        slacks, prices = self._inside(du, wanted)
         slack = (coupled - run.slack * price[n:]) / self.coupling_price
         return Direction(du, slacks, prices, slack, price, worst)
 
@@ -81,32 +80,31 @@ class System:
         """The direction with ``change`` more wanted: the system is linear, so only the difference is solved for."""
         run, newton, n = self.run, self.newton, self.run.size
         du = newton.solve_blocks(run.adjoint([each / slack for each, slack in zip(change, self.slacks, strict=True)]))
-        solved = newton.solve_schur(-run.coupling.gather(du))
-        worst = 0.0
-        if run.free:
-            worst = float(self.border @ solved) / float(self.border @ self.border_solved)
-            solved = solved - worst * self.border_solved
-        du += newton.solve_blocks(run.coupling.spread(solved))
-        slacks = [family.forward(du) for family in run.families]
-        columns = zip(change, self.prices, slacks, self.slacks, strict=True)
-        prices = [(each - z * moved) / slack for each, z, moved, slack in columns]
+        price, worst = self._solve_coupling(-run.coupling.gather(du), 0.0)
+        du += newton.solve_blocks(run.coupling.spread(price))
+        slacks, prices = self._inside(du, change)
         return Direction(
             step.u + du,
             [old + new for old, new in zip(step.slacks, slacks, strict=True)],
             [old + new for old, new in zip(step.prices, prices, strict=True)],
-            step.slack - self.softness * solved[n:],
-            step.price + solved,
+            step.slack - self.softness * price[n:],
+            step.price + price,
             step.worst + worst,
         )
 
-    def _solve_coupling(self, missing: FloatArray, price: FloatArray) -> tuple[FloatArray, float]:
-        """Prices (and y) that make up for what is missing; with y free, the worst case's prices sum to one."""
+    def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
+        """Prices (and y, where it is free) that make up for what rows miss and what their prices lack to one."""
         solved = self.newton.solve_schur(missing)
         if not self.run.free:
             return solved, 0.0
-        lacking = 1.0 - float(self.border @ (self.run.price + price))
         worst = (float(self.border @ solved) - lacking) / float(self.border @ self.border_solved)
         return solved - worst * self.border_solved, worst
+
+    def _inside(self, du: FloatArray, wanted: list[FloatArray]) -> tuple[list[FloatArray], list[FloatArray]]:
+        """How slacks and prices inside the blocks change along du."""
+        slacks = [family.forward(du) for family in self.run.families]
+        columns = zip(wanted, self.prices, slacks, self.slacks, strict=True)
+        return slacks, [(each - price * change) / slack for each, price, change, slack in columns]
 
     def lengths(self, step: Direction) -> tuple[float, float]:
         """The longest steps, at most 1, that keep slacks and prices positive."""

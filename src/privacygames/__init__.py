@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privacygames import attacks, metrics, plots
+    from privacygames import approximations, attacks, metrics, plots
     from privacygames.bounds import Bounds
     from privacygames.designer import design
     from privacygames.errors import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
 
 _HOMES = {
+    "approximations": "approximations:",
     "attacks": "attacks:",
     "metrics": "metrics:",
     "plots": "plots:",
@@ -87,6 +88,7 @@ __all__ = [
     "Space",
     "Subsets",
     "UnknownLabel",
+    "approximations",
     "attacks",
     "baselines",
     "design",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from privacygames.solvers.interior import Interior
     from privacygames.solvers.solution import Progress
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
+    from privacygames.ties import TieBreak, break_ties
 
 _HOMES = {
     "approximations": "approximations:",
@@ -60,6 +61,8 @@ _HOMES = {
     "Highs": "solvers.highs",
     "Interior": "solvers.interior",
     "Progress": "solvers.solution",
+    "TieBreak": "ties",
+    "break_ties": "ties",
     **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
 }
 """Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
@@ -87,10 +90,12 @@ __all__ = [
     "SolveFailed",
     "Space",
     "Subsets",
+    "TieBreak",
     "UnknownLabel",
     "approximations",
     "attacks",
     "baselines",
+    "break_ties",
     "design",
     "evaluate",
     "load",

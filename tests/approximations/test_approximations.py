@@ -88,7 +88,7 @@ def test_pruning_observables_as_well(problem: pg.Problem, epsilon: float, part: 
     n = len(problem.space)
     cost = np.resize(problem.cost, (n, n))
     same = pg.Problem(problem.prior, cost, problem.distance, problem.distinguishability)
-    bounds = {} if part is None else {"distortion": part * pg.max_distortion(same)}
+    bounds: dict[str, Any] = {} if part is None else {"distortion": part * pg.max_distortion(same)}
     mechanism = approximations.prune(same, epsilon, 2.0, reach=1.0, **bounds)
     certificate = mechanism.certificate
     exact = optimum_by_hand(same, epsilon=epsilon, **bounds)

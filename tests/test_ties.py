@@ -90,7 +90,7 @@ def test_the_least_worst_cost_at_equal_cost(case: Case) -> None:
 def test_the_most_entropy_at_equal_cost_as_a_general_solver_finds_it(bounds: dict[str, float]) -> None:
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     problem = problem_of([0.5, 0.2, 0.3], 1 - np.eye(3), distance)
-    found = pg.break_ties(problem, "entropy", slack=1e-3, **bounds)  # type: ignore[arg-type]
+    found = pg.break_ties(problem, "entropy", slack=1e-3, **bounds)
     limit = found.first.certificate.cost * (1 + 1e-3)
     rows, limits, sums = rows_by_hand(problem, limit, **bounds)
     start = np.concatenate([found.first.probabilities.ravel(), np.zeros(3), [1.0]])
@@ -121,7 +121,7 @@ def test_the_most_entropy_at_equal_cost_as_a_general_solver_finds_it(bounds: dic
 )
 def test_equal_cost_hides_very_different_mechanisms(cost: str, bounds: dict[str, float], gain: float) -> None:
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(4, 4), COUNTS), cost=cost)
-    found = pg.break_ties(problem, "entropy", **bounds)  # type: ignore[arg-type]
+    found = pg.break_ties(problem, "entropy", **bounds)
     assert found.value >= found.before + gain
     assert found.limit - found.value <= 1e-3
     gap = found.mechanism.certificate.gap

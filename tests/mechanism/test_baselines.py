@@ -126,6 +126,21 @@ def test_geometric_is_clamped_two_sided_geometric_noise(epsilon: float) -> None:
     assert holds_exactly(mechanism._contents.statement)
 
 
+@given(
+    st.lists(st.integers(0, 9), min_size=6, max_size=6).filter(lambda counts: sum(counts) > 0),
+    st.sampled_from([0.2, 0.7, 2.0]),
+    st.sampled_from([0.5, 1.0, 2.0]),
+)
+@settings(max_examples=30)
+def test_geometric_remapped_is_optimal_whatever_the_prior(counts: list[int], epsilon: float, power: float) -> None:
+    """Universal optimality (Ghosh, Roughgarden and Sundararajan 2009), for costs that grow with the error."""
+    prior = pg.Prior.from_counts(pg.Numbers(range(6)), counts)
+    problem = pg.Problem(prior, cost=lambda answer, secret: abs(answer - secret) ** power, distance="absolute")
+    best = pg.design(problem, epsilon=epsilon).certificate.cost
+    remapped = baselines.remap(baselines.geometric(problem, epsilon), problem)
+    assert remapped.certificate.cost == pytest.approx(best, rel=2e-6, abs=1e-9)
+
+
 def test_geometric_does_not_mind_the_order_of_the_numbers() -> None:
     given, order = [3, 1, 2, 0], [0, 1, 2, 3]
     shuffled = baselines.geometric(numbers_problem(*given), 0.7).probabilities
@@ -195,6 +210,8 @@ def test_identity_answers_the_truth() -> None:
     assert mechanism.sample("a") == "a"
     assert mechanism.certificate.bounds.epsilon is None
     assert mechanism.certificate.cost == 0
+    alone = pg.Subsets(space, [["a"], ["a", "b"], ["b"]])
+    assert baselines.identity(pg.Problem(pg.Prior.uniform(space), observables=alone)).sample("b") == "{b}"
     with pytest.raises(pg.InvalidProblem, match="every secret to be among"):
         baselines.identity(two_secrets())
 
@@ -272,6 +289,12 @@ def test_no_baseline_beats_the_design_at_its_own_epsilon(
         (lambda: baselines.geometric(grid_problem(2, 2, 1.0, 1.0), 1.0), "needs secrets that are Numbers"),
         (lambda: baselines.staircase(numbers_problem(1, 2, 3), 1.0, sensitivity=1.5), "multiple of the spacing"),
         (lambda: baselines.staircase(numbers_problem(1, 2, 3), 1.0, sensitivity=2, steps=3), "1 to 2 spacings"),
+        (
+            lambda: baselines.planar_laplace(
+                pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)), cost="euclidean", observables=pg.Grid(2, 2, 9.0, 9.0)), 1.0
+            ),
+            "cells of different grids",
+        ),
         (lambda: baselines.randomised_response(two_secrets(), 1.0), "observables to be the secrets"),
         (lambda: baselines.randomised_response(numbers_problem(1, 2), 0.0), "positive number"),
         (lambda: baselines.planar_laplace_noise(-1.0, 3), "positive number"),

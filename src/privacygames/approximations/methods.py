@@ -1,20 +1,23 @@
 """The approximations themselves: prune, spanner, sampled, early."""
 
+from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 import numpy as np
 
 from privacygames.approximations import pairs
 from privacygames.approximations.mending import Candidate, cheapest_mended, mixtures
 from privacygames.approximations.reach import solve_within_reach
-from privacygames.arrays import FloatArray
 from privacygames.bounds import Bounds
 from privacygames.designer import design
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.ratios import realised_epsilon
 from privacygames.problem import Problem
-from privacygames.solvers import Interior
+from privacygames.solvers import Engine, Interior
+
+Solver = Literal["auto"] | Engine
 
 MOST_DILATION = 4.0
 """Kept pairs that stretch others further than this are not worth solving again for with a tighter ε."""
@@ -29,6 +32,7 @@ def prune(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
+    solver: Solver = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
@@ -42,11 +46,12 @@ def prune(
         epsilon: the ε asked for, and kept if ``repair``.
         radius: keep ratios between secrets with d^ε(s,s') at most this.
         reach: also keep only constraints (ratios and guesses) about an observable and secrets at most this far from it,
-            in the problem's distance; needs observables that are the secrets. Solved by HiGHS, written out; the repair
-            can then only mix.
+            in the problem's distance; needs observables that are the secrets. Always solved by HiGHS, written out; the
+            repair can then only mix.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
+        solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the relaxed solve.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
@@ -55,7 +60,7 @@ def prune(
     kept = pairs.near(bounds.exponents(problem.distinguishability), problem.distinguishability, radius)
     origin = f"pruned beyond {radius:g}"
     if reach is None:
-        return _relaxed(problem, bounds, kept, origin=origin, repair=repair, tolerance=tolerance)
+        return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
     if problem.observables.labels != problem.space.labels or not reach >= 0:
         raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
     origin += f", observables beyond {reach:g}"
@@ -77,6 +82,7 @@ def sampled(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
+    solver: Solver = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Keep a random share of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
@@ -93,6 +99,7 @@ def sampled(
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
+        solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the relaxed solve.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
@@ -101,7 +108,7 @@ def sampled(
     exponents = bounds.exponents(problem.distinguishability)
     kept = pairs.drawn(exponents, share, np.random.default_rng() if generator is None else generator)
     origin = f"{int(kept.sum())} ratios sampled"
-    return _relaxed(problem, bounds, kept, origin=origin, repair=repair, tolerance=tolerance)
+    return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
 
 
 def spanner(
@@ -112,6 +119,7 @@ def spanner(
     distortion: float | None = None,
     worst_case: bool = False,
     bound: bool = True,
+    solver: Solver = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
@@ -127,17 +135,17 @@ def spanner(
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         bound: solve a second time, with the whole ε on the edges: a relaxation, which proves the gap.
+        solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the solves.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
     exponents = bounds.exponents(problem.distinguishability)
-    kept = pairs.greedy_spanner(exponents, dilation)
-    stretched = pairs.dilation_of(exponents, kept)
-    origin = f"spanner of {int(kept.sum())} ratios, dilation {stretched:.4g}"
-    tight = _design(problem, bounds, kept, tolerance, stretched)
-    relaxed = _design(problem, bounds, kept, tolerance) if bound else None
+    thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance)
+    origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
+    tight = thinned.design(thinned.dilation)
+    relaxed = thinned.design() if bound else None
     return cheapest_mended(
         problem,
         bounds,
@@ -182,39 +190,50 @@ def early(
     )
 
 
-def _relaxed(
-    problem: Problem, bounds: Bounds, kept: pairs.Pairs, *, origin: str, repair: bool, tolerance: float
-) -> Mechanism:
-    """Solve with some pairs only; then make it keep all, or say what it keeps."""
-    found = _design(problem, bounds, kept, tolerance)
-    if not repair:
-        least = f"{found.certificate.bound:.6g}"
-        asked = f"not repaired: ε = {bounds.epsilon:g} asked, whose least cost is {least} or more"
-        return Mechanism.from_weights(problem, found.weights, origin=f"{origin}, {asked}")
-    exponents = bounds.exponents(problem.distinguishability)
-    stretched = pairs.dilation_of(exponents, kept)
-    candidates = mixtures(problem, bounds, found.probabilities)
-    if _keeps(found, bounds, problem.distinguishability):
-        candidates = [Candidate(found.probabilities, "; no repair needed")]
-    elif stretched <= MOST_DILATION:
-        tight = _design(problem, bounds, kept, tolerance, stretched)
-        candidates.append(Candidate(tight.probabilities, f"; repaired by dividing ε by {stretched:.4g}"))
-    return cheapest_mended(
-        problem, bounds, found.probabilities, candidates, multipliers=found.multipliers, origin=origin
-    )
+@dataclass(frozen=True)
+class _Thinned:
+    """A problem with ratios between some pairs only, and how to solve it."""
 
+    problem: Problem
+    bounds: Bounds
+    kept: pairs.Pairs
+    solver: Solver
+    tolerance: float
 
-def _design(problem: Problem, bounds: Bounds, kept: pairs.Pairs, tolerance: float, tightened: float = 1.0) -> Mechanism:
-    """The exact design for the kept pairs, with ε divided by ``tightened``."""
-    epsilon = bounds.epsilon or inf
-    return design(
-        pairs.only(problem, kept),
-        epsilon=epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING),
-        distortion=bounds.distortion,
-        worst_case=bounds.worst_case,
-        tolerance=tolerance,
-    )
+    @property
+    def dilation(self) -> float:
+        return pairs.dilation_of(self.bounds.exponents(self.problem.distinguishability), self.kept)
 
+    def design(self, tightened: float = 1.0) -> Mechanism:
+        """The exact design for the kept pairs, with ε divided by ``tightened``."""
+        epsilon = self.bounds.epsilon or inf
+        return design(
+            pairs.only(self.problem, self.kept),
+            epsilon=epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING),
+            distortion=self.bounds.distortion,
+            worst_case=self.bounds.worst_case,
+            solver=self.solver,
+            tolerance=self.tolerance,
+        )
 
-def _keeps(found: Mechanism, bounds: Bounds, distinguishability: FloatArray) -> bool:
-    return realised_epsilon(found.weights, distinguishability) <= (bounds.epsilon or 0.0) * (1 + pairs.ROUNDING)
+    def mechanism(self, origin: str, *, repair: bool) -> Mechanism:
+        """Solve with the kept pairs; then make it keep all, or say what it keeps."""
+        problem, bounds = self.problem, self.bounds
+        found = self.design()
+        if not repair:
+            least = f"whose least cost is {found.certificate.bound:.6g} or more"
+            asked = f"not repaired: ε = {bounds.epsilon:g} asked, {least}"
+            return Mechanism.from_weights(problem, found.weights, origin=f"{origin}, {asked}")
+        if realised_epsilon(found.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
+            1 + pairs.ROUNDING
+        ):
+            candidates = [Candidate(found.probabilities, "; no repair needed")]
+        else:
+            candidates = mixtures(problem, bounds, found.probabilities)
+            dilation = self.dilation
+            if dilation <= MOST_DILATION:
+                tight = self.design(dilation).probabilities
+                candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
+        return cheapest_mended(
+            problem, bounds, found.probabilities, candidates, multipliers=found.multipliers, origin=origin
+        )

@@ -29,11 +29,10 @@ def constant(problem: Problem) -> Mechanism:
 
 def identity(problem: Problem) -> Mechanism:
     """The secret itself, always: no privacy. Needs every secret to be among the observables."""
-    positions = {label: column for column, label in enumerate(problem.observables.labels)}
-    try:
-        own = [positions[label] for label in problem.space.labels]
-    except KeyError:
-        raise InvalidProblem("the identity needs every secret to be among the observables") from None
+    apart = problem.space.distance("hamming", problem.observables)
+    if apart.min(axis=0).any():
+        raise InvalidProblem("the identity needs every secret to be among the observables")
+    own = apart.argmin(axis=0)
     return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[own], origin="identity")
 
 

@@ -1,5 +1,6 @@
 """Approximations: what they promise holds, what they leave out only lowers the bound, and repair restores ε."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,24 @@ def test_no_constant_mechanism_repairs_with_a_smaller_share(n: int, m: int, seed
 def _added(table: Array, gamma: float) -> float:
     lowest, highest = table.min(axis=0), table.max(axis=0)
     return float(np.maximum((highest - gamma * lowest) / (gamma - 1), 0.0).sum())
+
+
+def test_certificates_survive_a_file(tmp_path: Path) -> None:
+    problem = square(3)
+    for number, mechanism in enumerate(
+        (
+            approximations.prune(problem, 1.0, 1.0),
+            approximations.prune(problem, 1.0, 1.0, repair=False),
+            approximations.prune(problem, 1.0, 1.0, reach=1.0),
+            approximations.sampled(problem, 1.0, 0.0),
+            approximations.spanner(problem, 1.0),
+            pg.break_ties(problem, "worst_cost", epsilon=1.0).mechanism,
+            pg.baselines.remap(pg.baselines.planar_laplace(problem, 1.0), problem),
+        )
+    ):
+        path = tmp_path / f"{number}.pgm"
+        mechanism.save(path)
+        assert pg.verify(path) == mechanism.certificate
 
 
 def test_stopping_early_keeps_the_promise_and_states_the_gap() -> None:

@@ -40,22 +40,20 @@ def cheapest_mended(
         problem: the exact problem.
         bounds: the promises to keep.
         relaxed: what the relaxed program found: its cost is what the repair's cost is counted from.
-        candidates: what to choose from.
+        candidates: what to choose from, one at least.
         multipliers: of the relaxed program.
         origin: for the certificate.
     """
     draft = draft_statement(problem, bounds, multipliers)
-    best: Mechanism | None = None
-    for candidate in candidates:
+    start = cost_of(problem, bounds, relaxed)
+
+    def mended(candidate: Candidate) -> Mechanism:
         statement, findings = repair(draft, candidate.probabilities)
-        added = cost_of(problem, bounds, probabilities(statement)) - cost_of(problem, bounds, relaxed)
+        added = cost_of(problem, bounds, probabilities(statement)) - start
         provenance = Provenance(f"{origin}{candidate.how}", own_version(), added)
-        found = Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
-        if best is None or found.certificate.cost < best.certificate.cost:
-            best = found
-    if best is None:
-        raise ValueError("there must be a candidate")
-    return best
+        return Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
+
+    return min(map(mended, candidates), key=lambda found: found.certificate.cost)
 
 
 def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Candidate]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem
 from privacygames.problem import Problem
 from privacygames.solvers.reductions import chained_pairs
 
@@ -73,8 +72,6 @@ def dilation_of(exponents: FloatArray, kept: Pairs) -> float:
 
 def only(problem: Problem, kept: Pairs) -> Problem:
     """The problem with ratios between the kept pairs only."""
-    if kept.shape != problem.distinguishability.shape:
-        raise InvalidProblem("the pairs kept do not fit the secrets")
     separation = np.where(kept, problem.distinguishability, np.inf)
     np.fill_diagonal(separation, 0.0)
     return Problem(problem.prior, problem.cost, problem.distance, separation, problem.observables)

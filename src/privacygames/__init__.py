@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privacygames import attacks, metrics, plots
+    from privacygames import attacks, metrics, plots, traces
     from privacygames.bounds import Bounds
     from privacygames.designer import design
     from privacygames.errors import (
@@ -32,6 +32,7 @@ _HOMES = {
     "attacks": "attacks:",
     "metrics": "metrics:",
     "plots": "plots:",
+    "traces": "traces:",
     "baselines": "mechanism.baselines:",
     "Bounds": "bounds",
     "design": "designer",
@@ -95,6 +96,7 @@ __all__ = [
     "max_distortion",
     "metrics",
     "plots",
+    "traces",
     "verify",
 ]
 

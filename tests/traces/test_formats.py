@@ -56,6 +56,8 @@ def test_geolife_reads_only_the_users_asked_for(tmp_path: Path) -> None:
         write_plt(tmp_path / user / "Trajectory" / "a.plt", "46.7,6.7,0,492,45292.0,2024-01-01,00:00:01\n")
     visits = pg.traces.read(tmp_path, format="geolife", users=["001"])
     assert (visits.users, visits.rows) == (("001",), 1)
+    with pytest.raises(pg.InvalidProblem, match="no files of the users asked for"):
+        pg.traces.read(tmp_path, format="geolife", users=["1"])
 
 
 @pytest.mark.parametrize("zipped", [False, True])

@@ -64,7 +64,11 @@ def test_nothing_to_read(tmp_path: Path, form: str) -> None:
         pg.traces.read(tmp_path / "empty", format=form)
 
 
-def test_nothing_but_broken_lines_says_how_many_and_where_but_not_what(table: Path) -> None:
+@pytest.mark.parametrize("block", [40, 1 << 20])
+def test_nothing_but_broken_lines_says_how_many_and_where_but_not_what(
+    table: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privacygames.traces.text.BLOCK", block)
     table.write_text("uid,datetime,lat,lng\nanna\nanna,soon,46.512,6.5\nanna,soon,46.512,6.5\nanna,1704067200,91,6.5\n")
     with pytest.raises(pg.InvalidProblem) as caught:
         pg.traces.read(table, format="table")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.traces.people import WINDOW
 
-GRID = pg.Grid.over(WINDOW, columns=20, rows=15)
+
+GRID = pg.Grid.over(pg.traces.WINDOW, columns=20, rows=15)
 
 
 def test_the_window_is_as_large_as_the_papers() -> None:

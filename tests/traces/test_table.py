@@ -57,7 +57,12 @@ def test_a_table_with_no_header_is_not_shown_in_the_error(tmp_path: Path) -> Non
 def test_broken_lines_spoil_nothing_else(tmp_path: Path) -> None:
     good = "anna,2024-01-01 00:{:02}:01,46.5,6.5\n"
     body = good.format(0) + 'an"na,2024-01-01 00:10:01,46.5,6.5\n"anna,2024,46.5,6.5\n' + good.format(20)
-    body += "anna,2024-01-01 00:30:01,46.5\n,2024-01-01 00:30:01,46.5,6.5\n" + "x" * 3_000_000 + "\n" + good.format(40)
+    body += (
+        "anna,2024-01-01 00:30:01,46.5\n,2024-01-01 00:30:01,46.5,6.5\n"
+        + "x" * 3_000_000
+        + good.format(30)
+        + good.format(40)
+    )
     (tmp_path / "fixes.csv").write_bytes(b"uid,datetime,lat,lng\n" + body.encode() + b"\xff\xfe\n" + b"y" * 2_000_000)
     visits = pg.traces.read(tmp_path, format="table", users=["anna"])
     assert (visits.time - MIDNIGHT).tolist() == [1, 1201, 2401]

@@ -73,6 +73,8 @@ def read(
     ]
     if chosen is not None and format in ("geolife", "gpx"):
         sources = [source for source in sources if source.user in chosen]
+        if not sources:
+            raise InvalidProblem(f"{Path(path).name} has no files of the users asked for; their names are texts")
     for position in _collected(sources, parse, collector):
         if progress is not None:
             progress(Progress(collector.rows, position))

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -43,11 +44,15 @@ class Visited(ABC):
 
     def _code(self, user: str) -> int:
         try:
-            return self.users.index(user)
-        except ValueError:
+            return self._codes[user]
+        except (KeyError, TypeError):
             raise UnknownLabel(
-                f"the user given is none of the {len(self.users)} users, who are texts in .users"
+                f"the user given is none of the {len(self.users)} users; they are texts, listed in .users"
             ) from None
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {user: code for code, user in enumerate(self.users)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,6 @@ import pytest
 
 import privacygames as pg
 
-
 GRID = pg.Grid.over(pg.traces.WINDOW, columns=20, rows=15)
 
 

@@ -21,7 +21,7 @@ from privacygames.solvers.pairs_blocks import solve_by_blocks
 from privacygames.solvers.solution import Status
 
 TOLERANCE = 1e-6
-SMALL = 8_000
+SMALL = 15_000
 """Up to this n²m HiGHS is the faster one, and it ends at a vertex."""
 
 LARGEST_WRITTEN_OUT = 2_000_000

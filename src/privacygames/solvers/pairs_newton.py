@@ -125,9 +125,9 @@ class Newton:
         right = np.broadcast_to(right, result.shape)
 
         def solve(part: slice) -> None:
-            roots = self._roots[part]
-            halfway = roots @ right[part, :, None]
-            result[part] = (roots.transpose(0, 2, 1) @ halfway)[:, :, 0]
+            for block in range(part.start, part.stop):  # one by one: a root stays in the cache for both products
+                root = self._roots[block]
+                result[block] = (root @ right[block]) @ root
 
         list(self._pool.map(solve, self._parts))
         return result

@@ -42,6 +42,13 @@ def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Pr
     return float(belief.probabilities @ distortion_per_secret(mechanism, problem, attack))
 
 
+def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
+    """How often an attack's estimate is the secret itself: Σ_{s,o} π(s) p(o|s) q(s|o)."""
+    require_fit(mechanism, problem)
+    belief = problem.prior if truth is None else truth
+    return float(belief.probabilities @ (mechanism.probabilities * attack.matrix.T).sum(axis=1))
+
+
 def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:
     """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
     require_fit(mechanism, problem)
@@ -89,8 +96,10 @@ class Report:
         prior_entropy: bits the adversary lacks before an observation, by his own prior.
         posterior_entropy: bits he lacks after one, on average, by his own prior.
         mutual_information: bits an observation gives him, on average.
-        prior_vulnerability: the chance of guessing the secret outright before an observation.
-        vulnerability: the chance of guessing it outright after one.
+        prior_vulnerability: the chance of guessing the secret outright before an observation, by the likeliest guess.
+        vulnerability: the chance of guessing it outright after one, by the likeliest guess.
+        exact_from_prior: how often the guess with the least expected error is exact before an observation.
+        exact: how often the optimal attack's guess, the one with the least expected error, is exact.
     """
 
     cost: float
@@ -105,6 +114,8 @@ class Report:
     mutual_information: float
     prior_vulnerability: float
     vulnerability: float
+    exact_from_prior: float
+    exact: float
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values by name."""
@@ -121,14 +132,15 @@ class Report:
             ("realised epsilon", _number(self.epsilon)),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
-            ("exact guess before → after", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
+            ("best guess exact before → after", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
+            ("likeliest guess before → after", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
             rows.insert(6, ("realised epsilon, within", _number(self.epsilon_within)))
         return rows
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<30}{value}" for name, value in self.rows())
+        return "\n".join(f"{name:<33}{value}" for name, value in self.rows())
 
 
 def evaluate(
@@ -174,6 +186,8 @@ def evaluate(
         mutual_information=mutual_information(mechanism, belief),
         prior_vulnerability=float(real.probabilities[belief.probabilities.argmax()]),
         vulnerability=vulnerability(mechanism, belief, real),
+        exact_from_prior=float(real.probabilities[guess]),
+        exact=exactness(mechanism, problem, best, real),
     )
 
 

@@ -83,7 +83,7 @@ def _known(table: object, name: str, allowed: tuple[str, ...]) -> Table:
 def _space(table: object) -> Space:
     builders: dict[str, tuple[tuple[str, ...], Callable[[Table], Space]]] = {
         "grid": (("columns", "rows", "width", "height", "box"), _grid),
-        "numbers": (("values", "from", "to", "step"), _numbers),
+        "numbers": (("values", "from", "to", "step", "unit"), _numbers),
         "categories": (("labels",), lambda given: Categories(_need(given, "labels"))),
         "sets": (("sets",), lambda given: Sets(_need(given, "sets"))),
         "graph": (
@@ -117,16 +117,17 @@ def _grid(table: Table) -> Grid:
 
 
 def _numbers(table: Table) -> Numbers:
+    unit = table.get("unit", "")
     if "values" in table:
         if set(table) & {"from", "to", "step"}:
             raise InvalidProblem("[space] give values, or from, to and step, not both")
-        return Numbers(table["values"])
+        return Numbers(table["values"], unit=unit)
     first, last, step = _need(table, "from"), _need(table, "to"), table.get("step", 1)
     if not all(isinstance(each, int) for each in (first, last, step)) or step < 1:
         raise InvalidProblem("[space] from, to and step must be whole numbers, step at least 1; or give values")
     if (last - first) // step > MOST_CELLS:
         raise InvalidProblem(f"[space] has more than {MOST_CELLS} numbers")
-    return Numbers(range(first, last + 1, step))
+    return Numbers(range(first, last + 1, step), unit=unit)
 
 
 def _observables(space: Space, table: object) -> Space | None:

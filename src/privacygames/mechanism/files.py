@@ -186,8 +186,9 @@ def describe(space: Space) -> Header:
     if isinstance(space, Grid):
         size = {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
         return {"kind": "grid", **size, "box": list(space.box) if space.box else None}
+    unit = {"unit": space.unit("absolute")} if isinstance(space, Numbers) and space.unit("absolute") else {}
     kind = next((name for name, known in PLAIN.items() if type(space) is known), "labels")
-    return {"kind": kind, "labels": [_label_out(label) for label in space.labels]}
+    return {"kind": kind, "labels": [_label_out(label) for label in space.labels], **unit}
 
 
 def space_from(description: Any, size: int) -> Space:
@@ -196,7 +197,10 @@ def space_from(description: Any, size: int) -> Space:
         labels = description["labels"]
         if not isinstance(labels, list) or len(labels) != size:
             raise InvalidFile("the file has another number of labels than of rows or columns")
-        return PLAIN[description["kind"]]([_label_in(label) for label in labels])
+        named = [_label_in(label) for label in labels]
+        if description["kind"] == "numbers":
+            return Numbers(named, unit=_text(description.get("unit", "")))  # type: ignore[arg-type]
+        return PLAIN[description["kind"]](named)
     if description["kind"] != "grid":
         raise InvalidFile("the file describes a kind of space this release does not know")
     columns, rows = _integer(description["columns"]), _integer(description["rows"])

@@ -53,6 +53,10 @@ class Space:
         """The distances this space knows by name."""
         return tuple(self._named_distances())
 
+    def unit(self, name: str) -> str:  # noqa: ARG002 - a plain space counts in nothing
+        """What a named distance counts in, such as ``"km"``; empty where it has no unit."""
+        return ""
+
     def index(self, label: object) -> int:
         """Position of a label. The error does not repeat the label: it may be a secret."""
         try:

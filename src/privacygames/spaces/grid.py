@@ -149,6 +149,10 @@ class Grid(Space):
             raise InvalidProblem(f"{what} needs a grid over degrees: build it with Grid.over(box, …)")
         return self.box
 
+    def unit(self, name: str) -> str:
+        """Kilometres, except for the Hamming distance."""
+        return "" if name == "hamming" else "km"
+
     def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
         known = {"euclidean": self._euclidean, **super()._named_distances()}
         return known | {"haversine": self._haversine} if self.box else known

@@ -9,14 +9,24 @@ from privacygames.errors import InvalidProblem
 from privacygames.spaces.base import Space
 from privacygames.spaces.subsets import Reading, Subsets, runs
 
+LONGEST_UNIT = 40
+
 
 class Numbers(Space):
-    """Finite numbers, in the order given; they are their own labels."""
+    """Finite numbers, in the order given; they are their own labels.
+
+    Args:
+        values: the numbers.
+        unit: what they count, such as ``"years"``: for sentences and figures.
+    """
 
     default_distance = "absolute"
 
-    def __init__(self, values: Iterable[float]) -> None:
+    def __init__(self, values: Iterable[float], *, unit: str = "") -> None:
         super().__init__(values)
+        if not isinstance(unit, str) or not unit.isprintable() or len(unit) > LONGEST_UNIT:
+            raise InvalidProblem(f"unit must be a printable text of at most {LONGEST_UNIT} characters")
+        self._unit = unit
         if any(isinstance(label, str | frozenset) for label in self.labels):
             raise InvalidProblem("Numbers takes numbers only; use Categories for texts")
         self.values = np.array(self.labels, dtype=np.float64)
@@ -28,6 +38,10 @@ class Numbers(Space):
         groups = runs(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
         names = [f"{group[0]}–{group[-1]}" if len(group) > 1 else f"{group[0]}" for group in groups]
         return Subsets(self, groups, labels=names, reading=reading)
+
+    def unit(self, name: str) -> str:
+        """What the numbers count, except for the Hamming distance."""
+        return "" if name == "hamming" else self._unit
 
     def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
         return {"absolute": self._absolute, **super()._named_distances()}

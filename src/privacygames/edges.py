@@ -1,0 +1,79 @@
+"""Closing in on an edge: the argument at which something stops being possible, from as few trials as can be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, expm1, log, log1p
+
+from privacygames.errors import SolveFailed
+
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial showed: positive ``excess`` where it is refused, none or negative where it is met, None if unsure."""
+
+    at: float
+    excess: float | None
+
+
+def close_in(
+    trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float
+) -> tuple[Trial, Trial]:
+    """Narrow the interval between a refused and a met argument to a relative ``precision``.
+
+    Two steps in three aim where the chord crosses zero, a little to the far side, so that two good guesses close the
+    interval from both sides; the third halves it (in logarithms), so that it cannot take long whatever the function.
+    """
+    width = log1p(precision)
+    for step in range(MOST_STEPS):
+        if abs(log(met.at / refused.at)) <= width * (1 + 1e-9):
+            return refused, met
+        found = trial(exp(_middle(refused, met) if step % 3 == 2 else _aim(refused, met, width)))
+        if found.excess is None:
+            return _beside(trial, refused, met, found, precision)
+        if found.excess > 0:
+            refused = found
+        else:
+            met = found
+    raise _unsettled(refused, met)
+
+
+def _beside(
+    trial: Callable[[float], Trial], refused: Trial, met: Trial, unsure: Trial, precision: float
+) -> tuple[Trial, Trial]:
+    """The edge is so near an argument that it cannot be told on which side: half a width to either side must do."""
+    half = expm1(log1p(precision) / 2)
+    upward = 1 if met.at > refused.at else -1
+    ends = [unsure.at * (1 + half) ** upward, unsure.at * (1 + half) ** -upward]
+    beyond, before = (trial(end) for end in ends)
+    met = beyond if beyond.excess is not None and beyond.excess <= 0 else met
+    refused = before if before.excess is not None and before.excess > 0 else refused
+    if abs(log(met.at / refused.at)) > log1p(precision) * (1 + 1e-9):
+        raise _unsettled(refused, met)
+    return refused, met
+
+
+def _middle(refused: Trial, met: Trial) -> float:
+    return (log(refused.at) + log(met.at)) / 2
+
+
+def _aim(refused: Trial, met: Trial, width: float) -> float:
+    """Where the chord crosses zero, a third of the width towards the farther end, and not too near either."""
+    start, end = log(refused.at), log(met.at)
+    if refused.excess is None or met.excess is None or refused.excess - met.excess <= 0:
+        return (start + end) / 2
+    share = refused.excess / (refused.excess - met.excess)
+    nudge = width / 3 / abs(end - start)
+    share += nudge if share < 0.5 else -nudge
+    share = min(max(share, min(nudge, 0.5)), max(1 - nudge, 0.5))
+    return start + share * (end - start)
+
+
+def _unsettled(refused: Trial, met: Trial) -> SolveFailed:
+    low, high = sorted((refused.at, met.at))
+    return SolveFailed(
+        f"the value sought lies between {low:.6g} and {high:.6g}, and solves are not accurate enough to say it closer: "
+        "raise precision",
+        status="NUMERICAL",
+    )

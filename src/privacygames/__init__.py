@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from privacygames import approximations, attacks, metrics, plots, traces
     from privacygames.bounds import Bounds
+    from privacygames.comparison import Comparison, compare, trade_off
+    from privacygames.contenders import contenders
     from privacygames.designer import design
     from privacygames.errors import (
         BrokenPromise,
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
         SolveFailed,
         UnknownLabel,
     )
+    from privacygames.finder import Found, find
     from privacygames.mechanism import baselines
     from privacygames.mechanism.certificate import Certificate
     from privacygames.mechanism.mechanism import Mechanism, load
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from privacygames.solvers.solution import Progress
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
     from privacygames.ties import TieBreak, break_ties
+    from privacygames.words import in_words
 
 _HOMES = {
     "approximations": "approximations:",
@@ -37,6 +41,8 @@ _HOMES = {
     "traces": "traces:",
     "baselines": "mechanism.baselines:",
     "Bounds": "bounds",
+    **dict.fromkeys(("Comparison", "compare", "trade_off"), "comparison"),
+    "contenders": "contenders",
     "design": "designer",
     **dict.fromkeys(
         (
@@ -50,6 +56,8 @@ _HOMES = {
         ),
         "errors",
     ),
+    "Found": "finder",
+    "find": "finder",
     "Certificate": "mechanism.certificate",
     "Mechanism": "mechanism.mechanism",
     "load": "mechanism.mechanism",
@@ -64,6 +72,7 @@ _HOMES = {
     "Progress": "solvers.solution",
     "TieBreak": "ties",
     "break_ties": "ties",
+    "in_words": "words",
     **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
 }
 """Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
@@ -73,6 +82,8 @@ __all__ = [
     "BrokenPromise",
     "Categories",
     "Certificate",
+    "Comparison",
+    "Found",
     "Graph",
     "Grid",
     "Highs",
@@ -97,13 +108,18 @@ __all__ = [
     "attacks",
     "baselines",
     "break_ties",
+    "compare",
+    "contenders",
     "design",
     "evaluate",
+    "find",
+    "in_words",
     "load",
     "max_distortion",
     "metrics",
     "plots",
     "traces",
+    "trade_off",
     "verify",
 ]
 

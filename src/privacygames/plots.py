@@ -1,16 +1,22 @@
 """Figures: each function takes results and returns a Matplotlib figure; nothing is shown or saved here."""
 
+from math import isfinite
 from typing import Any
 
 from privacygames.arrays import FloatArray
 from privacygames.attacks import Attack
+from privacygames.comparison import Comparison, Row
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.problem import Problem
 from privacygames.spaces import Grid, Label
+from privacygames.words import cost_label, distortion_label, epsilon_label
 
 Figure = Any
 """A ``matplotlib.figure.Figure``."""
+
+BEST, PLAIN = "crimson", "#35608d"
+OTHERS = ("#35608d", "#22a884", "#b8860b", "#7e4e90", "0.4")
 
 
 def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label) -> Figure:
@@ -52,6 +58,124 @@ def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label)
         if marks:
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False, fontsize=9)
     return figure
+
+
+def comparison(compared: Comparison) -> Figure:
+    """Mechanisms side by side, one line each: cost, realised ε, the error of each adversary's attacks, time.
+
+    The first mechanism is drawn in another colour and its cost as a line, for the eye to compare with.
+    """
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    adversaries = list(dict.fromkeys(row.adversary for row in compared.rows))
+    rows = [row for row in compared.rows if row.adversary == adversaries[0]]
+    figure = MatplotlibFigure(figsize=(15.0, 1.9 + 0.34 * len(rows)), layout="constrained")
+    panels = figure.subplots(1, 4, sharey=True, width_ratios=(3, 2, 4, 1.6))
+    _cost_panel(panels[0], rows, cost_label(compared.problem))
+    _epsilon_panel(panels[1], rows, epsilon_label(compared.problem))
+    _attack_panel(panels[2], compared, adversaries)
+    _time_panel(panels[3], rows)
+    panels[0].set_yticks(range(len(rows)), [_shown(row) for row in rows])
+    panels[0].invert_yaxis()  # the first on top
+    for axes in panels:
+        axes.grid(axis="both", color="0.9", linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def trade_off(curve: Comparison) -> Figure:
+    """What privacy costs: against ε on the left, against the optimal attack's error on the right.
+
+    Takes what :func:`privacygames.trade_off` returns and draws the first adversary. A panel without finite values is
+    left out: a mechanism designed for distortion privacy alone need not have any ε.
+    """
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+    if any(row.asked is None for row in curve.rows):
+        raise InvalidProblem("this comparison is at one value only; draw what trade_off returns, or plots.comparison")
+    rows = [row for row in curve.rows if row.adversary == curve.rows[0].adversary]
+    sides = [(epsilon_label(curve.problem), [row.report.epsilon for row in rows])]
+    sides.append((f"{distortion_label(curve.problem)}, optimal attack", [row.report.distortion for row in rows]))
+    sides = [(label, values) for label, values in sides if any(isfinite(value) for value in values)]
+    figure = MatplotlibFigure(figsize=(0.8 + 5.2 * len(sides), 4.2), layout="constrained")
+    for axes, (label, values) in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
+        for position, name in enumerate(dict.fromkeys(row.mechanism for row in rows)):
+            points = [
+                (value, row.report.cost)
+                for value, row in zip(values, rows, strict=True)
+                if row.mechanism == name and isfinite(value)
+            ]
+            style = {"color": BEST if position == 0 else OTHERS[(position - 1) % len(OTHERS)], "markersize": 5}
+            axes.plot(*zip(*sorted(points), strict=True), marker="os^Dv"[position % 5], label=name, **style)
+        axes.set_xlabel(label)
+        axes.set_ylabel(cost_label(curve.problem))
+        axes.set_ylim(bottom=0)
+        axes.grid(color="0.9", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _shown(row: Row) -> str:
+    return row.mechanism if row.asked is None else f"{row.mechanism} at {row.asked:g}"
+
+
+def _colours(rows: list[Row]) -> list[str]:
+    return [BEST, *[PLAIN] * (len(rows) - 1)]
+
+
+def _cost_panel(axes: Any, rows: list[Row], label: str) -> None:
+    places = range(len(rows))
+    costs, worst = [row.report.cost for row in rows], [row.report.worst_cost for row in rows]
+    axes.axvline(costs[0], color=BEST, linewidth=1, linestyle=":")
+    axes.hlines(places, costs, worst, color="0.75", linewidth=1)
+    axes.scatter(costs, places, color=_colours(rows), s=42, zorder=3, label="average")
+    axes.scatter(worst, places, color=_colours(rows), marker="|", s=70, zorder=3, label="worst secret")
+    axes.set_xlim(left=0)
+    _titled(axes, "Cost", label)
+
+
+def _epsilon_panel(axes: Any, rows: list[Row], label: str) -> None:
+    values = [row.report.epsilon if row.report.epsilon_within is None else row.report.epsilon_within for row in rows]
+    known = [(value, place) for place, value in enumerate(values) if isfinite(value)]
+    axes.scatter(*zip(*known, strict=True) if known else ([], []), s=42, color=PLAIN, zorder=3)
+    largest = max((value for value, _ in known), default=1.0) or 1.0
+    for place, value in enumerate(values):
+        if not isfinite(value):
+            axes.annotate("none holds", (largest, place), ha="right", va="center", fontsize=9, color="0.35")
+    axes.set_xlim(0, 1.08 * largest)
+    _titled(axes, "What an answer can tell apart", label)
+
+
+def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> None:
+    """The optimal attack filled, the Bayesian hollow; the first adversary's blind guess as a line."""
+    for position, adversary in enumerate(adversaries):
+        rows = [row for row in compared.rows if row.adversary == adversary]
+        colour, marker = (BEST, *OTHERS)[position % (1 + len(OTHERS))], "osD^v"[position % 5]
+        places = range(len(rows))
+        optimal, bayesian = ([getattr(row.report, name) for row in rows] for name in ("distortion", "distortion_bayesian"))
+        axes.scatter(optimal, places, marker=marker, s=42, color=colour, zorder=4, label=f"{adversary}: optimal attack")
+        axes.scatter(
+            bayesian, places, marker=marker, s=42, facecolors="white", edgecolors=colour, zorder=3, label="Bayesian attack"
+        )
+    blind = compared.rows[0].report.distortion_from_prior
+    axes.axvline(blind, color="0.4", linewidth=1, linestyle="--", label="best guess without an answer")
+    axes.set_xlim(left=0)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(adversaries) + 1, frameon=False, fontsize=8)
+    _titled(axes, "What attackers get wrong", distortion_label(compared.problem))
+
+
+def _time_panel(axes: Any, rows: list[Row]) -> None:
+    timed = [(max(row.seconds, 1e-3), place) for place, row in enumerate(rows) if row.seconds is not None]
+    axes.scatter(*zip(*timed, strict=True) if timed else ([], []), s=42, color=PLAIN, zorder=3)
+    axes.set_xscale("log")
+    _titled(axes, "Time to design", "seconds")
+
+
+def _titled(axes: Any, title: str, label: str) -> None:
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.set_xlabel(label)
 
 
 def _heat(axes: Any, grid: Grid, values: FloatArray, unit: str) -> None:

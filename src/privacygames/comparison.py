@@ -41,6 +41,11 @@ class Row:
     report: Report
     made: Mechanism = field(repr=False, compare=False)
 
+    @property
+    def name(self) -> str:
+        """The mechanism's name, with what it was matched at on a trade-off curve."""
+        return self.mechanism if self.asked is None else f"{self.mechanism} at {self.asked:g}"
+
     def to_dict(self) -> dict[str, str | float | None]:
         """Plain values by name, one level deep."""
         head: dict[str, str | float | None] = {"mechanism": self.mechanism, "adversary": self.adversary}
@@ -63,9 +68,13 @@ class Comparison:
             again = before is not None and before.made is row.made
             report = row.report
             epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
-            name = row.mechanism if row.asked is None else f"{row.mechanism} at {row.asked:g}"
-            own = (name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", f"{epsilon:.4f}")
-            seen = (row.adversary, f"{report.distortion:.4f}", f"{report.distortion_bayesian:.4f}", percent(report.exact))
+            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", f"{epsilon:.4f}")
+            seen = (
+                row.adversary,
+                f"{report.distortion:.4f}",
+                f"{report.distortion_bayesian:.4f}",
+                percent(report.exact),
+            )
             time = "" if again or row.seconds is None else f"{row.seconds:.2f}"
             lines.append((*(("",) * 4 if again else own), *seen, time))
             before = row
@@ -88,7 +97,7 @@ class Comparison:
         """A sentence a mechanism: what the first adversary gets out of an answer."""
         first = self.rows[0].adversary
         rows = [row for row in self.rows if row.adversary == first]
-        return "\n".join(f"{row.mechanism}: {risk(row.report, self.problem)}" for row in rows)
+        return "\n".join(f"{row.name}: {risk(row.report, self.problem)}" for row in rows)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write every number to a CSV file, one line a row."""
@@ -127,7 +136,7 @@ def compare(
     for name, given in mechanisms.items():
         if progress is not None:
             progress(name)
-        rows += _rows(problem, name, given, beliefs, within)
+        rows += _rows(problem, name, given, beliefs, within=within)
     return Comparison(problem, tuple(rows))
 
 
@@ -147,8 +156,7 @@ def trade_off(
         problem: what they are for.
         epsilons: the ε to match at; or
         distortions: the distortion privacy to match at.
-        names: which mechanisms, as in :func:`privacygames.contenders`; one that cannot be matched at some value has
-            no row there.
+        names: which mechanisms, as in :func:`privacygames.contenders`.
         adversaries: as in :func:`compare`.
         within: the threshold form of ε, as in :func:`privacygames.contenders`.
         progress: called with a name and a value before each mechanism is made.
@@ -162,14 +170,19 @@ def trade_off(
         for kind, value in points:
             if progress is not None:
                 progress(f"{name} at {kind} {value:g}")
-            made = contenders(problem, **{kind: value}, within=within, names=[name])  # type: ignore[arg-type]
-            rows += _rows(problem, name, made[name], beliefs, within, asked=value)
+            made = contenders(problem, **{kind: value}, within=within, names=[name])
+            rows += _rows(problem, name, made[name], beliefs, within=within, asked=value)
     return Comparison(problem, tuple(rows))
+
+
+def usual_adversaries(prior: Prior) -> dict[str, Prior]:
+    """One who knows the prior, and one to whom every secret is equally likely."""
+    return {INFORMED: prior, IGNORANT: Prior.uniform(prior.space)}
 
 
 def _adversaries(problem: Problem, given: Mapping[str, Prior] | None) -> Mapping[str, Prior]:
     if given is None:
-        return {INFORMED: problem.prior, IGNORANT: Prior.uniform(problem.space)}
+        return usual_adversaries(problem.prior)
     if not given:
         raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
     return given
@@ -180,6 +193,7 @@ def _rows(
     name: str,
     given: Mechanism | Make,
     adversaries: Mapping[str, Prior],
+    *,
     within: float | None,
     asked: float | None = None,
 ) -> list[Row]:

@@ -38,10 +38,12 @@ def contenders(
 ) -> dict[str, Make]:
     """Known mechanisms, matched: give ``epsilon`` or ``distortion``.
 
-    Matched at ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism asked for ε often
-    realises little more than half of it). Matched at a distortion, every mechanism leaves the optimal attack that
-    error. Either holds to a relative 10⁻⁴, on the side of privacy; remapped mechanisms are matched as remapped. Some have no
-    parameter to match with: the spanner keeps ε and realises a little less; uniform and constant answers reveal nothing.
+    Matched at ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism asked for ε
+    often realises little more than half of it). Matched at a distortion, every mechanism leaves the optimal attack
+    that error. Either holds to a relative 10⁻⁴ of the parameter, on the side of privacy. Remapped mechanisms are
+    matched as remapped; what they have can jump with the parameter, and then they stay on the private side of the jump.
+    Some have no parameter to match with: the spanner keeps ε and realises at most that; uniform and constant answers
+    reveal nothing.
 
     Args:
         problem: what they are for.

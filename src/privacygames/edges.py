@@ -11,15 +11,13 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial showed: positive ``excess`` where it is refused, none or negative where it is met, None if unsure."""
+    """What a trial showed: a positive ``excess`` where it is refused, 0 or less where it is met, None if unsure."""
 
     at: float
     excess: float | None
 
 
-def close_in(
-    trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float
-) -> tuple[Trial, Trial]:
+def close_in(trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float) -> tuple[Trial, Trial]:
     """Narrow the interval between a refused and a met argument to a relative ``precision``.
 
     Two steps in three aim where the chord crosses zero, a little to the far side, so that two good guesses close the

@@ -58,17 +58,25 @@ class Found:
         certificate = self.mechanism.certificate
         kind = "worst secret" if certificate.bounds.worst_case else "average"
         best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.what]
-        proved = {"epsilon": "impossible: {} or less", "distortion": "impossible: above {}", "cost": "impossible: below {}"}
+        proved = {
+            "epsilon": "impossible: {} or less",
+            "distortion": "impossible: above {}",
+            "cost": "impossible: below {}",
+        }
         rows = [(best, f"{self.value:.8g}"), ("proved", proved[self.what].format(f"{self.limit:.8g}"))]
         if self.refutation is not None:
             rows.append(("since there the least cost is", f"{self.refutation.certificate.bound:.9g}"))
         rows += [] if self.what == "cost" else [(f"cost, {kind}", f"{certificate.cost:.6g}")]
         rows += [] if self.what == "distortion" else [("distortion, optimal attack", f"{self.report.distortion:.6g}")]
         rows += [] if self.what == "epsilon" else [("realised epsilon", f"{self.report.epsilon:.6g}")]
-        return [*rows, ("in words", in_words(self.report, self.mechanism.problem))]
+        return rows
+
+    def in_words(self) -> str:
+        """What the mechanism leaves to an attacker, in sentences."""
+        return in_words(self.report, self.mechanism.problem)
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<33}{value}" for name, value in self.rows())
+        return "\n".join([*(f"{name:<33}{value}" for name, value in self.rows()), self.in_words()])
 
 
 def find(
@@ -85,9 +93,9 @@ def find(
 ) -> Found:
     """The best value of one of ε, distortion privacy and cost for given limits on the others, proved to be the best.
 
-    The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls as ε
-    grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is above
-    the cost allowed shows that no smaller ε will. A dozen designs close in on it.
+    The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls
+    as ε grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is
+    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it.
 
     Args:
         problem: secrets, prior, cost and distances.

@@ -69,18 +69,21 @@ def comparison(compared: Comparison) -> Figure:
 
     adversaries = list(dict.fromkeys(row.adversary for row in compared.rows))
     rows = [row for row in compared.rows if row.adversary == adversaries[0]]
-    figure = MatplotlibFigure(figsize=(15.0, 1.9 + 0.34 * len(rows)), layout="constrained")
-    panels = figure.subplots(1, 4, sharey=True, width_ratios=(3, 2, 4, 1.6))
-    _cost_panel(panels[0], rows, cost_label(compared.problem))
-    _epsilon_panel(panels[1], rows, epsilon_label(compared.problem))
-    _attack_panel(panels[2], compared, adversaries)
-    _time_panel(panels[3], rows)
-    panels[0].set_yticks(range(len(rows)), [_shown(row) for row in rows])
+    figure = MatplotlibFigure(figsize=(15.0, 2.0 + 0.34 * len(rows)), layout="constrained")
+    panels = figure.subplots(1, 5, sharey=True, width_ratios=(3, 2.2, 2.2, 5, 1.8))
+    label = cost_label(compared.problem)
+    _values_panel(panels[0], [row.report.cost for row in rows], "Cost on average", label, line=True)
+    _values_panel(panels[1], [row.report.worst_cost for row in rows], "Cost, worst secret", label)
+    _values_panel(panels[2], [_epsilon(row) for row in rows], "Realised epsilon", epsilon_label(compared.problem))
+    _attack_panel(panels[3], compared, adversaries)
+    _time_panel(panels[4], rows)
+    panels[0].set_yticks(range(len(rows)), [row.name for row in rows])
     panels[0].invert_yaxis()  # the first on top
     for axes in panels:
-        axes.grid(axis="both", color="0.9", linewidth=0.8)
+        axes.grid(color="0.9", linewidth=0.8)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(*panels[3].get_legend_handles_labels(), loc="outside lower right", ncols=5, frameon=False, fontsize=9)
     return figure
 
 
@@ -96,7 +99,7 @@ def trade_off(curve: Comparison) -> Figure:
         raise InvalidProblem("this comparison is at one value only; draw what trade_off returns, or plots.comparison")
     rows = [row for row in curve.rows if row.adversary == curve.rows[0].adversary]
     sides = [(epsilon_label(curve.problem), [row.report.epsilon for row in rows])]
-    sides.append((f"{distortion_label(curve.problem)}, optimal attack", [row.report.distortion for row in rows]))
+    sides.append((f"optimal attack: {distortion_label(curve.problem)}", [row.report.distortion for row in rows]))
     sides = [(label, values) for label, values in sides if any(isfinite(value) for value in values)]
     figure = MatplotlibFigure(figsize=(0.8 + 5.2 * len(sides), 4.2), layout="constrained")
     for axes, (label, values) in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
@@ -117,35 +120,23 @@ def trade_off(curve: Comparison) -> Figure:
     return figure
 
 
-def _shown(row: Row) -> str:
-    return row.mechanism if row.asked is None else f"{row.mechanism} at {row.asked:g}"
+def _epsilon(row: Row) -> float:
+    return row.report.epsilon if row.report.epsilon_within is None else row.report.epsilon_within
 
 
-def _colours(rows: list[Row]) -> list[str]:
-    return [BEST, *[PLAIN] * (len(rows) - 1)]
-
-
-def _cost_panel(axes: Any, rows: list[Row], label: str) -> None:
-    places = range(len(rows))
-    costs, worst = [row.report.cost for row in rows], [row.report.worst_cost for row in rows]
-    axes.axvline(costs[0], color=BEST, linewidth=1, linestyle=":")
-    axes.hlines(places, costs, worst, color="0.75", linewidth=1)
-    axes.scatter(costs, places, color=_colours(rows), s=42, zorder=3, label="average")
-    axes.scatter(worst, places, color=_colours(rows), marker="|", s=70, zorder=3, label="worst secret")
-    axes.set_xlim(left=0)
-    _titled(axes, "Cost", label)
-
-
-def _epsilon_panel(axes: Any, rows: list[Row], label: str) -> None:
-    values = [row.report.epsilon if row.report.epsilon_within is None else row.report.epsilon_within for row in rows]
-    known = [(value, place) for place, value in enumerate(values) if isfinite(value)]
-    axes.scatter(*zip(*known, strict=True) if known else ([], []), s=42, color=PLAIN, zorder=3)
-    largest = max((value for value, _ in known), default=1.0) or 1.0
+def _values_panel(axes: Any, values: list[float], title: str, label: str, *, line: bool = False) -> None:
+    """A dot a mechanism with its number beside it; what has no finite value says so."""
+    largest = max((value for value in values if isfinite(value)), default=1.0) or 1.0
+    if line:
+        axes.axvline(values[0], color=BEST, linewidth=1, linestyle=":")
     for place, value in enumerate(values):
-        if not isfinite(value):
-            axes.annotate("none holds", (largest, place), ha="right", va="center", fontsize=9, color="0.35")
-    axes.set_xlim(0, 1.08 * largest)
-    _titled(axes, "What an answer can tell apart", label)
+        colour = BEST if place == 0 else PLAIN
+        if isfinite(value):
+            axes.plot([value], [place], marker="o", color=colour)
+        at, text = (value, f"{value:#.3g}") if isfinite(value) else (0.0, "none holds")
+        axes.annotate(text, (at, place), (6, 0), textcoords="offset points", va="center", fontsize=8, color="0.35")
+    axes.set_xlim(-0.04 * largest, 1.3 * largest)  # room for the number beside the last dot
+    _titled(axes, title, label)
 
 
 def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> None:
@@ -153,17 +144,21 @@ def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> No
     for position, adversary in enumerate(adversaries):
         rows = [row for row in compared.rows if row.adversary == adversary]
         colour, marker = (BEST, *OTHERS)[position % (1 + len(OTHERS))], "osD^v"[position % 5]
-        places = range(len(rows))
-        optimal, bayesian = ([getattr(row.report, name) for row in rows] for name in ("distortion", "distortion_bayesian"))
-        axes.scatter(optimal, places, marker=marker, s=42, color=colour, zorder=4, label=f"{adversary}: optimal attack")
-        axes.scatter(
-            bayesian, places, marker=marker, s=42, facecolors="white", edgecolors=colour, zorder=3, label="Bayesian attack"
-        )
+        kinds = (("optimal", "distortion", colour), ("Bayesian", "distortion_bayesian", "white"))
+        for kind, name, inside in kinds:
+            errors = [getattr(row.report, name) for row in rows]
+            axes.plot(
+                errors,
+                range(len(rows)),
+                marker,
+                color=colour,
+                markerfacecolor=inside,
+                label=f"{adversary}: {kind} attack",
+            )
     blind = compared.rows[0].report.distortion_from_prior
-    axes.axvline(blind, color="0.4", linewidth=1, linestyle="--", label="best guess without an answer")
-    axes.set_xlim(left=0)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=len(adversaries) + 1, frameon=False, fontsize=8)
-    _titled(axes, "What attackers get wrong", distortion_label(compared.problem))
+    axes.axvline(blind, color="0.4", linewidth=1, linestyle="--", label=f"{adversaries[0]}: guess without an answer")
+    axes.set_xlim(left=min(0.0, -0.02 * axes.get_xlim()[1]))
+    _titled(axes, "What attackers get wrong on average", distortion_label(compared.problem))
 
 
 def _time_panel(axes: Any, rows: list[Row]) -> None:

@@ -18,8 +18,8 @@ def in_words(report: Report, problem: Problem) -> str:
     """What a mechanism leaves to an attacker, in sentences.
 
     How far the best guess is off and how often it is exact, with the answer and without; and how far an answer can
-    shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance. Kilometres
-    and other units are named where the distance is one the space knows by name.
+    shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
+    Kilometres and other units are named where the distance is one the space knows by name.
     """
     return " ".join([risk(report, problem), _before(report, problem), odds(report, problem)])
 
@@ -59,23 +59,23 @@ def cost_label(problem: Problem) -> str:
     """What the cost counts, for an axis: ``"cost, km"``."""
     name = measure_name(problem.cost, problem.space, problem.observables)
     if name == "hamming":
-        return "cost: share of answers not true"
+        return "share of untrue answers"
     return _with_unit("cost", name, problem.space)
 
 
 def distortion_label(problem: Problem) -> str:
-    """What distortion privacy counts, for an axis: ``"error of the best guess, km"``."""
+    """What distortion privacy counts, for an axis: ``"error, km"``."""
     name = measure_name(problem.distance, problem.space)
     if name == "hamming":
         return "share of wrong guesses"
-    return _with_unit("error of the guess", name, problem.space)
+    return _with_unit("error", name, problem.space)
 
 
 def epsilon_label(problem: Problem) -> str:
-    """What ε counts, for an axis: ``"realised epsilon (distances in km)"``."""
+    """What ε counts, for an axis: ``"epsilon, distances in km"``."""
     name = measure_name(problem.distinguishability, problem.space)
     unit = "" if name is None else problem.space.unit(name)
-    return f"realised epsilon (distances in {unit})" if unit else "realised epsilon"
+    return f"epsilon, distances in {unit}" if unit else "epsilon"
 
 
 def amount(value: float) -> str:
@@ -86,9 +86,9 @@ def amount(value: float) -> str:
 def percent(share: float) -> str:
     """A share as a whole percentage that never rounds to never or always."""
     if CERTAIN < share < 0.01:
-        return "less than 1 %"
+        return "under 1 %"
     if 0.99 < share < 1 - CERTAIN:
-        return "more than 99 %"
+        return "over 99 %"
     return f"{100 * share:.0f} %"
 
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows, working
-from privacygames.errors import InvalidProblem
+from privacygames.cli.output import Json, figure_file, print_json, print_rows, working
 
 
 def demo(
@@ -16,8 +15,7 @@ def demo(
     """Protect an invented resident of a synthetic city: prior, joint design, attack, report, figure."""
     from privacygames import demo as story
 
-    if figure is not None and figure.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InvalidProblem("--figure must name a .png, .pdf or .svg file")
+    figure_file(figure)
     with working("designing for 35 cells …"):
         made = story.run()
     if figure is not None:

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows, working
-from privacygames.errors import InvalidProblem
+from privacygames.cli.output import Json, new_file, print_json, print_rows, working
 
 
 def design(
@@ -38,12 +37,7 @@ def design(
     }
     described, bounds = read_problem(problem)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    if out.is_dir():
-        raise InvalidProblem(f"{out} is a folder; --out must name a file")
-    if out.exists() and not force:
-        raise InvalidProblem(f"{out} exists already; pass --force to replace it")
-    if not out.resolve().parent.is_dir():
-        raise InvalidProblem(f"there is no folder {out.resolve().parent} to write to")
+    new_file(out, force=force)
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         mechanism = run(described, **bounds, time_limit=time_limit, progress=show)

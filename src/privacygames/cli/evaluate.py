@@ -20,11 +20,14 @@ def evaluate(
     from privacygames.cli.problem_file import read_prior
     from privacygames.mechanism.mechanism import load
     from privacygames.metrics import evaluate as measure
+    from privacygames.words import in_words
 
     mechanism = load(file)
     belief = None if adversary is None else read_prior(adversary, mechanism.secrets)
     report = measure(mechanism, mechanism.problem, adversary_prior=belief, within=within)
+    words = in_words(report, mechanism.problem)
     if as_json:
-        print_json(report.to_dict())
+        print_json(report.to_dict() | {"in_words": words})
     else:
         print_rows(f"{file.name}", report.rows())
+        typer.echo(words)

@@ -4,9 +4,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from privacygames.solvers.solution import Progress
@@ -33,6 +36,33 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
     for row in listed:
         table.add_row(*(Text(cell) for cell in row))  # Text: nothing in a file is taken for markup
     Console().print(table)
+
+
+def figure_file(path: Path | None) -> Path | None:
+    """The path of a figure, if its ending is one that can be written."""
+    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InvalidProblem("--figure must name a .png, .pdf or .svg file")
+    return path
+
+
+def new_file(path: Path, *, force: bool) -> Path:
+    """A path that can be written to without replacing anything unasked."""
+    if path.is_dir():
+        raise InvalidProblem(f"{path} is a folder; --out must name a file")
+    if path.exists() and not force:
+        raise InvalidProblem(f"{path} exists already; pass --force to replace it")
+    if not path.resolve().parent.is_dir():
+        raise InvalidProblem(f"there is no folder {path.resolve().parent} to write to")
+    return path
+
+
+@contextmanager
+def saying(message: str) -> Iterator[Callable[[str], None]]:
+    """Show that something is going on, on a terminal only; gives a callback that says what."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(message) as status:
+        yield lambda now: status.update(f"{message} {now}")
 
 
 @contextmanager

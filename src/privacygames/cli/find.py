@@ -1,0 +1,77 @@
+"""``privacygames find``: the smallest epsilon, the most distortion or the least cost, with a proof."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privacygames.cli.output import Json, new_file, print_json, print_rows, saying
+
+
+class What(StrEnum):
+    """What can be found."""
+
+    EPSILON = "epsilon"
+    DISTORTION = "distortion"
+    COST = "cost"
+
+
+def find(
+    problem: Annotated[Path, typer.Argument(help="The problem file (TOML).")],
+    what: Annotated[What, typer.Argument(help="The smallest epsilon, the most distortion or the least cost.")],
+    cost_at_most: Annotated[float | None, typer.Option(help="The cost one can bear.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Differential privacy to keep.")] = None,
+    distortion: Annotated[float | None, typer.Option(help="Least error of the best attack to keep.")] = None,
+    within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
+    worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
+    precision: Annotated[float, typer.Option(help="How close, relatively, to find epsilon.")] = 1e-3,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the mechanism to a file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the best parameter for the limits given, the mechanism that has it, and the proof that no better exists.
+
+    Limits given here are added to the bounds in the problem file, or replace those of the same name; the file's bound
+    on what is to be found is left out.
+    """
+    from privacygames.cli.problem_file import read_problem
+    from privacygames.finder import find as search
+    from privacygames.words import in_words
+
+    given = {
+        "epsilon": epsilon,
+        "distortion": distortion,
+        "cost_at_most": cost_at_most,
+        "within": within,
+        "worst_case": worst_case,
+    }
+    described, bounds = read_problem(problem)
+    bounds.pop("cost_at_most" if what is What.COST else what.value, None)
+    bounds |= {name: value for name, value in given.items() if value is not None}
+    if out is not None:
+        new_file(out, force=force)
+    with saying(f"looking for the best {what.value} …") as say:
+        found = search(
+            described,
+            what.value,
+            **bounds,
+            precision=precision,
+            progress=lambda low, high: say(f"{_shown(low)} is too little, {_shown(high)} will do"),
+        )
+    if out is not None:
+        found.mechanism.save(out)
+    if as_json:
+        values = {"what": found.what, "value": found.value, "limit": found.limit, "solves": found.solves}
+        refutation = None if found.refutation is None else found.refutation.certificate.to_dict()
+        proofs = {"certificate": found.mechanism.certificate.to_dict(), "refutation": refutation}
+        print_json(values | proofs | {"report": found.report.to_dict(), "in_words": in_words(found.report, described)})
+        return
+    print_rows(problem.name, found.rows())
+    typer.echo(in_words(found.report, described))
+    if out is not None:
+        typer.echo(f"The mechanism is in {out}.")
+
+
+def _shown(epsilon: float | None) -> str:
+    return "nothing yet" if epsilon is None else f"{epsilon:.4g}"

@@ -7,7 +7,6 @@ if TYPE_CHECKING:
     from privacygames import approximations, attacks, metrics, plots, traces
     from privacygames.bounds import Bounds
     from privacygames.comparison import Comparison, compare, trade_off
-    from privacygames.contenders import contenders
     from privacygames.designer import design
     from privacygames.errors import (
         BrokenPromise,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         UnknownLabel,
     )
     from privacygames.finder import Found, find
+    from privacygames.matching import contenders
     from privacygames.mechanism import baselines
     from privacygames.mechanism.certificate import Certificate
     from privacygames.mechanism.mechanism import Mechanism, load
@@ -42,7 +42,7 @@ _HOMES = {
     "baselines": "mechanism.baselines:",
     "Bounds": "bounds",
     **dict.fromkeys(("Comparison", "compare", "trade_off"), "comparison"),
-    "contenders": "contenders",
+    "contenders": "matching",
     "design": "designer",
     **dict.fromkeys(
         (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-from privacygames.contenders import Make, contenders
 from privacygames.errors import InvalidProblem
+from privacygames.matching import Make, contenders
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.metrics import Report, evaluate
 from privacygames.prior import Prior
@@ -60,7 +60,7 @@ class Comparison:
     problem: Problem
     rows: tuple[Row, ...]
 
-    def cells(self) -> list[tuple[str, ...]]:
+    def _cells(self) -> list[tuple[str, ...]]:
         """The table as texts under ``HEADINGS``; what does not depend on the adversary is said once."""
         lines: list[tuple[str, ...]] = []
         before: Row | None = None
@@ -82,7 +82,7 @@ class Comparison:
 
     def table(self) -> str:
         """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
-        lines = [HEADINGS, *self.cells()]
+        lines = [HEADINGS, *self._cells()]
         widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS))]
         texts = (0, 4)  # names to the left, numbers to the right
         return "\n".join(

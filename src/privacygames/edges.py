@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, expm1, log, log1p
+from math import exp, inf, log, log1p
 
 from privacygames.errors import SolveFailed
 
@@ -20,14 +20,17 @@ class Trial:
 def close_in(trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float) -> tuple[Trial, Trial]:
     """Narrow the interval between a refused and a met argument to a relative ``precision``.
 
-    Two steps in three aim where the chord crosses zero, a little to the far side, so that two good guesses close the
-    interval from both sides; the third halves it (in logarithms), so that it cannot take long whatever the function.
+    A step aims where the chord crosses zero, a little to the far side, so that two good guesses close the interval from
+    both sides; after a step that did not at least halve the interval (in logarithms) the next one does just that, so
+    that it cannot take long whatever the function.
     """
-    width = log1p(precision)
-    for step in range(MOST_STEPS):
-        if abs(log(met.at / refused.at)) <= width * (1 + 1e-9):
+    width, before = log1p(precision), inf
+    for _ in range(MOST_STEPS):
+        now = abs(log(met.at / refused.at))
+        if now <= width * (1 + 1e-9):
             return refused, met
-        found = trial(exp(_middle(refused, met) if step % 3 == 2 else _aim(refused, met, width)))
+        found = trial(exp(_aim(refused, met, width) if now <= before / 2 else _middle(refused, met)))
+        before = now
         if found.excess is None:
             return _beside(trial, refused, met, found, precision)
         if found.excess > 0:
@@ -41,15 +44,23 @@ def _beside(
     trial: Callable[[float], Trial], refused: Trial, met: Trial, unsure: Trial, precision: float
 ) -> tuple[Trial, Trial]:
     """The edge is so near an argument that it cannot be told on which side: half a width to either side must do."""
-    half = expm1(log1p(precision) / 2)
-    upward = 1 if met.at > refused.at else -1
-    ends = [unsure.at * (1 + half) ** upward, unsure.at * (1 + half) ** -upward]
-    beyond, before = (trial(end) for end in ends)
-    met = beyond if beyond.excess is not None and beyond.excess <= 0 else met
-    refused = before if before.excess is not None and before.excess > 0 else refused
-    if abs(log(met.at / refused.at)) > log1p(precision) * (1 + 1e-9):
+    width = log1p(precision)
+    refused = _outward(trial, unsure.at, refused, width / 2)
+    met = _outward(trial, unsure.at, met, width / 2)
+    if abs(log(met.at / refused.at)) > width * (1 + 1e-9):
         raise _unsettled(refused, met)
     return refused, met
+
+
+def _outward(trial: Callable[[float], Trial], start: float, end: Trial, step: float) -> Trial:
+    """The first argument found on the way from ``start`` to ``end``, in steps that double, that is as the end is."""
+    whole = log(end.at / start)
+    while step < abs(whole):
+        found = trial(start * exp(step if whole > 0 else -step))
+        if found.excess is not None and end.excess is not None and (found.excess > 0) == (end.excess > 0):
+            return found
+        step *= 2
+    return end
 
 
 def _middle(refused: Trial, met: Trial) -> float:

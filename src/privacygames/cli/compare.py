@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, figure_file, print_json, print_rows, saying
+from privacygames.cli.output import Json, figure_file, print_json, saying
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def compare(
     from privacygames.cli.problem_file import read_problem
     from privacygames.comparison import compare as run
     from privacygames.comparison import trade_off
-    from privacygames.contenders import contenders
+    from privacygames.matching import contenders
     from privacygames.mechanism.mechanism import load
 
     figure_file(figure)
@@ -68,10 +68,8 @@ def compare(
     if as_json:
         print_json({"matched": {kind: values}, "rows": [row.to_dict() for row in made.rows]})
         return
-    from privacygames.comparison import HEADINGS
-
-    print_rows(f"{problem.name}, matched at {kind} {', '.join(f'{each:g}' for each in values)}", made.cells(), HEADINGS)
-    typer.echo(made.in_words())
+    typer.echo(f"{problem.name}, matched at {kind} {', '.join(f'{each:g}' for each in values)}\n")
+    typer.echo(f"{made.table()}\n\n{made.in_words()}")  # plain text: a terminal too narrow for it should not cut names
     for path in (figure, table):
         if path is not None:
             typer.echo(f"Wrote {path}.")

@@ -22,7 +22,7 @@ FAMILIES = ("planar-laplace", "exponential", "geometric", "staircase", "randomis
 
 NAMES = ("optimal", "spanner", *(name + ending for name in FAMILIES for ending in ("", REMAP)), "uniform", "constant")
 
-PRECISION = 1e-4
+PRECISION = 1e-3
 NEGLIGIBLE_EXPONENT = 1e-8
 LARGEST_EXPONENT = 200.0
 STEP = 4.0
@@ -40,7 +40,7 @@ def contenders(
 
     Matched at ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism asked for ε
     often realises little more than half of it). Matched at a distortion, every mechanism leaves the optimal attack
-    that error. Either holds to a relative 10⁻⁴ of the parameter, on the side of privacy. Remapped mechanisms are
+    that error. Either holds to a relative 10⁻³ of the parameter, on the side of privacy. Remapped mechanisms are
     matched as remapped; what they have can jump with the parameter, and then they stay on the private side of the jump.
     Some have no parameter to match with: the spanner keeps ε and realises at most that; uniform and constant answers
     reveal nothing.
@@ -130,7 +130,7 @@ def _optimal(problem: Problem, target: Bounds) -> Mechanism:
 
 
 def _matching_parameter(problem: Problem, make: Callable[[float], Mechanism], target: Bounds) -> float:
-    """The largest parameter, to a relative 10⁻⁴, with which a mechanism has the target."""
+    """The largest parameter, to a relative 10⁻³, with which a mechanism has the target."""
 
     def trial(parameter: float) -> Trial:
         made = make(parameter)

@@ -42,6 +42,8 @@ def compare(
     from privacygames.mechanism.mechanism import load
 
     figure_file(figure)
+    if table is not None and not table.resolve().parent.is_dir():
+        raise InvalidProblem(f"there is no folder {table.resolve().parent} to write to")
     described, bounds = read_problem(problem)
     kind, values = _matched(epsilon, distortion, bounds)
     within = bounds.get("within") if within is None and kind == "epsilon" else within

@@ -16,6 +16,7 @@ Figure = Any
 """A ``matplotlib.figure.Figure``."""
 
 BEST, PLAIN = "crimson", "#35608d"
+APART = 0.22
 OTHERS = ("#35608d", "#22a884", "#b8860b", "#7e4e90", "0.4")
 
 
@@ -144,12 +145,13 @@ def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> No
     for position, adversary in enumerate(adversaries):
         rows = [row for row in compared.rows if row.adversary == adversary]
         colour, marker = (BEST, *OTHERS)[position % (1 + len(OTHERS))], "osD^v"[position % 5]
+        shift = APART * (position - (len(adversaries) - 1) / 2)  # side by side, not one on top of the other
         kinds = (("optimal", "distortion", colour), ("Bayesian", "distortion_bayesian", "white"))
         for kind, name, inside in kinds:
             errors = [getattr(row.report, name) for row in rows]
             axes.plot(
                 errors,
-                range(len(rows)),
+                [place + shift for place in range(len(rows))],
                 marker,
                 color=colour,
                 markerfacecolor=inside,

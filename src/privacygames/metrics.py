@@ -132,15 +132,15 @@ class Report:
             ("realised epsilon", _number(self.epsilon)),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
-            ("best guess exact before → after", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
-            ("likeliest guess before → after", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
+            ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
+            ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
             rows.insert(6, ("realised epsilon, within", _number(self.epsilon_within)))
         return rows
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<33}{value}" for name, value in self.rows())
+        return "\n".join(f"{name:<30}{value}" for name, value in self.rows())
 
 
 def evaluate(

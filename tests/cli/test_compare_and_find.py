@@ -6,8 +6,7 @@ from math import log
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from privacygames.cli.app import app
 

@@ -157,6 +157,15 @@ class Ratios:
         stayed = old_keys[old_positions] == keys
         self.price[stayed] = old_price[old_positions[stayed]]
 
+    def adopt(self, old: "Ratios", column: FloatArray, target: float) -> None:
+        """Take over another's working set and prices, where its pairs are still here; it has fewer secrets."""
+        here = np.isfinite(self.exponents[old.i, old.j])
+        block, i, j = old.block[here], old.i[here], old.j[here]
+        theirs = (block * self.size + i) * self.size + j
+        price = old.price[here]
+        self.renew(np.union1d(self.keys, theirs), column, target)
+        self.price[np.searchsorted(self.keys, theirs)] = price
+
 
 def _nearest(exponents: FloatArray) -> NDArray[np.bool_]:
     """Each secret's nearest few, both ways: they tie every block together."""

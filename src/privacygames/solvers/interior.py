@@ -12,11 +12,12 @@ from privacygames.multipliers import Multipliers, RatioMultipliers
 from privacygames.problem import Problem
 from privacygames.programs.designs import tie_break
 from privacygames.programs.rows import LARGEST_EXPONENT
+from privacygames.solvers.absent import may_be_left_out
 from privacygames.solvers.blocks import play
 from privacygames.solvers.game import Game, Outcome
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
-from privacygames.solvers.reductions import chained_pairs, dominated_observables
+from privacygames.solvers.reductions import dominated_observables
 from privacygames.solvers.solution import Progress, Solution, Status
 
 LEAST_EXPONENT = 1e-6
@@ -34,10 +35,12 @@ class Interior:
     Attributes:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_chained: leave out ratios that shorter ones imply.
+        leave_out_absent: leave out secrets nobody has until they limit the mechanism.
     """
 
     merge_dominated: bool = True
     drop_chained: bool = True
+    leave_out_absent: bool = True
 
     def other(self) -> Highs:
         """What to try when this does not get there."""
@@ -79,7 +82,7 @@ class Interior:
             reduced.expand(outcome),
             reduced.multipliers(outcome),
             Status.OPTIMAL if outcome.finished else stopped,
-            f"blocks: {reduced}, {outcome.iterations} iterations",
+            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
         )
 
 
@@ -105,9 +108,9 @@ class _Reduced:
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.ratios = int(np.isfinite(exponents).sum())
-        if engine.drop_chained:
-            exponents[chained_pairs(exponents)] = np.inf
-        self.unchained = int(np.isfinite(exponents).sum())
+        absent = np.isin(self.secrets, held, invert=True) & (not bounds.worst_case and engine.leave_out_absent)
+        if not may_be_left_out(exponents, absent):
+            absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
         weight = prior[self.secrets]
         plain = problem.cost[np.ix_(self.kept, self.secrets)]
@@ -121,6 +124,8 @@ class _Reduced:
         self.game = Game(
             objective=objective,
             exponents=exponents,
+            absent=absent,
+            drop_chained=engine.drop_chained,
             errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
             distortion=bounds.distortion,
             reverse=bounds.reverse,
@@ -146,9 +151,11 @@ class _Reduced:
         share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
         return (1 - share) * cheap + share * uniform
 
-    def __str__(self) -> str:
+    def describe(self, outcome: Outcome) -> str:
+        """How much smaller the game was."""
         n, m = self.shape
-        return f"{len(self.kept)} of {m} observables, {self.unchained} of {self.ratios} ratios of {n} secrets"
+        observables, secrets = f"{len(self.kept)} of {m} observables", f"{len(outcome.secrets)} of {n} secrets"
+        return f"{observables}, {secrets}, {outcome.ratios} of {self.ratios} ratios"
 
     def expand(self, outcome: Outcome) -> FloatArray:
         """The mechanism for the whole problem, (secrets, observables)."""

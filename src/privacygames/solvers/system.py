@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray
 from privacygames.solvers.newton import Newton
 
 if TYPE_CHECKING:
-    from privacygames.solvers.blocks import Run
+    from privacygames.solvers.run import Run
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privacygames import attacks, metrics, plots
+    from privacygames import approximations, attacks, metrics, plots, traces
     from privacygames.bounds import Bounds
     from privacygames.designer import design
     from privacygames.errors import (
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from privacygames.solvers.interior import Interior
     from privacygames.solvers.solution import Progress
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
+    from privacygames.ties import TieBreak, break_ties
 
 _HOMES = {
+    "approximations": "approximations:",
     "attacks": "attacks:",
     "metrics": "metrics:",
     "plots": "plots:",
+    "traces": "traces:",
     "baselines": "mechanism.baselines:",
     "Bounds": "bounds",
     "design": "designer",
@@ -59,6 +62,8 @@ _HOMES = {
     "Highs": "solvers.highs",
     "Interior": "solvers.interior",
     "Progress": "solvers.solution",
+    "TieBreak": "ties",
+    "break_ties": "ties",
     **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
 }
 """Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
@@ -86,15 +91,19 @@ __all__ = [
     "SolveFailed",
     "Space",
     "Subsets",
+    "TieBreak",
     "UnknownLabel",
+    "approximations",
     "attacks",
     "baselines",
+    "break_ties",
     "design",
     "evaluate",
     "load",
     "max_distortion",
     "metrics",
     "plots",
+    "traces",
     "verify",
 ]
 

@@ -13,14 +13,13 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.prior import Prior
 from privacygames.problem import Measure, Problem, distance_matrix, finite
-from privacygames.programs.attacks import least_favourable_program, minmax_pairs_attack_program
-from privacygames.programs.linear import LinearProgram
+from privacygames.programs.attacks import least_favourable_program
 from privacygames.solvers import Highs
+from privacygames.solvers.pairs import least_largest_error
 from privacygames.spaces import Label, Space
 
 GUESS_TOLERANCE = 1e-9
 GUESSES_A_ROUND = 2
-MOST_PAIR_ENTRIES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -126,17 +125,11 @@ def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None =
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
     """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2).
 
-    Solved by HiGHS on the program written out, which limits its size: some 100 secrets and observables.
+    Its error is proved to be the least up to a relative 10⁻⁶; 300 secrets and observables take seconds.
     """
     require_fit(mechanism, problem)
-    secrets, observables = problem.shape
-    if secrets * secrets * observables > MOST_PAIR_ENTRIES:
-        raise InvalidProblem(
-            f"the min-max attack over pairs takes {secrets * secrets * observables} coefficients here and is written "
-            f"out for at most {MOST_PAIR_ENTRIES}: use fewer secrets, or the min-max attack over secrets"
-        )
-    program = minmax_pairs_attack_program(mechanism.probabilities, _distance(problem, distance))
-    return _solved("minmax pairs", program, mechanism)
+    found = least_largest_error(mechanism.probabilities, _distance(problem, distance))
+    return _attack("minmax pairs", found.attack, mechanism, found.error)
 
 
 def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
@@ -147,12 +140,6 @@ def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArra
     seen = ~unseen
     error = float(errors[best[seen], np.flatnonzero(seen)].sum())
     return np.eye(len(weights))[best], error
-
-
-def _solved(name: str, program: LinearProgram, mechanism: Mechanism) -> Attack:
-    found = Highs().solve_program(program)
-    matrix = np.maximum(found.block("q").reshape(len(mechanism.observables), -1), 0.0)
-    return _attack(name, matrix / matrix.sum(axis=1, keepdims=True), mechanism, float(found.block("y")[0]))
 
 
 def _attack(name: str, matrix: FloatArray, mechanism: Mechanism, error: float) -> Attack:

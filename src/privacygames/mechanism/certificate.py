@@ -81,6 +81,8 @@ class Certificate:
             rows.append(("promised cost", f"at most {bounds.cost_at_most:.6g}"))
         kind = "worst secret" if bounds.worst_case else "average"
         rows.append(("verified cost", f"{self.cost:.6g} ({kind})"))
+        if self.provenance.repair_cost > NEGLIGIBLE * self.cost:
+            rows.append(("of which repair", f"{self.provenance.repair_cost:.6g}"))
         if self.bound is not None and self.gap is not None:
             what = "most distortion" if bounds.reverse else "least cost"
             rows.append((f"{what} possible", f"{self.bound:.6g} (gap {self.gap:.1e})"))

@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
+from math import inf
 from typing import Any, overload
 
 import numpy as np
@@ -43,24 +44,48 @@ class Mechanism:
         self.certificate = Certificate.of(contents.statement, findings, contents.hashes, contents.provenance)
 
     @classmethod
-    def from_probabilities(cls, problem: Problem, probabilities: ArrayLike) -> "Mechanism":
+    def from_probabilities(
+        cls,
+        problem: Problem,
+        probabilities: ArrayLike,
+        *,
+        origin: str = "given probabilities",
+        within: float | None = None,
+    ) -> "Mechanism":
         """A mechanism from elsewhere, certified for the bounds it really has.
 
         Args:
             problem: what it is judged against.
             probabilities: p(o|s), (secrets, observables), every row summing to 1 within 1e-6.
+            origin: where it comes from, for the certificate.
+            within: state ε in the threshold form, between secrets at most this far apart.
         """
         given = checked(probabilities, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
         sums = given.sum(axis=1, keepdims=True)
         if (abs(sums - 1) > SUM_TOLERANCE).any():
             raise InvalidProblem("every row of the mechanism must sum to 1: p(·|s) is a distribution")
+        return cls.from_weights(problem, to_weights(given / sums, BITS), origin=origin, within=within)
+
+    @classmethod
+    def from_weights(
+        cls,
+        problem: Problem,
+        weights: IntArray,
+        *,
+        origin: str = "given weights",
+        within: float | None = None,
+        known: float = inf,
+    ) -> "Mechanism":
+        """A mechanism from exact weights, every row summing to 2^62, certified for the bounds it really has.
+
+        Rounding makes the ε stated a few last digits larger than the realised one; ``known``, an ε that is known to
+        hold, caps it.
+        """
+        if weights.shape != problem.shape or weights.dtype != np.int64:
+            raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
         draft = draft_statement(problem, Bounds(distortion=0.0))
-        statement = replace(draft, weights=to_weights(given / sums, BITS))
-        statement, findings = _certify_realised(statement)
-        contents = Contents(
-            statement, problem.space, problem.observables, Provenance("given probabilities", own_version())
-        )
-        return cls(contents, findings)
+        statement, findings = _certify_realised(replace(draft, weights=weights), within, known)
+        return cls(Contents(statement, problem.space, problem.observables, Provenance(origin, own_version())), findings)
 
     @property
     def weights(self) -> IntArray:
@@ -179,14 +204,14 @@ def own_version() -> str:
     return version("privacygames")
 
 
-def _certify_realised(statement: Statement) -> tuple[Statement, Findings]:
+def _certify_realised(statement: Statement, within: float | None, known: float) -> tuple[Statement, Findings]:
     """Promise exactly what the weights keep: the largest distortion and the smallest epsilon that verify."""
     distortion = distortion_below(statement)
-    epsilon = realised_epsilon(statement.weights, statement.distinguishability)
+    epsilon = realised_epsilon(statement.weights, statement.distinguishability, within)
     margin = 1e-14
     while np.isfinite(epsilon) and margin < 1:
-        promised = max(epsilon * (1 + margin), LEAST_EPSILON)
-        certified = replace(statement, bounds=Bounds(epsilon=promised, distortion=distortion))
+        promised = min(max(epsilon * (1 + margin), LEAST_EPSILON), known)
+        certified = replace(statement, bounds=Bounds(epsilon=promised, within=within, distortion=distortion))
         try:
             return certified, check(certified)
         except BrokenPromise:

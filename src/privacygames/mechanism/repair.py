@@ -50,6 +50,17 @@ def repair(
     raise failure or BrokenPromise("no mechanism was tried")
 
 
+def least_mixture(draft: Statement, probabilities: FloatArray) -> FloatArray:
+    """The mixture (1−λ)p + λw with the least λ, over all constant mechanisms w, that keeps every ratio of ``draft``.
+
+    Column o keeps its ratios once e(o) = max (p(o|s) − γp(o|s')) / (γ−1) is added to all of it, and not before; so
+    w ∝ e, and the mixture is (p + e) / (1 + Σe). Off by rounding only: :func:`repair` does the rest.
+    """
+    clean = _merge_equals(draft, _cleaned(probabilities, drop=False))
+    added = _excess(draft, clean)
+    return np.asarray((clean + added) / (1 + added.sum()))
+
+
 def to_weights(probabilities: FloatArray, bits: int) -> IntArray:
     """Integers that sum to exactly 2^bits in every row, as near as can be; zero stays zero, equal stays equal."""
     total = 2**bits
@@ -95,16 +106,22 @@ def _constant(clean: FloatArray) -> FloatArray:
 
 
 def _mix_needed(draft: Statement, clean: FloatArray) -> float:
-    """The η that restores all ratios: max over pairs and columns of k·(p − γp') / (γ−1), for k columns."""
-    exponents = draft.bounds.exponents(draft.distinguishability)
+    """The η that restores all ratios by mixing in every column in use equally."""
     columns = int((clean.max(axis=0) > 0).sum())
-    needed = 0.0
+    needed = columns * float(_excess(draft, clean).max())
+    return needed / (1 + needed)
+
+
+def _excess(draft: Statement, clean: FloatArray) -> FloatArray:
+    """What must be added to all of a column so that its ratios hold: max over pairs of (p − γp') / (γ−1), or 0."""
+    exponents = draft.bounds.exponents(draft.distinguishability)
+    needed = np.zeros(clean.shape[1])
     for secret, row in enumerate(clean):
         others = np.flatnonzero((exponents[secret] > EQUAL) & np.isfinite(exponents[secret]))
-        factor = np.exp(np.minimum(exponents[secret, others], 100.0))
-        excess = (row - factor[:, None] * clean[others]).max(axis=1, initial=0.0)
-        needed = max(needed, columns * float((excess / (factor - 1)).max(initial=0.0)))
-    return needed / (1 + needed)
+        factor = np.exp(np.minimum(exponents[secret, others], 100.0))[:, None]
+        excess = (row - factor * clean[others]) / (factor - 1)
+        needed = np.maximum(needed, excess.max(axis=0, initial=0.0))
+    return needed
 
 
 def _shares(needed: float) -> Iterator[float]:

@@ -1,11 +1,12 @@
 """A linear program written out: families of rows over the variables p(o|s), x(o) and y."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 
@@ -94,3 +95,13 @@ def assemble(objective: dict[str, FloatArray], *families: Rows | None, free: tup
     """Put an objective and families of rows together; ``free`` names the blocks that may be negative."""
     lower = {name: -np.inf if name in free else 0.0 for name in objective}
     return LinearProgram(objective, lower, tuple(family for family in families if family is not None))
+
+
+def thinned(program: LinearProgram, kept: dict[str, NDArray[np.bool_]]) -> LinearProgram:
+    """A relaxation: the families named in ``kept`` have only those rows."""
+    families = []
+    for family in program.families:
+        rows = kept.get(family.name, np.ones(len(family.lower), dtype=bool))
+        coefficients = {name: matrix.tocsr()[rows] for name, matrix in family.coefficients.items()}
+        families.append(Rows(family.name, coefficients, family.lower[rows], family.upper[rows]))
+    return replace(program, families=tuple(families))

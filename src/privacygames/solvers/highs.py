@@ -68,7 +68,7 @@ class Highs:
     ) -> Solution:
         """Solve the design program for these bounds, written out in full, to a vertex: as exactly as HiGHS can."""
         del tolerance, progress, inside  # HiGHS' own tolerances are tighter; it reports nothing and starts by itself
-        _refuse_too_large(problem, bounds)
+        refuse_too_large(problem, bounds)
         started = monotonic()
         program = design_program(problem, bounds)
         _ = program.matrix
@@ -91,7 +91,7 @@ class Highs:
         return found
 
 
-def _refuse_too_large(problem: Problem, bounds: Bounds) -> None:
+def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     """Written out, the program has about 2n²m + n²m + 3nm entries; refuse what will not fit in memory."""
     n, m = problem.shape
     ratios = 0 if bounds.epsilon is None else 2 * n * n * m

@@ -1,0 +1,239 @@
+"""The approximations themselves: prune, spanner, sampled, early."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from privacygames.approximations import pairs
+from privacygames.approximations.mending import Candidate, cheapest_mended, mixtures
+from privacygames.approximations.reach import solve_within_reach
+from privacygames.bounds import Bounds
+from privacygames.designer import design
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism.mechanism import Mechanism
+from privacygames.mechanism.ratios import realised_epsilon
+from privacygames.problem import Problem
+from privacygames.solvers import Engine, Interior
+
+Solver = Literal["auto"] | Engine
+
+MOST_DILATION = 4.0
+"""Kept pairs that stretch others further than this are not worth solving again for with a tighter ε."""
+
+
+def prune(
+    problem: Problem,
+    epsilon: float,
+    radius: float,
+    *,
+    reach: float | None = None,
+    distortion: float | None = None,
+    worst_case: bool = False,
+    repair: bool = True,
+    solver: Solver = "auto",
+    tolerance: float = 1e-6,
+) -> Mechanism:
+    """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
+
+    The pairs kept imply the others with a larger ε: by the *dilation* of their graph (1.082 on a square grid with a
+    radius of 2 cells). The repair solves again with ε divided by that, and also tries the least mixture with a constant
+    mechanism; the cheaper is returned.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        epsilon: the ε asked for, and kept if ``repair``.
+        radius: keep ratios between secrets with d^ε(s,s') at most this.
+        reach: also keep only constraints (ratios and guesses) about an observable and secrets at most this far from it,
+            in the problem's distance; needs observables that are the secrets. Always solved by HiGHS, written out; the
+            repair can then only mix.
+        distortion: distortion privacy, as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
+        repair: restore the promise; otherwise the certificate states the realised ε and distortion.
+        solver: the engine, as in :func:`privacygames.design`.
+        tolerance: of the relaxed solve.
+    """
+    bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
+    if not radius > 0:
+        raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
+    kept = pairs.near(bounds.exponents(problem.distinguishability), problem.distinguishability, radius)
+    origin = f"pruned beyond {radius:g}"
+    if reach is None:
+        return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
+    if problem.observables.labels != problem.space.labels or not reach >= 0:
+        raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
+    origin += f", observables beyond {reach:g}"
+    solution = solve_within_reach(pairs.only(problem, kept), bounds, problem.distance <= reach)
+    relaxed = np.maximum(solution.probabilities, 0.0)
+    relaxed /= relaxed.sum(axis=1, keepdims=True)
+    if not repair:
+        return Mechanism.from_probabilities(problem, relaxed, origin=f"{origin}, not repaired: ε = {epsilon:g} asked")
+    candidates = mixtures(problem, bounds, relaxed)
+    return cheapest_mended(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
+
+
+def sampled(
+    problem: Problem,
+    epsilon: float,
+    share: float,
+    *,
+    generator: np.random.Generator | None = None,
+    distortion: float | None = None,
+    worst_case: bool = False,
+    repair: bool = True,
+    solver: Solver = "auto",
+    tolerance: float = 1e-6,
+) -> Mechanism:
+    """Keep a random share of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
+
+    Drawn are pairs of secrets, uniformly, from those that do not follow from others; a pair drawn is kept for every
+    observable and in both directions. A sparse spanner (dilation 2) is always kept as well: without it the mechanism
+    falls apart into unrelated pieces, and no repair saves much of it. Repaired as :func:`prune` is.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        epsilon: the ε asked for, and kept if ``repair``.
+        share: how many of the other pairs to keep, 0 to 1.
+        generator: for a reproducible draw.
+        distortion: distortion privacy, as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
+        repair: restore the promise; otherwise the certificate states the realised ε and distortion.
+        solver: the engine, as in :func:`privacygames.design`.
+        tolerance: of the relaxed solve.
+    """
+    bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
+    if not 0 <= share <= 1:
+        raise InvalidProblem(f"share is {share!r}; it must lie between 0 and 1")
+    exponents = bounds.exponents(problem.distinguishability)
+    kept = pairs.drawn(exponents, share, np.random.default_rng() if generator is None else generator)
+    origin = f"{int(kept.sum())} ratios sampled"
+    return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
+
+
+def spanner(
+    problem: Problem,
+    epsilon: float,
+    *,
+    dilation: float = 1.1,
+    distortion: float | None = None,
+    worst_case: bool = False,
+    bound: bool = True,
+    solver: Solver = "auto",
+    tolerance: float = 1e-6,
+) -> Mechanism:
+    """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
+
+    The greedy spanner of the distinguishability joins every pair by a path at most ``dilation`` times its distance.
+    Its edges get ε divided by the dilation *it really has*, so every pair keeps ε, exactly; that costs a little more
+    than the exact optimum, and the certificate says at most how much.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        epsilon: the ε promised for every pair.
+        dilation: how much longer paths in the spanner may be; 1 keeps every pair that does not follow from others.
+        distortion: distortion privacy, as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
+        bound: solve a second time, with the whole ε on the edges: a relaxation, which proves the gap.
+        solver: the engine, as in :func:`privacygames.design`.
+        tolerance: of the solves.
+    """
+    bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
+    if not 1 <= dilation < inf:
+        raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
+    exponents = bounds.exponents(problem.distinguishability)
+    thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance)
+    origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
+    tight = thinned.design(thinned.dilation)
+    relaxed = thinned.design() if bound else None
+    return cheapest_mended(
+        problem,
+        bounds,
+        tight.probabilities,
+        [Candidate(tight.probabilities, "")],
+        multipliers=None if relaxed is None else relaxed.multipliers,
+        origin=origin,
+    )
+
+
+def early(
+    problem: Problem,
+    *,
+    epsilon: float | None = None,
+    distortion: float | None = None,
+    worst_case: bool = False,
+    gap: float = 0.01,
+    time_limit: float | None = None,
+) -> Mechanism:
+    """Stop the exact method early: within a gap, or when the time is over, whichever comes first.
+
+    Every iterate of the block engine keeps every promise, so nothing is broken and nothing needs repair; the
+    certificate states the gap reached.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        epsilon: as in :func:`privacygames.design`.
+        distortion: as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
+        gap: the relative gap to the exact optimum that is good enough.
+        time_limit: seconds.
+    """
+    bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
+    return design(
+        problem,
+        epsilon=epsilon,
+        distortion=distortion,
+        worst_case=worst_case,
+        solver=Interior() if Interior().can_solve(problem, bounds) else "auto",
+        tolerance=gap,
+        time_limit=time_limit,
+    )
+
+
+@dataclass(frozen=True)
+class _Thinned:
+    """A problem with ratios between some pairs only, and how to solve it."""
+
+    problem: Problem
+    bounds: Bounds
+    kept: pairs.Pairs
+    solver: Solver
+    tolerance: float
+
+    @property
+    def dilation(self) -> float:
+        return pairs.dilation_of(self.bounds.exponents(self.problem.distinguishability), self.kept)
+
+    def design(self, tightened: float = 1.0) -> Mechanism:
+        """The exact design for the kept pairs, with ε divided by ``tightened``."""
+        epsilon = self.bounds.epsilon or inf
+        return design(
+            pairs.only(self.problem, self.kept),
+            epsilon=epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING),
+            distortion=self.bounds.distortion,
+            worst_case=self.bounds.worst_case,
+            solver=self.solver,
+            tolerance=self.tolerance,
+        )
+
+    def mechanism(self, origin: str, *, repair: bool) -> Mechanism:
+        """Solve with the kept pairs; then make it keep all, or say what it keeps."""
+        problem, bounds = self.problem, self.bounds
+        found = self.design()
+        if not repair:
+            least = f"whose least cost is {found.certificate.bound:.6g} or more"
+            asked = f"not repaired: ε = {bounds.epsilon:g} asked, {least}"
+            return Mechanism.from_weights(problem, found.weights, origin=f"{origin}, {asked}")
+        if realised_epsilon(found.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
+            1 + pairs.ROUNDING
+        ):
+            candidates = [Candidate(found.probabilities, "; no repair needed")]
+        else:
+            candidates = mixtures(problem, bounds, found.probabilities)
+            dilation = self.dilation
+            if dilation <= MOST_DILATION:
+                tight = self.design(dilation).probabilities
+                candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
+        return cheapest_mended(
+            problem, bounds, found.probabilities, candidates, multipliers=found.multipliers, origin=origin
+        )

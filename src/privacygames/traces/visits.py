@@ -1,0 +1,146 @@
+"""Visits: who was where when, and what follows from it: counts, priors and moves between cells."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.errors import InvalidProblem, UnknownLabel
+from privacygames.prior import Prior
+from privacygames.spaces import Grid
+
+SLOTS_APART = 1.5
+MOST_TRANSITIONS = 100_000_000
+
+
+class Visited(ABC):
+    """Anything that knows how often each of its ``users`` was in each cell of a grid."""
+
+    users: tuple[str, ...]
+
+    @abstractmethod
+    def counts(self, grid: Grid, user: str) -> IntArray:
+        """How often the user was in each cell, in the order of the grid's labels."""
+
+    def prior(self, grid: Grid, user: str, *, smoothing: float = 0.0) -> Prior:
+        """The user's prior over the cells: normalised counts, as in the paper, after adding ``smoothing`` to each."""
+        return Prior.from_counts(grid, self.counts(grid, user), smoothing=smoothing)
+
+    def busiest(self, k: int, grid: Grid, *, cells: int = 1) -> list[str]:
+        """The users with most visits inside the grid, at most ``k``, the busiest first.
+
+        Args:
+            k: how many are wanted; fewer come back where fewer qualify.
+            grid: where visits count.
+            cells: leave out users seen in fewer distinct cells than this.
+        """
+        seen = [(user, self.counts(grid, user)) for user in self.users]
+        fitting = [(user, int(counts.sum())) for user, counts in seen if np.count_nonzero(counts) >= max(cells, 1)]
+        return [user for user, _ in sorted(fitting, key=lambda each: -each[1])[:k]]
+
+    def _code(self, user: str) -> int:
+        try:
+            return self._codes[user]
+        except (KeyError, TypeError):
+            raise UnknownLabel(
+                f"the user given is none of the {len(self.users)} users; they are texts, listed in .users"
+            ) from None
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {user: code for code, user in enumerate(self.users)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Visits(Visited):
+    """Visits of many users, sorted by user and then by time.
+
+    Attributes:
+        user: whose visit it is, as a position in ``users``.
+        time: unix time in whole seconds.
+        latitude: degrees.
+        longitude: degrees.
+        users: the users' names.
+        slot: the length in seconds of the slots of which each visit is the first fix; None: every row is a visit.
+        rows: how many rows were read.
+        skipped: how many of them are not visits, by reason. Rows = visits + everything skipped.
+    """
+
+    user: IntArray
+    time: IntArray
+    latitude: FloatArray
+    longitude: FloatArray
+    users: tuple[str, ...]
+    slot: int | None = None
+    rows: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("user", np.int64), ("time", np.int64), ("latitude", np.float64), ("longitude", np.float64)):
+            array = np.array(getattr(self, name), dtype=kind)
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if len({array.shape for array in (self.user, self.time, self.latitude, self.longitude)}) > 1:
+            raise InvalidProblem("user, time, latitude and longitude must be arrays of the same length")
+        if self.user.size and not 0 <= self.user.min() <= self.user.max() < len(self.users):
+            raise InvalidProblem("user must hold positions in users")
+        step = np.diff(self.user)
+        if (step < 0).any() or (np.diff(self.time)[step == 0] < 0).any():
+            raise InvalidProblem("visits must be sorted by user, and each user's by time")
+        object.__setattr__(self, "users", tuple(self.users))
+        object.__setattr__(self, "rows", max(self.rows, len(self)))
+        object.__setattr__(self, "skipped", MappingProxyType(dict(self.skipped)))
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        left_out = "".join(f", {count} {reason}" for reason, count in self.skipped.items() if count)
+        return f"Visits({len(self)} visits of {len(self.users)} users, {self.rows} rows read{left_out})"
+
+    def counts(self, grid: Grid, user: str) -> IntArray:
+        """How often the user was in each cell, in the order of the grid's labels; visits elsewhere do not count."""
+        cells = self._cells(grid, self._slice(user))
+        return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
+
+    def transitions(self, grid: Grid, user: str, *, within: float | None = None) -> IntArray:
+        """How often the user went from each cell (row) to each cell (column) between one visit and the next.
+
+        Args:
+            grid: the cells; a move from or to somewhere outside is not counted.
+            user: whose moves.
+            within: visits further apart in seconds are not taken for one move. By default one and a half slots:
+                fixes at regular times are one slot apart, and two where one is missing, and this lies in between.
+        """
+        limit = self._within(within)
+        if len(grid) ** 2 > MOST_TRANSITIONS:
+            raise InvalidProblem(f"moves between {len(grid)} cells are too many to hold; use a coarser grid")
+        mine = self._slice(user)
+        cells = self._cells(grid, mine)
+        before, after = cells[:-1], cells[1:]
+        counted = (before >= 0) & (after >= 0) & (np.diff(self.time[mine]) <= limit)
+        moves = np.zeros((len(grid), len(grid)), dtype=np.int64)
+        np.add.at(moves, (before[counted], after[counted]), 1)
+        return moves
+
+    def _within(self, within: float | None) -> float:
+        if within is None and self.slot is None:
+            raise InvalidProblem("these visits have no slots: say within how many seconds two of them are one move")
+        limit = SLOTS_APART * (self.slot or 0) if within is None else within
+        if not limit > 0:
+            raise InvalidProblem(f"within is {within}; it must be a positive number of seconds")
+        return limit
+
+    def _slice(self, user: str) -> slice:
+        code = self._code(user)
+        first, last = np.searchsorted(self.user, [code, code + 1])
+        return slice(int(first), int(last))
+
+    def _cells(self, grid: Grid, which: slice) -> IntArray:
+        if grid.box is None:
+            raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
+        return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1))

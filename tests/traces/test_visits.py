@@ -1,0 +1,143 @@
+"""What visits and counts say about cells, priors and moves."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privacygames as pg
+
+BOX = (6.0, 46.0, 7.0, 47.0)
+GRID = pg.Grid.over(BOX, columns=2, rows=2)
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+
+
+def visits_of(places: str, times: list[int], slot: int | None = 600) -> pg.traces.Visits:
+    """One user's visits: a, b, c, d are the four cells, x is elsewhere."""
+    where = {"a": (46.2, 6.2), "b": (46.2, 6.8), "c": (46.8, 6.2), "d": (46.8, 6.8), "x": (10.0, 10.0)}
+    return pg.traces.Visits(
+        user=np.zeros(len(places), dtype=np.int64),
+        time=np.array(times),
+        latitude=np.array([where[place][0] for place in places]),
+        longitude=np.array([where[place][1] for place in places]),
+        users=("anna",),
+        slot=slot,
+    )
+
+
+def test_counts_and_prior() -> None:
+    visits = visits_of("aabxd", [0, 600, 1200, 1800, 2400])
+    assert visits.counts(GRID, "anna").tolist() == [2, 1, 0, 1]
+    assert visits.prior(GRID, "anna").probabilities.tolist() == [0.5, 0.25, 0.0, 0.25]
+    assert visits.prior(GRID, "anna", smoothing=1.0).probabilities.tolist() == [3 / 8, 2 / 8, 1 / 8, 2 / 8]
+    with pytest.raises(pg.InvalidProblem, match=r"Grid.over"):
+        visits.counts(pg.Grid(2, 2), "anna")
+    with pytest.raises(pg.UnknownLabel) as caught:
+        visits.prior(GRID, "a secret name")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(pg.InvalidProblem, match="no visits to estimate a prior from"):
+        visits_of("x", [0]).prior(GRID, "anna")
+
+
+def test_transitions_are_between_neighbouring_visits_only() -> None:
+    visits = visits_of("aabxdca", [0, 600, 1500, 2100, 2700, 3601, 4300])
+    moves = np.zeros((4, 4), dtype=int)
+    moves[0, 0] = moves[0, 1] = moves[2, 0] = 1  # a→a, a→b (900 s apart), c→a; d→c is 901 s apart
+    assert visits.transitions(GRID, "anna").tolist() == moves.tolist()
+    moves[3, 2] = 1
+    assert visits.transitions(GRID, "anna", within=901).tolist() == moves.tolist()
+    with pytest.raises(pg.InvalidProblem, match="no slots"):
+        visits_of("ab", [0, 1], slot=None).transitions(GRID, "anna")
+    assert visits_of("ab", [0, 1], slot=None).transitions(GRID, "anna", within=1)[0, 1] == 1
+    with pytest.raises(pg.InvalidProblem, match="within is 0"):
+        visits.transitions(GRID, "anna", within=0)
+    with pytest.raises(pg.InvalidProblem, match="coarser grid"):
+        visits.transitions(pg.Grid.over(BOX, columns=200, rows=200), "anna")
+
+
+def test_one_users_moves_do_not_run_into_the_next() -> None:
+    both = pg.traces.Visits(
+        user=np.array([0, 0, 1]),
+        time=np.array([0, 600, 601]),
+        latitude=np.array([46.2, 46.2, 46.8]),
+        longitude=np.array([6.2, 6.2, 6.8]),
+        users=("anna", "ben"),
+        slot=600,
+    )
+    assert both.transitions(GRID, "anna").sum() == 1
+    assert both.transitions(GRID, "ben").sum() == 0
+    assert both.busiest(5, GRID) == ["anna", "ben"]
+    assert both.busiest(1, GRID) == ["anna"]
+    assert both.busiest(5, GRID, cells=2) == []
+
+
+def test_visits_cannot_be_changed_nor_made_up_wrongly() -> None:
+    visits = visits_of("ab", [0, 600])
+    with pytest.raises(ValueError, match="read-only"):
+        visits.latitude[0] = 0.0
+    with pytest.raises(TypeError):
+        visits.skipped["same slot"] = 1  # type: ignore[index]
+    with pytest.raises(pg.InvalidProblem, match="sorted"):
+        visits_of("ab", [600, 0])
+    with pytest.raises(pg.InvalidProblem, match="same length"):
+        visits_of("ab", [0])
+    with pytest.raises(pg.InvalidProblem, match="positions in users"):
+        pg.traces.Visits(np.array([1]), np.array([0]), np.array([0.0]), np.array([0.0]), users=("anna",))
+
+
+def test_counts_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "counts.csv.gz"
+    path.write_bytes(gzip.compress(b"user,cell,visits,filled\nb,0,3,5\na,3,1,1\nb,0,2,2\nb,2,0,9\n\na,0,1,1\n"))
+    counts = pg.traces.read_counts(path)
+    assert counts.users == ("a", "b")
+    assert counts.counts(GRID, "b").tolist() == [5, 0, 0, 0]
+    assert counts.prior(GRID, "a").probabilities.tolist() == [0.5, 0, 0, 0.5]
+    assert counts.prior(pg.Grid(2, 2), "a")["cell-3"] == 0.5
+    assert counts.busiest(2, GRID) == ["b", "a"]
+    assert counts.busiest(2, GRID, cells=2) == ["a"]
+    assert pg.traces.read_counts(path, visits="filled").counts(GRID, "b").tolist() == [7, 0, 9, 0]
+    assert repr(counts) == "Counts(2 users)"
+    with pytest.raises(pg.InvalidProblem, match="beyond the 2 of this grid"):
+        counts.counts(pg.Grid(2, 1), "a")
+    with pytest.raises(pg.UnknownLabel, match="none of the 2 users"):
+        counts.counts(GRID, "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,cell,visits\na,3,1\na,3\n", "line 3: 2 fields"),
+        ("user,cell,visits\na,3,-71\n", "line 2: needs a user, and whole numbers"),
+        ("user,cell,visits\n,3,71\n", "line 2: needs a user"),
+        ("user,cell,visits\na,3.5,71\n", "line 2: needs a user"),
+        ("user,place,visits\n", "no column 'cell'; it has user, place, visits"),
+        ("a,3,71\n", "starts with data"),
+        ("user,cell,visits\n", "holds no counts"),
+        ("", "holds no counts"),
+    ],
+)
+def test_counts_are_read_whole_or_not_at_all(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "counts.csv"
+    path.write_text(text)
+    with pytest.raises(pg.InvalidProblem, match=message) as caught:
+        pg.traces.read_counts(path)
+    assert "71" not in str(caught.value)
+    with pytest.raises(pg.InvalidProblem, match=r"no file 'gone.csv'"):
+        pg.traces.read_counts(tmp_path / "gone.csv")
+
+
+def test_points_and_counts_of_real_people_agree() -> None:
+    """The same people as points, one for each ten minutes of the local clock, and as counts made elsewhere."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared data is not here")
+    box = tuple(json.loads((SHARED / "windows.json").read_text())["usp_saopaulo"]["bounds_west_south_east_north"])
+    grid = pg.Grid.over(box, columns=20, rows=15)
+    counted = pg.traces.read_counts(SHARED / "usp_saopaulo_cell_counts.csv")
+    points = SHARED / "usp_saopaulo_window.csv"
+    visits = pg.traces.read(points, format="table", window=box, timezone="America/Sao_Paulo")
+    assert visits.users == counted.users
+    assert len(visits) == visits.rows  # nothing outside, and never two in a slot
+    moved = sum(np.abs(visits.counts(grid, user) - counted.counts(grid, user)).sum() for user in counted.users)
+    assert moved <= 2  # one point's coordinates were rounded across an edge

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.absent import fill_in
+from privacygames.solvers.factors import Breakdown
 from privacygames.solvers.game import Game, Outcome
-from privacygames.solvers.newton import Breakdown
 from privacygames.solvers.run import Run
 from privacygames.solvers.solution import Progress
 

@@ -11,7 +11,7 @@ from privacygames.solvers.absent import HALVINGS, fill_in, room
 from privacygames.solvers.coupling import Coupling
 from privacygames.solvers.families import Family, Guesses, Positive, Ratios
 from privacygames.solvers.game import Game, Prices
-from privacygames.solvers.system import Direction, System
+from privacygames.solvers.system import Direction, System, centrality
 
 CORRECTORS = 2
 BACKTRACKS = 40
@@ -19,11 +19,11 @@ AIM = 0.1
 START = 0.25
 """The products at the start add up to this share of what the game costs where nothing is revealed."""
 
-ADMIT = 0.05
-"""A secret left out joins the game when its row has less room than this,"""
+TIGHT, ADMIT = 0.02, 0.05
+"""When the row of a secret left out has less room than the first, all with less than the second join the game."""
 
 KEEP_ROOM = 0.1
-"""and until then a step leaves it at least this share of the room it had."""
+"""A step leaves those left out at least this share of the room they had."""
 
 
 class Run:
@@ -38,7 +38,7 @@ class Run:
         self.free = game.limit == "each" and game.cost_at_most is None
         self.u = self._first()
         self._lay_out()
-        self.room = room(game.exponents, self.column, self.inside, self.outside)
+        self.room = self._room(self.column)
         self.worst = 0.0  # y, where the worst case is minimised
         if self.free:
             self.worst = 1.1 * float(-self.coupling.gather(self.u)[-self.size :].min()) + self._scale
@@ -94,6 +94,12 @@ class Run:
         self._admit(np.intersect1d(failed, self.outside), self._mean())
         return failed
 
+    def _room(self, column: FloatArray) -> FloatArray:
+        """How much room a mechanism leaves for the secrets left out."""
+        parts = np.array_split(self.outside, 2)
+        found = self.pool.map(lambda part: room(self.whole.exponents, column, self.inside, part), parts)
+        return np.concatenate(list(found))
+
     def _mean(self) -> float:
         total = sum(float((each.slack * each.price).sum()) for each in self.families)
         return (total + float((self.slack * self.price[self.size :]).sum())) / self.count()
@@ -119,7 +125,7 @@ class Run:
                 new.price = old.price
         self.price = np.concatenate([self.price[:n], np.zeros(len(joined)), self.price[n:]])
         self.price[n : self.size] = self._unpriced()[:, n : self.size].mean(axis=0)
-        self.room = room(self.whole.exponents, self.column, self.inside, self.outside)
+        self.room = self._room(self.column)
 
     def coupling_slack(self) -> FloatArray:
         """What the inequalities among the coupling rows leave, as the iterate is."""
@@ -213,7 +219,7 @@ class Run:
         for _ in range(CORRECTORS):
             farther = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
             reached = system.products_at(step, *farther)
-            trial = system.nudged(step, [_centrality(product, target) for product in reached])
+            trial = system.nudged(step, [centrality(product, target) for product in reached])
             trial_primal, trial_dual = system.lengths(trial)
             if trial_primal + trial_dual < primal + dual + 0.02:
                 break
@@ -228,13 +234,13 @@ class Run:
             if (u[:, : self.size] <= 0).any():
                 primal *= 0.5
                 continue
-            left = room(self.whole.exponents, u[:, : self.size], self.inside, self.outside)
+            left = self._room(u[:, : self.size])
             if (left < KEEP_ROOM * self.room).any():
                 primal *= 0.7
                 continue
             if self.ratios is None:
                 break
-            broken, near = self.ratios.violated(u[:, : self.size])
+            broken, near = self.ratios.violated(u[:, : self.size], self.pool)
             if not len(broken):
                 break
             primal *= 0.9 * self.ratios.largest_step(broken, self.column, u[:, : self.size])
@@ -252,16 +258,9 @@ class Run:
             self.positive.slack = self.positive.forward(u)
         if self.ratios is not None and near is not None:
             self.ratios.renew(near, self.column, target)
-        if (self.room < ADMIT).any():
+        if (self.room < TIGHT).any():
             self._admit(self.outside[self.room < ADMIT], target)
         return primal > 1e-8 or dual > 1e-8
-
-
-def _centrality(product: FloatArray, target: float) -> FloatArray:
-    """Gondzio's correction: what brings outlying products back to within a tenth and ten times the target."""
-    low, high = 0.1 * target, 10 * target
-    change = np.where(product < low, low - product, np.where(product > high, high - product, 0.0))
-    return np.maximum(change, -high)
 
 
 def _constant_weights(cost: FloatArray) -> FloatArray:

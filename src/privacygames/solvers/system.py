@@ -130,3 +130,10 @@ def longest(value: FloatArray, change: FloatArray) -> float:
     """The largest step, at most 1, that keeps value + step·change ≥ 0."""
     fastest = float((-change / value).max(initial=0.0))
     return 1.0 if fastest <= 1 else 1 / fastest
+
+
+def centrality(product: FloatArray, target: float) -> FloatArray:
+    """Gondzio's correction: what brings outlying products back to within a tenth and ten times the target."""
+    low, high = 0.1 * target, 10 * target
+    change = np.where(product < low, low - product, np.where(product > high, high - product, 0.0))
+    return np.maximum(change, -high)

@@ -52,7 +52,9 @@ def test_extreme_problems_are_solved_by_some_engine(epsilon: float, spread: floa
     assert certificate.gap <= 1e-6
 
 
-@pytest.mark.parametrize("options", [{}, {"merge_dominated": False}, {"drop_chained": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"merge_dominated": False}, {"drop_chained": False}, {"leave_out_absent": False}]
+)
 def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
     grid = pg.Grid(4, 4)
     problem = pg.Problem(pg.Prior.from_counts(grid, [3, 0, 1, 2] * 4))
@@ -61,6 +63,8 @@ def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
     assert certificate.cost == pytest.approx(reference.cost, rel=1e-6)
     left = "16 of 16 observables" if "merge_dominated" in options else "12 of 16 observables"
     assert left in certificate.provenance.solver
+    if "leave_out_absent" in options:
+        assert "16 of 16 secrets" in certificate.provenance.solver
 
 
 def test_what_it_cannot_solve_it_refuses() -> None:

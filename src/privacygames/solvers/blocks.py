@@ -51,9 +51,10 @@ def play(
             seconds = monotonic() - started
             if progress is not None:
                 progress(Progress(iteration - 1, abs(best.value), gap, seconds, run.ratio_count))
-            best.finished = gap <= tolerance and not len(run.lacking(best.probabilities, best.secrets))
+            lacking = run.lacking(best.probabilities, best.secrets) if gap <= tolerance else None
+            best.finished = lacking is not None and not len(lacking)
             best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
-            if best.finished or best.out_of_time:
+            if best.finished or best.out_of_time or (lacking is not None and not run.admit(lacking)):
                 break
             try:
                 moved = run.iterate()
@@ -81,7 +82,7 @@ def everyone(game: Game, column: FloatArray, secrets: IntArray) -> FloatArray:
         if not len(failed):
             break
         # Only a run that was stopped gets here: a constant mechanism has room for everyone.
-        share = min(1.0, 2 * share + 1e-6)
+        share = min(1.0, 4 * share + 1e-9)
         mixed = (1 - share) * column + share * column.mean(axis=1, keepdims=True)
     full = np.empty(game.objective.shape)
     full[:, secrets], full[:, whose] = mixed, rows

@@ -1,7 +1,7 @@
 """The fast engine: exact reductions, then the block interior-point method (``blocks.py``)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,9 +42,9 @@ class Interior:
     drop_chained: bool = True
     leave_out_absent: bool = True
 
-    def other(self) -> Highs:
+    def other(self) -> "Interior | Highs":
         """What to try when this does not get there."""
-        return Highs()
+        return replace(self, leave_out_absent=False) if self.leave_out_absent else Highs()
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this engine is for."""

@@ -16,6 +16,9 @@ from privacygames.solvers.system import Direction, System, centrality
 CORRECTORS = 2
 BACKTRACKS = 40
 AIM = 0.1
+REFINE = 1e-3
+"""Directions are refined once the products add up to less than this share of the value."""
+
 START = 0.25
 """The products at the start add up to this share of what the game costs where nothing is revealed."""
 
@@ -51,7 +54,7 @@ class Run:
             family.price = target / family.slack
         self.price = np.zeros(self.coupling.rows)
         self.price[self.size :] = target / self.slack
-        self.price[: self.size] = self._unpriced()[:, : self.size].mean(axis=0)
+        self.price[: self.size] = self.unpriced()[:, : self.size].mean(axis=0)
 
     def _first(self) -> FloatArray:
         """A mechanism that reveals nothing (or the one given), and x halfway to what it allows."""
@@ -83,16 +86,14 @@ class Run:
         families = (self.ratios, self.guesses, self.positive)
         self.families: list[Family] = [family for family in families if family is not None]
 
-    def _unpriced(self) -> FloatArray:
+    def unpriced(self) -> FloatArray:
         """What prices leave of the objective: the dual residual."""
         return self.objective - self.coupling.spread(self.price) - self.adjoint([each.price for each in self.families])
 
     def lacking(self, column: FloatArray, secrets: IntArray) -> IntArray:
-        """Secrets left out for whom a mechanism has no row; they are admitted."""
-        others = np.setdiff1d(self.outside, secrets)
-        failed = fill_in(self.whole.exponents, column, secrets, others)[2]
-        self._admit(np.intersect1d(failed, self.outside), self._mean())
-        return failed
+        """Secrets left out for whom a mechanism of the others has no row."""
+        others = np.setdiff1d(np.arange(len(self.whole.absent)), secrets)
+        return fill_in(self.whole.exponents, column, secrets, others)[2]
 
     def _room(self, column: FloatArray) -> FloatArray:
         """How much room a mechanism leaves for the secrets left out."""
@@ -100,16 +101,12 @@ class Run:
         found = self.pool.map(lambda part: room(self.whole.exponents, column, self.inside, part), parts)
         return np.concatenate(list(found))
 
-    def _mean(self) -> float:
-        total = sum(float((each.slack * each.price).sum()) for each in self.families)
-        return (total + float((self.slack * self.price[self.size :]).sum())) / self.count()
-
-    def _admit(self, secrets: IntArray, target: float) -> None:
-        """Take secrets into the game; their ratios get prices that make them central."""
-        rows, joined, _ = fill_in(self.whole.exponents, self.column, self.inside, secrets)
+    def admit(self, secrets: IntArray) -> bool:
+        """Take secrets into the game, their ratios with prices that make them central; whether any could join."""
+        rows, joined, _ = fill_in(self.whole.exponents, self.column, self.inside, np.intersect1d(secrets, self.outside))
         if not len(joined):
-            return
-        n = self.size
+            return False
+        n, target = self.size, self.mean_product()
         self.u = np.concatenate([self.column, rows, self.u[:, n:]], axis=1)
         self.inside = np.append(self.inside, joined)
         self.outside = np.setdiff1d(self.outside, joined)
@@ -124,8 +121,9 @@ class Run:
             elif new is not None and old is not None and new.slack.shape == old.slack.shape:
                 new.price = old.price
         self.price = np.concatenate([self.price[:n], np.zeros(len(joined)), self.price[n:]])
-        self.price[n : self.size] = self._unpriced()[:, n : self.size].mean(axis=0)
+        self.price[n : self.size] = self.unpriced()[:, n : self.size].mean(axis=0)
         self.room = self._room(self.column)
+        return True
 
     def coupling_slack(self) -> FloatArray:
         """What the inequalities among the coupling rows leave, as the iterate is."""
@@ -166,6 +164,11 @@ class Run:
     def ratio_count(self) -> int:
         """How many ratios the Newton matrix sees."""
         return 0 if self.ratios is None else len(self.ratios.keys)
+
+    def mean_product(self) -> float:
+        """The mean of slack·price over all inequalities."""
+        total = sum(float((each.slack * each.price).sum()) for each in self.families)
+        return (total + float((self.slack * self.price[self.size :]).sum())) / self.count()
 
     def count(self) -> int:
         """How many inequalities there are."""
@@ -214,7 +217,8 @@ class Run:
         target = max(centring * system.mean, self.accuracy / self.count())
         wanted = [target - p - s * z for p, s, z in zip(system.products, step.slacks, step.prices, strict=True)]
         coupled = target - system.coupling_product - step.slack * step.price[self.size :]
-        step = system.direction(wanted, coupled)
+        late = system.mean * self.count() < REFINE * abs(self.value)
+        step = system.direction(wanted, coupled, refine=late)
         primal, dual = system.lengths(step)
         for _ in range(CORRECTORS):
             farther = min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1)
@@ -259,7 +263,7 @@ class Run:
         if self.ratios is not None and near is not None:
             self.ratios.renew(near, self.column, target)
         if (self.room < TIGHT).any():
-            self._admit(self.outside[self.room < ADMIT], target)
+            self.admit(self.outside[self.room < ADMIT])
         return primal > 1e-8 or dual > 1e-8
 
 

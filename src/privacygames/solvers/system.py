@@ -34,9 +34,8 @@ class System:
         self.products = [slack * price for slack, price in zip(self.slacks, self.prices, strict=True)]
         self.coupling_price = run.price[run.size :]
         self.coupling_product = run.slack * self.coupling_price
-        total = sum(float(each.sum()) for each in self.products) + float(self.coupling_product.sum())
-        self.mean = total / run.count()
-        self.residual = run.objective - run.coupling.spread(run.price) - run.adjoint(self.prices)
+        self.mean = run.mean_product()
+        self.residual = run.unpriced()
         self.softness = run.slack / self.coupling_price
         self.stiffness = [price / slack for slack, price in zip(self.slacks, self.prices, strict=True)]
         self.newton = Newton(

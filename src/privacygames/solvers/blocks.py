@@ -12,6 +12,7 @@ docs/theory/solver.md derives it; ``run.py`` is one iterate and how it moves.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from time import monotonic
 
 import numpy as np
@@ -25,6 +26,9 @@ from privacygames.solvers.run import Run
 from privacygames.solvers.solution import Progress
 
 MOST_ITERATIONS = 300
+PATIENCE = 40
+"""After so many iterations without a tenth off the gap, rounding has won."""
+
 THREADS = 2
 
 
@@ -44,6 +48,7 @@ def play(
     started = monotonic()
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
         run = Run(game, pool, tolerance, scale)
+        reached, since = inf, 0
         best = Outcome(run.column.copy(), run.prices(), run.value, 0, run.inside, run.ratio_total)
         for iteration in range(1, MOST_ITERATIONS + 1):
             size = max(best.value, -best.prices.bound, scale)
@@ -51,6 +56,8 @@ def play(
             seconds = monotonic() - started
             if progress is not None:
                 progress(Progress(iteration - 1, abs(best.value), gap, seconds, run.ratio_count))
+            if gap < 0.9 * reached:
+                reached, since = gap, iteration
             lacking = run.lacking(best.probabilities, best.secrets) if gap <= tolerance else None
             best.finished = lacking is not None and not len(lacking)
             best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
@@ -67,7 +74,7 @@ def play(
             if prices.bound > best.prices.bound:
                 best.prices = prices
             best.iterations = iteration
-            if not moved:
+            if not moved or iteration > since + PATIENCE:
                 break
     best.probabilities = everyone(game, best.probabilities, best.secrets)
     return best

@@ -54,7 +54,7 @@ class Interior:
         most = float((problem.distance @ problem.prior.probabilities).min())
         if bounds.reverse:
             return most > NEAR_THE_TOP * float(problem.distance.max())
-        return bounds.distortion is None or bounds.distortion < most * (1 - NEAR_THE_TOP)
+        return not bounds.distortion or bounds.distortion < most * (1 - NEAR_THE_TOP)
 
     def solve(
         self,
@@ -103,7 +103,8 @@ class _Reduced:
         size = len(self.kept) * len(self.secrets) ** 2 * BYTES_PER_ENTRY / 2**30
         require_memory(size, len(self.secrets), len(self.kept), "the block engine")
         self.guesses = every
-        if engine.merge_dominated and (bounds.distortion is not None or bounds.reverse):
+        with_errors = bool(bounds.distortion) or bounds.reverse  # a distortion of 0 asks for nothing
+        if engine.merge_dominated and with_errors:
             self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
@@ -119,7 +120,6 @@ class _Reduced:
         if bounds.reverse:
             objective = tie_break(problem) * expected
             self.extra = tie_break(problem) * weight
-        with_errors = bounds.distortion is not None or bounds.reverse
         self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.game = Game(
             objective=objective,
@@ -127,7 +127,7 @@ class _Reduced:
             absent=absent,
             drop_chained=engine.drop_chained,
             errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
-            distortion=bounds.distortion,
+            distortion=bounds.distortion or None,
             reverse=bounds.reverse,
             limited=plain if bounds.worst_case else expected,
             limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",

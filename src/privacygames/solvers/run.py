@@ -35,8 +35,10 @@ class Run:
     def __init__(self, game: Game, pool: ThreadPoolExecutor, tolerance: float, scale: float) -> None:
         self.whole, self.pool = game, pool
         self._tolerance, self._scale = tolerance, scale
-        self.inside = np.flatnonzero(~game.absent)
-        self.outside = np.flatnonzero(game.absent)
+        held = ~game.absent
+        nearest = np.minimum(game.exponents[held].min(axis=0), game.exponents[:, held].min(axis=1))
+        out = game.absent & (-np.expm1(-nearest) > ADMIT)  # the room a constant mechanism leaves
+        self.inside, self.outside = np.flatnonzero(~out), np.flatnonzero(out)
         self.game = game.only(self.inside)
         self.free = game.limit == "each" and game.cost_at_most is None
         self.u = self._first()

@@ -27,6 +27,18 @@ def test_same_optimum_as_the_program_written_out(case: Case) -> None:
     assert certificate.gap <= 1e-6
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("seed", range(4))
+def test_distortion_alone_needs_no_second_engine(seed: int, share: float) -> None:
+    """x, an unknown without a sign, must not spoil the scaling when it passes zero."""
+    problem = metric_problem(seed, 30, 20.0, 1e-3)
+    distortion = share * pg.max_distortion(problem)
+    certificate = pg.design(problem, solver=pg.Interior(), distortion=distortion).certificate
+    assert "blocks" in certificate.provenance.solver
+    reference = pg.design(problem, solver=pg.Highs(), distortion=distortion).certificate
+    assert certificate.cost == pytest.approx(reference.cost, rel=1e-6)
+
+
 def metric_problem(seed: int, secrets: int, spread: float, least: float) -> pg.Problem:
     """Points whose distances span ``spread``, a prior with zeros and masses of ``least``."""
     generator = np.random.default_rng(seed)

@@ -142,6 +142,14 @@ class Run:
         """The mechanism's columns, (observables, secrets)."""
         return self.u[:, : self.size]
 
+    def sizes(self) -> FloatArray:
+        """What the unknowns are measured by: v by itself; x, which may cross zero, by the errors of guesses."""
+        if self.guesses is None:
+            return self.u
+        sizes = self.u.copy()
+        sizes[:, -1] += self.guesses.slack.mean(axis=1)
+        return sizes
+
     @property
     def value(self) -> float:
         """What is minimised, for the mechanism as it is: ∞ while it does not keep its limits."""
@@ -219,7 +227,7 @@ class Run:
         target = max(centring * system.mean, self.accuracy / self.count())
         wanted = [target - p - s * z for p, s, z in zip(system.products, step.slacks, step.prices, strict=True)]
         coupled = target - system.coupling_product - step.slack * step.price[self.size :]
-        late = system.mean * self.count() < REFINE * abs(self.value)
+        late = self.ratios is None or system.mean * self.count() < REFINE * abs(self.value)
         step = system.direction(wanted, coupled, refine=late)
         primal, dual = system.lengths(step)
         for _ in range(CORRECTORS):

@@ -39,7 +39,7 @@ class System:
         self.softness = run.slack / self.coupling_price
         self.stiffness = [price / slack for slack, price in zip(self.slacks, self.prices, strict=True)]
         self.newton = Newton(
-            run.u,
+            run.sizes(),
             run.ratios,
             run.guesses,
             run.positive,

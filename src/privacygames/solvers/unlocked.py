@@ -23,7 +23,10 @@ def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., Non
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    signature = api.PyCapsule_GetName(capsule)
+    if b" int *" not in signature:
+        raise ImportError(f"SciPy's {name} counts with integers of another size than was expected")
+    address = api.PyCapsule_GetPointer(capsule, signature)
     return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
 
 

@@ -1,8 +1,8 @@
 """The plan: which cells a person's part in a study needs.
 
 What a differential mechanism was found to give decides about others: scenarios 1 and 2 and appendix C set d_m by it.
-And where it gives a d_m already, it *is* an optimal joint mechanism (it keeps both bounds, and costs the least that keeping
-one of them can), so none is designed. A plan is therefore asked again once the cells it named are finished.
+And where it gives a d_m already, it *is* an optimal joint mechanism (it keeps both bounds, and costs the least that
+keeping one of them can), so none is designed. A plan is therefore asked again once the cells it named are finished.
 """
 
 from collections.abc import Iterator, Mapping

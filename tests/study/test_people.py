@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import priors
 
 import privacygames as pg
 from privacygames.study import coarser, informed, people_of
+from support import priors
 
 GRID = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
 COUNTS = pg.traces.Counts({"ann": {0: 3, 1: 1}, "bob": {0: 10}, "cat": {2: 4, 3: 2, 5: 1}})

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from support import optimum_by_hand
 
 import privacygames as pg
 from privacygames.study import Here, Person, Progress, Settings, Store, compute, read_about, read_table, run
@@ -13,6 +12,7 @@ from privacygames.study.cells import Cell
 from privacygames.study.runner import CELLS
 from privacygames.study.tables import Table, number, where
 from privacygames.study.workers import Finished
+from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PEOPLE = [

@@ -16,6 +16,9 @@ from privacygames.study.cells import Cell, Measured, measure
 FRUITLESS = 3
 """So many times in a row may workers die without a single cell finished in between."""
 
+PATIENCE = 10.0
+"""How many seconds a scheduler has to answer."""
+
 Finished = Iterator[tuple[str, Measured]]
 
 
@@ -100,14 +103,14 @@ class Cluster:
             raise InvalidProblem("a cluster needs Dask: pip install 'privacygames[cluster]'") from None
         cluster: Any = distributed
         try:
-            client = cluster.Client(self.address, timeout="10s", set_as_default=False)
+            client = cluster.Client(self.address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError):
             raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
         lost = 0
         with client:
             futures = [client.submit(measure_alone, cell, key=f"privacygames-{cell.key}") for cell in cells]
             keys = {future.key: cell.key for future, cell in zip(futures, cells, strict=True)}
-            for future in cluster.as_completed(futures):
+            for future in cluster.as_completed(futures, loop=client.loop):
                 try:
                     measured = future.result()
                 except cluster.KilledWorker:

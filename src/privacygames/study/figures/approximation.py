@@ -8,13 +8,13 @@ import numpy as np
 
 from privacygames.study.figures.plan import Plan, Tables
 from privacygames.study.figures.rows import columns, distinct, done
-from privacygames.study.figures.style import INK, REFERENCE, SIZE, Axes, Canvas, box, canvas, legend, panel
+from privacygames.study.figures.style import INK, REFERENCE, SIZE, Axes, Canvas, box, canvas, legend, panel, plain_log
 from privacygames.study.figures.words import middle, plain, seconds, share, tidy
 from privacygames.study.tables import Table, number, where
 
 KEYS = ("user", "epsilon", "d_m_km", "columns", "rows", "kind", "radius_km")
-KINDS = {"secrets": ("pruned: secret–secret", "#56b4e9"), "both": ("also observable–secret", "#cc79a7")}
-EXACT = ("all constraints", "#bbbbbb")
+KINDS = {"secrets": ("secret–secret pruned", "#56b4e9"), "both": ("both pruned", "#cc79a7")}
+EXACT = ("none pruned", "#bbbbbb")
 WIDE = 30.0
 """Values further apart than this factor are shown on a logarithmic axis."""
 
@@ -54,7 +54,7 @@ def _paint(value: str, exact: str | None, label: str, level: float | None, rows:
     for place, (across, down) in enumerate(grids):
         own = where(rows, columns=across, rows=down)
         _boxes(panels[0, place], own, value, exact, level)
-        panel(panels[-1, place], "constraints kept up to this distance (km)", "")
+        panels[-1, place].set_xlabel("constraints kept up to this distance (km)", fontsize=10)
         if endless:
             _shares(panels[1, place], own, value)
         if len(grids) > 1:
@@ -80,8 +80,8 @@ def _boxes(axes: Axes, rows: Table, value: str, exact: str | None, level: float 
     axes.set_xticks(range(len(ticks)), ticks)
     axes.set_xlim(-0.6, len(ticks) - 0.4)
     drawn = _finite(number(row, name) for row in rows for name in (value, exact or value))
-    if drawn and 0 < WIDE * min(drawn) < max(drawn):
-        axes.set_yscale("log")
+    if exact is not None and drawn and 0 < WIDE * min(drawn) < max(drawn):
+        plain_log(axes)
     elif level is None:
         axes.set_ylim(bottom=0)
     if level is not None:
@@ -89,6 +89,7 @@ def _boxes(axes: Axes, rows: Table, value: str, exact: str | None, level: float 
 
 
 def _shares(axes: Axes, rows: Table, value: str) -> None:
+    panel(axes, "constraints kept up to this distance (km)", "")
     axes.grid(visible=False, axis="x")
     for _name, colour, place, width, here in _slots(rows):
         infinite = [isinf(number(row, value)) for row in here]
@@ -169,6 +170,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_KINDS = " Pruned are the constraints between secrets, or both these and those between observables and secrets."
 _BOX = " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond."
 
 APPROXIMATION = (
@@ -178,7 +180,7 @@ APPROXIMATION = (
         "approximation",
         (*KEYS, "error_km"),
         "Distortion privacy of the exact joint mechanism less that of the one designed with only the constraints "
-        "between places nearer than a radius." + _BOX,
+        "between places nearer than a radius." + _KINDS + _BOX,
         partial(_select, ("error_km",)),
         partial(_paint, "error_km", None, "privacy lost (km)", 0.0),
         _see_error,
@@ -190,7 +192,7 @@ APPROXIMATION = (
         "approximation",
         (*KEYS, "seconds", "exact_seconds"),
         "Time to design the joint mechanism with only the constraints between places nearer than a radius, and with "
-        "all of them (right)." + _BOX,
+        "all of them (right)." + _KINDS + _BOX,
         partial(_select, ("seconds", "exact_seconds")),
         partial(_paint, "seconds", "exact_seconds", "time of the design (s)", None),
         _see_time,
@@ -202,7 +204,7 @@ APPROXIMATION = (
         "approximation",
         (*KEYS, "realised_epsilon", "exact_epsilon", "times_nominal", "exact_times_nominal"),
         "The ε that a mechanism designed with only the constraints between places nearer than a radius keeps over all "
-        "pairs of secrets, as a multiple of the ε asked for; not repaired." + _BOX,
+        "pairs of secrets, as a multiple of the ε asked for; not repaired." + _KINDS + _BOX,
         _select_epsilon,
         partial(_paint, "times_nominal", "exact_times_nominal", "realised ε ÷ nominal ε", 1.0),
         _see_epsilon,

@@ -36,7 +36,7 @@ def _paint(rows: Table) -> Canvas:
         edgecolors="white",
         linewidths=0.4,
         zorder=3,
-        label="attacker knows what was designed for",
+        label="attacker's prior = design prior",
     )
     legend(figure, axes, columns=2)
     return figure

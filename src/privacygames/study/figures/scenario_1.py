@@ -15,7 +15,7 @@ from privacygames.study.figures.style import (
     legend,
     panel,
 )
-from privacygames.study.figures.words import against_diagonal, middle, plain, share, tidy
+from privacygames.study.figures.words import against_diagonal, at_most, middle, plain, share, tidy
 from privacygames.study.tables import Table, where
 
 PRIVACY = "distortion privacy (km)"
@@ -84,7 +84,7 @@ def _see_cost(rows: Table) -> str:
         )
     differential, joint = columns(rows, "differential_cost", "joint_cost")
     if len(joint):
-        said.append(f"Joint and differential differ by at most {tidy(float(np.abs(joint - differential).max()))}.")
+        said.append(f"Joint and differential differ by {at_most(float(np.abs(joint - differential).max()))}.")
     return " ".join(said)
 
 
@@ -119,7 +119,7 @@ def _see_attacks(rows: Table) -> str:
     points = {name: columns(rows, f"{name}_privacy_km", f"{name}_bayesian_km") for name in MECHANISMS}
     excess = {name: bayesian - optimal for name, (optimal, bayesian) in points.items() if len(optimal)}
     said = "; ".join(f"{name} {middle(values, 'km')}" for name, values in excess.items())
-    return f"On the diagonal both attacks do equally well. The Bayesian attack errs by more: {said}."
+    return f"On the diagonal both do equally well. How much further off the Bayesian attack is: {said}."
 
 
 SCENARIO_1 = (

@@ -29,32 +29,29 @@ class Mark:
     name: str
     colour: str
     marker: str
-    hollow: bool = False
+    under: bool = False
 
     def scatter(self, axes: Axes, x: FloatArray, y: FloatArray, *, size: float = 26) -> None:
-        """Draw points; a hollow mark leaves what it coincides with visible."""
-        area = size * (2.2 if self.hollow else 1.0)
-        faces = "none" if self.hollow else self.colour
-        width = 1.0 if self.hollow else 0.4
-        edges = self.colour if self.hollow else "white"
+        """Draw points; a mark that lies under the others is larger, so that both show where they coincide."""
         axes.scatter(
             x,
             y,
-            s=area,
+            s=size * (2.6 if self.under else 1.0),
             marker=self.marker,
-            facecolors=faces,
-            edgecolors=edges,
-            linewidths=width,
+            color=self.colour,
+            edgecolors="white",
+            linewidths=0.0 if self.under else 0.4,
             label=self.name,
-            zorder=4 if self.hollow else 3,
+            zorder=2 if self.under else 3,
         )
 
 
 MARKS = {
     "differential": Mark("differential", "#0072b2", "o"),
     "distortion": Mark("distortion", "#d55e00", "^"),
-    "joint": Mark("joint", "#009e73", "s", hollow=True),
+    "joint": Mark("joint", "#5fc9aa", "s", under=True),
 }
+"""The joint mechanism's green is lighter than Okabe and Ito's, because the others are drawn on it."""
 
 
 def canvas(size: tuple[float, float] = SIZE) -> Canvas:
@@ -83,7 +80,7 @@ def diagonal_panel(axes: Axes, names: Iterable[str], values: Iterable[FloatArray
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")
-    axes.locator_params(nbins=6)
+    axes.locator_params(nbins=8)
     axes.axline((low, low), slope=1, **REFERENCE)
     return axes
 
@@ -148,6 +145,15 @@ def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colo
     )
     if name not in axes.get_legend_handles_labels()[1]:
         parts["boxes"][0].set_label(name)
+
+
+def plain_log(axes: Axes) -> None:
+    """A logarithmic y axis with its numbers written out."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def sentence(text: str) -> Canvas:

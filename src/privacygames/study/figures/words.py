@@ -30,6 +30,16 @@ def plain(value: float) -> str:
     return f"{value:.6g}"
 
 
+def size(kilometres: float) -> str:
+    """The side of a map: ``15``, ``8.3``."""
+    return f"{round(kilometres, 1 if kilometres >= 1 else 3):g}"
+
+
+def at_most(value: float) -> str:
+    """A largest difference, which is hardly ever nothing: ``less than 0.001``."""
+    return "less than 0.001" if value < 0.001 else f"at most {tidy(value)}"
+
+
 def seconds(value: float) -> str:
     """A time span: ``0.42 s``, ``18 s``, ``12 min``, ``3 h 20 min``."""
     if value < 1:
@@ -74,7 +84,7 @@ def setting(about: About, grids: Sequence[tuple[int, int]] = ()) -> str:
     invented = " (invented people)" if about.format == "synthetic" else ""
     return (
         f"Data: {about.data}{invented}, {count(about.users, 'user')}; "
-        f"grid of {cells} cells over {tidy(about.width_km)} × {tidy(about.height_km)} km."
+        f"grid of {cells} cells over {size(about.width_km)} × {size(about.height_km)} km."
     )
 
 

@@ -79,6 +79,7 @@ table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .8rem .45rem 0; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; }
 table.claims td:first-child { width: 30%; } table.claims td:nth-child(2) { min-width: 8.5rem; }
+table.claims td:nth-child(3) { white-space: nowrap; }
 table.numbers { width: auto; } table.numbers td { font-variant-numeric: tabular-nums; }
 table.numbers :is(th, td):not(:first-child) { text-align: right; }
 .figures { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }

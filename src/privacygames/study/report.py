@@ -20,7 +20,7 @@ VERDICTS = {"holds": "holds", "holds except": "except", "does not hold": "fails"
 
 def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, figures: list[Figure]) -> Path:
     """Write the report into a study's folder; it links to the figures and tables there, and to nothing else."""
-    title = f"The paper's evaluation on {about.data}"
+    title = f"The paper's evaluation: {about.data}"
     sections = {
         "Claims": _claims(claims, figures),
         "Figures": _figures(folder, figures, tables),
@@ -40,10 +40,10 @@ def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, f
 
 
 def _lead(about: About) -> Markup:
-    invented = " (invented people)" if about.format == "synthetic" else ""
+    invented = "invented " if about.format == "synthetic" else ""
     said = tag(
         "p",
-        f"{about.data}{invented}: {count(about.users, 'user')}, {about.columns} × {about.rows} cells over "
+        f"{count(about.users, invented + 'user')}, {about.columns} × {about.rows} cells over "
         f"{size(about.width_km)} × {size(about.height_km)} km. {count(about.designs, 'mechanism')} designed, "
         f"{about.failed or 'none'} failed.",
     )
@@ -63,7 +63,7 @@ def _tally(claims: Table) -> Markup:
     """How many claims hold, hold in part, do not, or were not tested."""
     tally = Counter(_kind(claim.get("verdict")) for claim in claims)
     entries = [
-        tag("li", tag("span", f"{tally[kind]} {text}", class_=f"badge {kind}"))
+        tag("li", tag("span", f"{text}: {tally[kind]}", class_=f"badge {kind}"))
         for text, kind in VERDICTS.items()
         if tally[kind]
     ]
@@ -127,7 +127,8 @@ def _setting(about: About) -> Markup:
         "differential mechanism reaches to the largest possible",
         "Scenario 3": f"ε = {_list(about.epsilons_3)} per km; d_m = every {plain(about.step_km)} km up to the largest",
         "Prior": f"{_list(about.strengths)} times the evidence on the {count(about.places, 'most visited place')}",
-        "Approximation": f"ε = {_list(about.epsilons_approximation)} per km; radii of {_list(about.radii_km)} km on "
+        "Approximation": f"ε = {_list(about.epsilons_approximation)} per km; d_m at {plain(about.share_approximation)} "
+        f"of the same way; constraints up to {_list(about.radii_km)} km; "
         f"{about.approximation_columns} × {about.approximation_rows} cells",
         "Parts run": ", ".join(about.parts),
         "Versions": ", ".join(f"{name} {version}" for name, version in about.versions.items()),
@@ -149,11 +150,11 @@ def _users(users: Table) -> Markup:
 
 
 def _times(about: About, tables: dict[str, Table]) -> Markup:
-    where_run = "a cluster" if about.jobs == 0 else f"{about.jobs} process{'es' * (about.jobs != 1)}"
+    cores = f" on a machine with {count(about.cores, 'core')}" if about.cores else ""
     said = tag(
         "p",
         f"All designs together took {seconds(about.design_seconds)}, added up over all processes and runs; the last "
-        f"run took {seconds(about.wall_seconds)} on {where_run}.",
+        f"run took {seconds(about.wall_seconds)}{cores}.",
     )
     rows = []
     for part, whole in tables.items():

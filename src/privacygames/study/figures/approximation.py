@@ -8,7 +8,20 @@ import numpy as np
 
 from privacygames.study.figures.plan import Plan, Tables
 from privacygames.study.figures.rows import columns, distinct, done
-from privacygames.study.figures.style import INK, REFERENCE, SIZE, Axes, Canvas, box, canvas, legend, panel, plain_log
+from privacygames.study.figures.style import (
+    FEW,
+    INK,
+    REFERENCE,
+    SIZE,
+    Axes,
+    Canvas,
+    box,
+    canvas,
+    legend,
+    panel,
+    patches,
+    plain_log,
+)
 from privacygames.study.figures.words import middle, plain, seconds, share, tidy
 from privacygames.study.tables import Table, number, where
 
@@ -54,44 +67,51 @@ def _paint(value: str, exact: str | None, label: str, level: float | None, rows:
     for place, (across, down) in enumerate(grids):
         own = where(rows, columns=across, rows=down)
         _boxes(panels[0, place], own, value, exact, level)
-        panels[-1, place].set_xlabel("constraints kept up to this distance (km)", fontsize=10)
         if endless:
             _shares(panels[1, place], own, value)
+        panels[-1, place].set_xlabel("constraints kept up to this distance (km)", fontsize=10)
         if len(grids) > 1:
             panels[0, place].set_title(f"{across} × {down} cells", fontsize=10)
+    if exact is not None:
+        _scale(panels[0, 0], rows, value, exact)
     panels[0, 0].set_ylabel(label, fontsize=10)
     if endless:
         panels[1, 0].set_ylabel("infinite\n(%)", fontsize=10)
-    legend(figure, panels[0, 0])
+    names = [style for kind, style in KINDS.items() if where(rows, kind=kind)]
+    legend(figure, patches([*names, EXACT] if exact is not None else names))
     return figure
 
 
 def _boxes(axes: Axes, rows: Table, value: str, exact: str | None, level: float | None) -> None:
     panel(axes, "", "")
     axes.grid(visible=False, axis="x")
-    for name, colour, place, width, here in _slots(rows):
-        box(axes, _finite(number(row, value) for row in here), place=place, width=width, colour=colour, name=name)
+    for colour, place, width, here in _slots(rows):
+        box(axes, _finite(number(row, value) for row in here), place=place, width=width, colour=colour)
     radii = distinct(rows, "radius_km")
     ticks = [plain(float(str(radius))) for (radius,) in radii]
     if exact is not None:
         settings = {tuple(row[name] for name in KEYS[:5]): number(row, exact) for row in rows}
-        box(axes, _finite(settings.values()), place=len(radii), width=0.5, colour=EXACT[1], name=EXACT[0])
+        box(axes, _finite(settings.values()), place=len(radii), width=0.5, colour=EXACT[1])
         ticks.append("all")
     axes.set_xticks(range(len(ticks)), ticks)
     axes.set_xlim(-0.6, len(ticks) - 0.4)
-    drawn = _finite(number(row, name) for row in rows for name in (value, exact or value))
-    if exact is not None and drawn and 0 < WIDE * min(drawn) < max(drawn):
-        plain_log(axes)
-    elif level is None:
-        axes.set_ylim(bottom=0)
     if level is not None:
         axes.axhline(level, **REFERENCE)
 
 
+def _scale(axes: Axes, rows: Table, value: str, exact: str) -> None:
+    """The scale of all panels together: logarithmic where values are far apart, otherwise times from zero."""
+    drawn = _finite(number(row, name) for row in rows for name in (value, exact))
+    if drawn and 0 < WIDE * min(drawn) < max(drawn):
+        plain_log(axes)
+    elif value == "seconds":
+        axes.set_ylim(bottom=0)
+
+
 def _shares(axes: Axes, rows: Table, value: str) -> None:
-    panel(axes, "constraints kept up to this distance (km)", "")
+    panel(axes, "", "")
     axes.grid(visible=False, axis="x")
-    for _name, colour, place, width, here in _slots(rows):
+    for colour, place, width, here in _slots(rows):
         infinite = [isinf(number(row, value)) for row in here]
         axes.bar(place, 100 * float(np.mean(infinite)), width=width, color=colour, edgecolor=INK, linewidth=0.6)
     axes.set_ylim(0, 100)
@@ -102,16 +122,16 @@ def _finite(values: Iterable[float]) -> list[float]:
     return [value for value in values if isfinite(value)]
 
 
-def _slots(rows: Table) -> list[tuple[str, str, float, float, Table]]:
-    """Legend name, colour, place, width and rows of each box: the kinds of one radius stand side by side."""
+def _slots(rows: Table) -> list[tuple[str, float, float, Table]]:
+    """Colour, place, width and rows of each box: the kinds of one radius stand side by side."""
     kinds = [(kind, style) for kind, style in KINDS.items() if where(rows, kind=kind)]
     width = 0.35 if len(kinds) > 1 else 0.5
     slots = []
     for index, (radius,) in enumerate(distinct(rows, "radius_km")):
-        for turn, (kind, (name, colour)) in enumerate(kinds):
+        for turn, (kind, (_name, colour)) in enumerate(kinds):
             here = where(rows, radius_km=radius, kind=kind)
             if here:
-                slots.append((name, colour, index + (turn - (len(kinds) - 1) / 2) * width * 1.08, width, here))
+                slots.append((colour, index + (turn - (len(kinds) - 1) / 2) * width * 1.08, width, here))
     return slots
 
 
@@ -171,7 +191,10 @@ def _capital(text: str) -> str:
 
 
 _KINDS = " Pruned are the constraints between secrets, or both these and those between observables and secrets."
-_BOX = " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond."
+_BOX = (
+    " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond; of fewer than "
+    f"{FEW} values, these and their median."
+)
 
 APPROXIMATION = (
     Plan(

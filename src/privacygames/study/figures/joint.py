@@ -22,7 +22,7 @@ def _paint_privacy(rows: Table) -> Canvas:
     axes = diagonal_panel(figure.subplots(), (f"distortion privacy (km)\n{name}" for name in names), (joint, *halves))
     for name, half in zip(HALVES, halves, strict=True):
         MARKS[name].scatter(axes, joint, half)
-    legend(figure, axes)
+    legend(figure, axes.collections)
     return figure
 
 
@@ -45,7 +45,7 @@ def _paint_sorted(measure: str, rows: Table) -> Canvas:
     axes.grid(visible=False, axis="x")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if measure == "cost" else 0.0)
-    legend(figure, axes)
+    legend(figure, axes.collections[1:])  # the first are the vertical lines
     return figure
 
 

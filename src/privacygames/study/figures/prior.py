@@ -38,7 +38,7 @@ def _paint(rows: Table) -> Canvas:
         zorder=3,
         label="attacker's prior = design prior",
     )
-    legend(figure, axes, columns=2)
+    legend(figure, axes.collections)
     return figure
 
 

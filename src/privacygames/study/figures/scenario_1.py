@@ -45,7 +45,7 @@ def _paint_privacy(rows: Table) -> Canvas:
     epsilons = columns(rows, "epsilon")[0]
     axes.set_xticks(np.unique(epsilons))
     axes.set_ylim(bottom=0)
-    if axes.get_ylim()[1] > GOAL_KM:
+    if columns(rows, "privacy_km")[0].max() > GOAL_KM:
         axes.axhline(GOAL_KM, **REFERENCE)
     return figure
 
@@ -54,7 +54,8 @@ def _see_privacy(rows: Table) -> str:
     epsilon, privacy = columns(rows, "epsilon", "privacy_km")
     low, high = float(epsilon.min()), float(epsilon.max())
     first, last = privacy[epsilon == low], privacy[epsilon == high]
-    goal = f"there {share(last < GOAL_KM)} users are below {plain(GOAL_KM)} km (dashed)"
+    line = " (dashed)" if privacy.max() > GOAL_KM else ""
+    goal = f"there {share(last < GOAL_KM)} users are below {plain(GOAL_KM)} km{line}"
     if low == high:
         return f"At ε = {plain(low)} per km it is {middle(last, 'km')}; {goal}."
     return (
@@ -70,7 +71,7 @@ def _paint_cost(rows: Table) -> Canvas:
         MARKS[name].scatter(axes, *columns(rows, f"{name}_privacy_km", f"{name}_cost"))
     axes.set_ylim(-0.02, max(1.02, axes.get_ylim()[1]))
     axes.set_xlim(left=0)
-    legend(figure, axes)
+    legend(figure, axes.collections)
     return figure
 
 
@@ -93,7 +94,7 @@ def _paint_bayesian(rows: Table) -> Canvas:
     x, y, epsilon = columns(rows, "distortion_bayesian_km", "differential_bayesian_km", "epsilon")
     names = ("with distortion obfuscation", "with differential obfuscation")
     axes = diagonal_panel(figure.subplots(), (f"{PRIVACY}\n{name}" for name in names), (x, y))
-    scale = colour_scale(figure, axes, epsilon, "ε (per km)")
+    scale = colour_scale(figure, axes, epsilon, "ε (per km)", ticks=np.unique(epsilon))
     axes.scatter(x, y, s=28, c=scale.to_rgba(epsilon), edgecolors="white", linewidths=0.4, zorder=3)
     return figure
 
@@ -111,7 +112,7 @@ def _paint_attacks(rows: Table) -> Canvas:
     axes = diagonal_panel(figure.subplots(), (f"{PRIVACY}, {name}" for name in names), values)
     for name, (x, y) in points.items():
         MARKS[name].scatter(axes, x, y, size=22)
-    legend(figure, axes)
+    legend(figure, axes.collections)
     return figure
 
 

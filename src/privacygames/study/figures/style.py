@@ -17,6 +17,7 @@ Axes = Any
 INK, GREY, FAINT, RED = "#333333", "#888888", "#dddddd", "#c1121f"
 REFERENCE = {"color": GREY, "linewidth": 0.9, "dashes": (4, 3), "zorder": 1}
 """A dashed line to compare with."""
+FEW = 5
 SIZE = (4.8, 3.7)
 SQUARE = (4.6, 4.7)
 """In inches: at half a page's width the text is still seven points high."""
@@ -92,14 +93,12 @@ def limits(values: FloatArray) -> tuple[float, float]:
     return (min(low, 0.0) - (air if low < 0 else air / 3) if low < 0.4 * high else low - air), high + air
 
 
-def legend(figure: Canvas, axes: Axes, *, columns: int = 3) -> None:
+def legend(figure: Canvas, handles: Sequence[Any]) -> None:
     """A legend above the panels, where it covers no data."""
-    handles, names = axes.get_legend_handles_labels()
     figure.legend(
-        handles,
-        names,
+        handles=handles,
         loc="outside upper center",
-        ncols=columns,
+        ncols=len(handles),
         frameon=False,
         fontsize=9,
         handletextpad=0.3,
@@ -108,8 +107,8 @@ def legend(figure: Canvas, axes: Axes, *, columns: int = 3) -> None:
     )
 
 
-def colour_scale(figure: Canvas, axes: Axes, values: FloatArray, label: str) -> Any:
-    """A map from values to colours (dark to light in grey too), with its bar beside the panel."""
+def colour_scale(figure: Canvas, axes: Axes, values: FloatArray, label: str, *, ticks: FloatArray | None = None) -> Any:
+    """A map from values to colours (dark to light in grey too), with its bar beside the panel unless all are equal."""
     from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
@@ -118,20 +117,27 @@ def colour_scale(figure: Canvas, axes: Axes, values: FloatArray, label: str) -> 
     low, high = float(values.min()), float(values.max())
     scale = ScalarMappable(Normalize(low, high if high > low else low + 1.0), colours)
     if high > low:
-        bar = figure.colorbar(scale, ax=axes, shrink=0.85, aspect=28, pad=0.02)
+        bar = figure.colorbar(scale, ax=axes, shrink=0.85, aspect=28, pad=0.02, ticks=ticks)
         bar.set_label(label, fontsize=9)
         bar.ax.tick_params(labelsize=8, length=2)
         bar.outline.set_visible(False)
     return scale
 
 
-def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colour: str, name: str) -> None:
-    """One box plot: quartiles, median, whiskers to 1.5 times the box, dots beyond; nothing for no values."""
-    if not values:
+def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colour: str) -> None:
+    """One box plot: quartiles, median, whiskers to 1.5 times the box, dots beyond.
+
+    Of fewer than ``FEW`` values quartiles say little: these are drawn as points, with their median.
+    """
+    if len(values) < FEW:
+        axes.scatter([place] * len(values), values, s=16, c=colour, edgecolors=INK, linewidths=0.5, zorder=3)
+        if values:
+            ends = (place - width / 2, place + width / 2)
+            axes.hlines(float(np.median(values)), *ends, color="black", linewidth=1.8, zorder=2)
         return
     ink = {"color": INK, "linewidth": 0.8}
     dot = {"marker": "o", "markersize": 2.5, "markerfacecolor": colour, "markeredgecolor": INK, "markeredgewidth": 0.4}
-    parts = axes.boxplot(
+    axes.boxplot(
         [values],
         positions=[place],
         widths=width,
@@ -143,8 +149,13 @@ def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colo
         flierprops=dot,
         medianprops={"color": "black", "linewidth": 1.8},
     )
-    if name not in axes.get_legend_handles_labels()[1]:
-        parts["boxes"][0].set_label(name)
+
+
+def patches(names: Iterable[tuple[str, str]]) -> list[Any]:
+    """What a legend shows for filled shapes: of each, its name and colour."""
+    from matplotlib.patches import Patch
+
+    return [Patch(facecolor=colour, edgecolor=INK, linewidth=0.8, label=name) for name, colour in names]
 
 
 def plain_log(axes: Axes) -> None:

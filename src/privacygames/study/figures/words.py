@@ -44,7 +44,7 @@ def seconds(value: float) -> str:
     """A time span: ``0.42 s``, ``18 s``, ``12 min``, ``3 h 20 min``."""
     if value < 1:
         return f"{tidy(value)} s"
-    if value < 60:
+    if value < 120:
         return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
     minutes = round(value / 60)
     if minutes < 60:

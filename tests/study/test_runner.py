@@ -177,12 +177,11 @@ def test_what_one_part_made_another_uses(tmp_path: Path) -> None:
 
 
 def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = cells_module.design
 
     def sometimes(problem: pg.Problem, *, epsilon: float | None, distortion: float | None) -> pg.Mechanism:
         if epsilon == 0.3 or (epsilon is not None and distortion is not None):
             raise pg.SolveFailed("no luck", status="NUMERICAL")
-        return real(problem, epsilon=epsilon, distortion=distortion)
+        return pg.design(problem, epsilon=epsilon, distortion=distortion)
 
     monkeypatch.setattr(cells_module, "design", sometimes)
     tables = compute(PEOPLE, SETTINGS)

@@ -50,10 +50,9 @@ def test_processes_go_on_when_one_is_killed() -> None:
 
 def test_a_cell_that_kills_every_process_is_given_up_and_the_others_kept() -> None:
     deadly = Cell(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
-    finished = []
+    finished: list[str] = []
     with pytest.raises(pg.SolveFailed, match="nothing finished"):
-        for key, _ in Processes(1).work([*CELLS[:2], deadly]):
-            finished.append(key)
+        finished.extend(key for key, _ in Processes(1).work([*CELLS[:2], deadly]))
     assert finished == [cell.key for cell in CELLS[:2]]
 
 
@@ -78,7 +77,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
-    from distributed import Client
+    distributed: Any = pytest.importorskip("distributed")
 
     class Murderous(Cluster):
         """Kills a worker after the second result."""
@@ -87,7 +86,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
             for count, result in enumerate(super().work(cells)):
                 yield result
                 if count == 1:
-                    with Client(self.address, set_as_default=False) as client:
+                    with distributed.Client(self.address, set_as_default=False) as client:
                         pids = client.run(os.getpid)
                     os.kill(min(pids.values()), signal.SIGKILL)
                     murdered.append(min(pids.values()))

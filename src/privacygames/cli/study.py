@@ -1,15 +1,18 @@
 """``privacygames study``: the paper's evaluation on any traces, resumable, with claims, figures and a report."""
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows
+from privacygames.cli.output import Json, print_json, print_rows, working
 from privacygames.cli.study_input import Input, numbers, people_from, settings_from
 
 if TYPE_CHECKING:
-    from privacygames.study import Study
+    from privacygames.study import Progress, Study
 
 
 def study(
@@ -40,6 +43,7 @@ def study(
     Parts: scenario-1, scenario-2, scenario-3, prior, approximation. What is finished is kept in the folder: after an
     interruption, the same command goes on.
     """
+    from privacygames.study.publish import publish
     from privacygames.study.runner import run
     from privacygames.study.workers import workers_for
 
@@ -75,31 +79,29 @@ def study(
     except KeyboardInterrupt:
         typer.echo(f"What is finished is kept in {out}: the same command goes on from there.", err=True)
         raise
-    _print(made, out, as_json)
+    with working("drawing figures …"):
+        report = publish(made, out)
+    _print(made, report, as_json)
 
 
-def _bar() -> Any:
+@contextmanager
+def _bar() -> "Iterator[Callable[[Progress], None]]":
     """A progress bar with the time left, on a terminal only; gives a callback."""
-    from contextlib import contextmanager
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    @contextmanager
-    def shown() -> Any:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-        from rich.progress import TimeRemainingColumn as TimeLeft
-
-        columns = (TextColumn("designing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"))
-        with Progress(*columns, TimeLeft(), console=Console(stderr=True)) as bar:
-            task = bar.add_task("designing", total=None)
-            yield lambda now: bar.update(task, completed=now.done, total=now.total)
-
-    return shown()
+    left = (TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("designing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
+    with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("designing", total=None)
+        yield lambda now: bar.update(task, completed=now.done, total=now.total)
 
 
-def _print(made: "Study", out: Path, as_json: bool) -> None:
+def _print(made: "Study", report: Path, as_json: bool) -> None:
     about = made.about
     if as_json:
-        print_json({"folder": str(out), "designed": made.fresh, "failed": about.failed, "claims": made.claims})
+        print_json({"report": str(report), "designed": made.fresh, "failed": about.failed, "claims": made.claims})
         return
     print_rows(
         f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells",
@@ -109,5 +111,5 @@ def _print(made: "Study", out: Path, as_json: bool) -> None:
     typer.echo(
         f"{about.designs} designs ({made.fresh} of them now, {about.failed} failed), "
         f"{about.design_seconds:.0f} s of work. "
-        f"Tables are in {out / 'tables'}."
+        f"The report is {report}."
     )

@@ -3,6 +3,7 @@
 from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
 from privacygames.study.people import Person, coarser, informed, people_of
+from privacygames.study.publish import publish, read_study
 from privacygames.study.runner import Progress, Study, compute, run
 from privacygames.study.settings import PARTS, QUICK, Settings
 from privacygames.study.store import Store
@@ -28,7 +29,9 @@ __all__ = [
     "compute",
     "informed",
     "people_of",
+    "publish",
     "read_about",
+    "read_study",
     "read_table",
     "run",
     "write_table",

@@ -61,7 +61,7 @@ def study(
         name=name,
         quick=quick,
     )
-    people = people_from(given)
+    people = people_from(given, lambda message: typer.echo(message, err=True))
     workers = workers_for(jobs, scheduler)
     out.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,5 +1,6 @@
 """What ``privacygames study`` is given, turned into people and settings."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +42,8 @@ class Input:
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
-def people_from(given: Input) -> "list[Person]":
-    """Read, or invent, the people asked for."""
+def people_from(given: Input, tell: Callable[[str], None]) -> "list[Person]":
+    """Read, or invent, the people asked for; tells what was read and skipped."""
     from privacygames import traces
     from privacygames.study import people_of
 
@@ -64,6 +65,7 @@ def people_from(given: Input) -> "list[Person]":
         timezone=given.timezone,
         users=None if isinstance(wanted, int) else wanted,
     )
+    tell(f"Read {visits}.")
     return people_of(visits, grid, wanted, cells=given.cells)
 
 

@@ -49,6 +49,7 @@ def design(user: str, epsilon: float, d_m: float, mechanism: str, *, cost: float
         "epsilon": epsilon,
         "d_m_km": d_m,
         "mechanism": mechanism,
+        "reused": mechanism == "joint" and privacy > d_m,
         "status": "done",
         "cost": cost,
         "privacy_km": privacy,

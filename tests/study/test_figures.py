@@ -56,6 +56,7 @@ def test_captions_state_data_users_and_grid(drawn: dict[str, Figure], name: str)
             "within 0.01, in 2 of 3 comparisons; the larger one is differential in 3 of 3. In the rest joint's",
         ),
         ("sorted-cost", "is higher, by 0.12."),
+        ("sorted-cost", "In 1 of 3 the joint mechanism is the differential one, which reaches d_m by itself."),
         ("prior", "(red): Of 2 points, 0 lie above the diagonal, 2 on it (within 0.01 km) and 0 below."),
         (
             "prior",

@@ -82,6 +82,7 @@ table.claims td:first-child { width: 30%; } table.claims td:nth-child(2) { min-w
 table.claims td:nth-child(3) { white-space: nowrap; }
 table.numbers { width: auto; } table.numbers td { font-variant-numeric: tabular-nums; }
 table.numbers :is(th, td):not(:first-child) { text-align: right; }
+table.times :is(th, td):nth-child(2) { text-align: left; }
 .figures { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
 figure { margin: 0; padding: 1rem; background: var(--card); border-radius: .5rem; scroll-margin-top: 1rem; }
 figure img { display: block; width: 100%; max-width: 34rem; height: auto; margin: 0 auto; background: #fff;

@@ -158,8 +158,9 @@ def _times(about: About, tables: dict[str, Table]) -> Markup:
     )
     rows = []
     for part, whole in tables.items():
-        for (mechanism,) in distinct(done(whole), "mechanism"):
-            (times,) = columns(where(done(whole), mechanism=mechanism), "seconds")
+        designed = [row for row in done(whole) if row.get("reused") is not True]
+        for (mechanism,) in distinct(designed, "mechanism"):
+            (times,) = columns(where(designed, mechanism=mechanism), "seconds")
             if len(times):
                 middle, longest = seconds(float(np.median(times))), seconds(float(times.max()))
                 rows.append((part, _text(mechanism) or "approximate joint", middle, longest))

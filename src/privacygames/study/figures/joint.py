@@ -8,7 +8,7 @@ from privacygames.arrays import FloatArray
 from privacygames.study.figures.plan import Plan, Tables
 from privacygames.study.figures.rows import MECHANISMS, SETTING, columns, side_by_side, wide
 from privacygames.study.figures.style import FAINT, MARKS, SQUARE, Canvas, canvas, diagonal_panel, legend, panel
-from privacygames.study.figures.words import NEAR, middle, plain, share
+from privacygames.study.figures.words import NEAR, copied, middle, plain, share
 from privacygames.study.tables import Table
 
 HALVES = ("differential", "distortion")
@@ -28,7 +28,7 @@ def _paint_privacy(rows: Table) -> Canvas:
 
 def _select_sorted(measure: str, tables: Tables) -> Table:
     """The comparisons in order of the joint mechanism's value, ties by the halves'."""
-    rows = side_by_side(tables["scenario-3"], SETTING, (measure,), needs=wide((measure,)))
+    rows = side_by_side(tables["scenario-3"], SETTING, (measure, "reused"), needs=wide((measure,)))
     values = np.array(columns(rows, *wide((measure,), ("distortion", "differential", "joint"))))
     order = np.lexsort(values.round(6)).tolist() if rows else []
     return [{"comparison": place, **rows[index]} for place, index in enumerate(order, start=1)]
@@ -60,7 +60,8 @@ def _see(measure: str, rows: Table) -> str:
         f"Joint's {_noun(measure)} is that of the larger of the other two, within {plain(NEAR)}{unit and ' km'}, in "
         f"{share(same)} comparisons; the larger one is differential in {share(larger)}."
     )
-    return said if same.all() else f"{said} In the rest joint's is {_offset(extra[~same], unit)}."
+    rest = "" if same.all() else f"In the rest joint's is {_offset(extra[~same], unit)}."
+    return " ".join(filter(None, (said, rest, copied(rows))))
 
 
 def _offset(extra: FloatArray, unit: str) -> str:
@@ -78,7 +79,7 @@ def _sorted_plan(name: str, title: str, measure: str) -> Plan:
         name,
         title,
         "scenario-3",
-        ("comparison", *SETTING, *wide((measure,))),
+        ("comparison", *SETTING, *wide((measure,)), "joint_reused"),
         f"The {_noun(measure)} of the joint mechanism and of its two halves, bounds chosen independently: the three "
         "points on a vertical line are one user, ε and d_m.",
         partial(_select_sorted, measure),
@@ -92,10 +93,12 @@ JOINT = (
         "joint-privacy",
         "Joint against each alone",
         "scenario-2",
-        (*SETTING, *wide(("privacy_km",))),
+        (*SETTING, *wide(("privacy_km",)), "joint_reused"),
         "Distortion privacy against the optimal attack with one bound alone and with both, where d_m is above what "
         "the differential mechanism reaches by itself; a pair of points per user, ε and d_m.",
-        lambda tables: side_by_side(tables["scenario-2"], SETTING, ("privacy_km",), needs=wide(("privacy_km",))),
+        lambda tables: side_by_side(
+            tables["scenario-2"], SETTING, ("privacy_km", "reused"), needs=wide(("privacy_km",))
+        ),
         _paint_privacy,
         partial(_see, "privacy_km"),
     ),

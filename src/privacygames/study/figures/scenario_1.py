@@ -15,7 +15,7 @@ from privacygames.study.figures.style import (
     legend,
     panel,
 )
-from privacygames.study.figures.words import against_diagonal, at_most, middle, plain, share, tidy
+from privacygames.study.figures.words import against_diagonal, at_most, copied, middle, plain, share, tidy
 from privacygames.study.tables import Table, where
 
 PRIVACY = "distortion privacy (km)"
@@ -86,7 +86,7 @@ def _see_cost(rows: Table) -> str:
     differential, joint = columns(rows, "differential_cost", "joint_cost")
     if len(joint):
         said.append(f"Joint and differential differ by {at_most(float(np.abs(joint - differential).max()))}.")
-    return " ".join(said)
+    return " ".join(filter(None, (*said, copied(rows))))
 
 
 def _paint_bayesian(rows: Table) -> Canvas:
@@ -120,7 +120,8 @@ def _see_attacks(rows: Table) -> str:
     points = {name: columns(rows, f"{name}_privacy_km", f"{name}_bayesian_km") for name in MECHANISMS}
     excess = {name: bayesian - optimal for name, (optimal, bayesian) in points.items() if len(optimal)}
     said = "; ".join(f"{name} {middle(values, 'km')}" for name, values in excess.items())
-    return f"On the diagonal both do equally well. How much further off the Bayesian attack is: {said}."
+    apart = f"On the diagonal both do equally well. How much further off the Bayesian attack is: {said}."
+    return " ".join(filter(None, (apart, copied(rows))))
 
 
 SCENARIO_1 = (
@@ -139,9 +140,9 @@ SCENARIO_1 = (
         "cost-privacy",
         "Cost against privacy",
         "scenario-1",
-        (*SETTING, *wide(("privacy_km", "cost"))),
+        (*SETTING, *wide(("privacy_km", "cost")), "joint_reused"),
         "Utility cost and distortion privacy of the three optimal mechanisms; a point per user and ε.",
-        lambda tables: side_by_side(tables["scenario-1"], SETTING, ("privacy_km", "cost")),
+        lambda tables: side_by_side(tables["scenario-1"], SETTING, ("privacy_km", "cost", "reused")),
         _paint_cost,
         _see_cost,
     ),
@@ -162,10 +163,10 @@ SCENARIO_1 = (
         "attacks",
         "Bayesian against optimal attack",
         "scenario-1",
-        (*SETTING, *wide(("privacy_km", "bayesian_km"))),
+        (*SETTING, *wide(("privacy_km", "bayesian_km")), "joint_reused"),
         "Distortion privacy against the Bayesian attack and against the optimal attack; "
         "a point per mechanism, user and ε.",
-        lambda tables: side_by_side(tables["scenario-1"], SETTING, ("privacy_km", "bayesian_km")),
+        lambda tables: side_by_side(tables["scenario-1"], SETTING, ("privacy_km", "bayesian_km", "reused")),
         _paint_attacks,
         _see_attacks,
     ),

@@ -41,7 +41,7 @@ class Mark:
             marker=self.marker,
             color=self.colour,
             edgecolors="white",
-            linewidths=0.0 if self.under else 0.4,
+            linewidths=0.0 if self.under or size < 14 else 0.4,
             label=self.name,
             zorder=2 if self.under else 3,
         )

@@ -78,6 +78,13 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def copied(rows: Table) -> str:
+    """In how many settings the differential mechanism serves as the joint one, none being designed; empty for none."""
+    same = np.array([row.get("joint_reused") is True for row in rows], dtype=np.bool_)
+    said = f"In {share(same)} the joint mechanism is the differential one, which reaches d_m by itself."
+    return said if same.any() else ""
+
+
 def setting(about: About, grids: Sequence[tuple[int, int]] = ()) -> str:
     """Where the numbers come from: the data set, the users and the grid (or the grids, where a figure has its own)."""
     cells = " and ".join(f"{columns} × {rows}" for columns, rows in grids or [(about.columns, about.rows)])

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli import attack, demo, design, evaluate, sample, verify
+from privacygames.cli import attack, demo, design, evaluate, sample, study, verify
 from privacygames.errors import (
     BrokenPromise,
     Infeasible,
@@ -65,7 +65,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for each in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify):
+for each in (demo.demo, design.design, sample.sample, attack.attack, evaluate.evaluate, verify.verify, study.study):
     # Unknown options of `sample` are taken for secrets: "-3" is one, and must not be repeated in a message.
     settings = {"ignore_unknown_options": True} if each is sample.sample else {}
     app.command(epilog=EPILOG, context_settings=settings)(reported(each))

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privacygames import approximations, attacks, metrics, plots, traces
+    from privacygames import approximations, attacks, metrics, plots, study, traces
     from privacygames.bounds import Bounds
     from privacygames.comparison import Comparison, compare, trade_off
     from privacygames.designer import design
@@ -38,6 +38,7 @@ _HOMES = {
     "attacks": "attacks:",
     "metrics": "metrics:",
     "plots": "plots:",
+    "study": "study:",
     "traces": "traces:",
     "baselines": "mechanism.baselines:",
     "Bounds": "bounds",
@@ -118,6 +119,7 @@ __all__ = [
     "max_distortion",
     "metrics",
     "plots",
+    "study",
     "traces",
     "trade_off",
     "verify",

@@ -112,7 +112,7 @@ def _attempts(engine: Engine) -> list[Engine]:
     attempts = [engine]
     while (following := attempts[-1].other()) not in attempts:
         attempts.append(following)
-    return attempts
+    return attempts if isinstance(engine, Interior) else [*attempts, Interior()]
 
 
 def _certified(problem: Problem, bounds: Bounds, solution: Solution, cheapest: Mechanism | None) -> Mechanism:

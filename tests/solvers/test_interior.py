@@ -27,6 +27,18 @@ def test_same_optimum_as_the_program_written_out(case: Case) -> None:
     assert certificate.gap <= 1e-6
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("seed", range(4))
+def test_distortion_alone_needs_no_second_engine(seed: int, share: float) -> None:
+    """x, an unknown without a sign, must not spoil the scaling when it passes zero."""
+    problem = metric_problem(seed, 30, 20.0, 1e-3)
+    distortion = share * pg.max_distortion(problem)
+    certificate = pg.design(problem, solver=pg.Interior(), distortion=distortion).certificate
+    assert "blocks" in certificate.provenance.solver
+    reference = pg.design(problem, solver=pg.Highs(), distortion=distortion).certificate
+    assert certificate.cost == pytest.approx(reference.cost, rel=1e-6)
+
+
 def metric_problem(seed: int, secrets: int, spread: float, least: float) -> pg.Problem:
     """Points whose distances span ``spread``, a prior with zeros and masses of ``least``."""
     generator = np.random.default_rng(seed)
@@ -52,7 +64,9 @@ def test_extreme_problems_are_solved_by_some_engine(epsilon: float, spread: floa
     assert certificate.gap <= 1e-6
 
 
-@pytest.mark.parametrize("options", [{}, {"merge_dominated": False}, {"drop_chained": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"merge_dominated": False}, {"drop_chained": False}, {"leave_out_absent": False}]
+)
 def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
     grid = pg.Grid(4, 4)
     problem = pg.Problem(pg.Prior.from_counts(grid, [3, 0, 1, 2] * 4))
@@ -61,6 +75,8 @@ def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
     assert certificate.cost == pytest.approx(reference.cost, rel=1e-6)
     left = "16 of 16 observables" if "merge_dominated" in options else "12 of 16 observables"
     assert left in certificate.provenance.solver
+    if "leave_out_absent" in options:
+        assert "16 of 16 secrets" in certificate.provenance.solver
 
 
 def test_what_it_cannot_solve_it_refuses() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, verify
+from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, study, verify
 from privacygames.errors import (
     BrokenPromise,
     Infeasible,
@@ -74,6 +74,7 @@ COMMANDS = (
     attack.attack,
     evaluate.evaluate,
     verify.verify,
+    study.study,
 )
 
 for each in COMMANDS:

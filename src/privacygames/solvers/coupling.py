@@ -64,17 +64,21 @@ class Coupling:
         return result
 
     def project(self, observable: int, full: FloatArray) -> FloatArray:
-        """The lower triangle of J_o M J_oᵀ for a symmetric M, where the cost is limited."""
+        """J_o M J_oᵀ on and above the diagonal for a symmetric M that is given there."""
+        if self.limit == "none":
+            return full[: self.rows, : self.rows]
         n, first = self.size, self.size + self.total
         cost = self.cost[observable]
+        full = np.triu(full)
+        full += np.triu(full, 1).T
         result = np.zeros((self.rows, self.rows))
         result[:first, :first] = full[:first, :first]
         if self.limit == "average":
             across = full[:, :n] @ cost
-            result[-1, :first] = -across[:first]
+            result[:first, -1] = -across[:first]
             result[-1, -1] = cost @ across[:n]
         else:
-            across = full[:n] * cost[:, None]
-            result[first:, :first] = -across[:, :first]
-            result[first:, first:] = across[:, :n] * cost
+            across = full[:, :n] * cost
+            result[:first, first:] = -across[:first]
+            result[first:, first:] = cost[:, None] * across[:n]
         return result

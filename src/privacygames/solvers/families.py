@@ -5,6 +5,7 @@ are one array u of shape (m, k): k = n, or n + 1 with x last. A family knows its
 (``forward``), the transpose of that (``adjoint``), and what it adds to the blocks' Hessians.
 """
 
+from concurrent.futures import Executor
 from typing import Protocol
 
 import numpy as np
@@ -112,31 +113,30 @@ class Ratios:
         total -= np.bincount(self.at_i, values / self.gamma_root, size)
         return np.asarray(total.reshape(self.blocks, self.size), dtype=np.float64)
 
-    def violated(self, column: FloatArray) -> tuple[IntArray, IntArray]:
+    def violated(self, column: FloatArray, pool: Executor) -> tuple[IntArray, IntArray]:
         """All pairs that do not hold, and the next working set, for a positive mechanism."""
         logs = np.log(column)
         coarse = logs.astype(np.float32)
-        square = self.size * self.size
-        chunk = max(1, SCAN_ENTRIES // square)
-        broken, near = [], []
-        for start in range(0, self.blocks, chunk):
-            part = coarse[start : start + chunk]
-            used = part[:, :, None] - part[:, None, :]
-            wanted = used > self._enter
-            candidates = np.flatnonzero(wanted)
-            first, last = self.starts[start], self.starts[min(start + chunk, self.blocks)]
-            old = self.keys[first:last] - start * square
-            stay = used.ravel()[old] > self._leave.ravel()[old % square]
-            wanted |= self._always
-            flat = wanted.ravel()
-            flat[old[stay]] = True
-            near.append(np.flatnonzero(flat) + start * square)
-            broken.append(candidates + start * square)
-        keys = np.concatenate(broken)
-        block, pair = np.divmod(keys, square)
+        chunk = max(1, min(SCAN_ENTRIES // (self.size * self.size), -(-self.blocks // 2)))
+        starts = range(0, self.blocks, chunk)
+        found = list(pool.map(lambda start: self._scan(coarse, start, min(start + chunk, self.blocks)), starts))
+        keys = np.concatenate([candidates for candidates, _ in found])
+        block, pair = np.divmod(keys, self.size * self.size)
         i, j = np.divmod(pair, self.size)
         excess = logs[block, i] - logs[block, j] - self.exponents[i, j]
-        return keys[excess > -1e-13], np.concatenate(near)
+        return keys[excess > -1e-13], np.concatenate([near for _, near in found])
+
+    def _scan(self, logs: NDArray[np.float32], start: int, stop: int) -> tuple[IntArray, IntArray]:
+        """Pairs of some blocks that are near to binding, and those to work with next."""
+        square = self.size * self.size
+        used = logs[start:stop, :, None] - logs[start:stop, None, :]
+        wanted = used > self._enter
+        candidates = np.flatnonzero(wanted)
+        old = self.keys[self.starts[start] : self.starts[stop]] - start * square
+        stay = used.ravel()[old] > self._leave.ravel()[old % square]
+        wanted |= self._always
+        wanted.ravel()[old[stay]] = True
+        return candidates + start * square, np.flatnonzero(wanted) + start * square
 
     def largest_step(self, keys: IntArray, before: FloatArray, after: FloatArray) -> float:
         """The largest share of the way from one mechanism to another at which these pairs still hold."""
@@ -156,6 +156,15 @@ class Ratios:
         old_positions[old_positions == len(old_keys)] = 0
         stayed = old_keys[old_positions] == keys
         self.price[stayed] = old_price[old_positions[stayed]]
+
+    def adopt(self, old: "Ratios", column: FloatArray, target: float) -> None:
+        """Take over another's working set and prices, where its pairs are still here; it has fewer secrets."""
+        here = np.isfinite(self.exponents[old.i, old.j])
+        block, i, j = old.block[here], old.i[here], old.j[here]
+        theirs = (block * self.size + i) * self.size + j
+        price = old.price[here]
+        self.renew(np.union1d(self.keys, theirs), column, target)
+        self.price[np.searchsorted(self.keys, theirs)] = price
 
 
 def _nearest(exponents: FloatArray) -> NDArray[np.bool_]:

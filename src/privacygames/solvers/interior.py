@@ -1,7 +1,7 @@
 """The fast engine: exact reductions, then the block interior-point method (``blocks.py``)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from privacygames.multipliers import Multipliers, RatioMultipliers
 from privacygames.problem import Problem
 from privacygames.programs.designs import tie_break
 from privacygames.programs.rows import LARGEST_EXPONENT
+from privacygames.solvers.absent import may_be_left_out
 from privacygames.solvers.blocks import play
 from privacygames.solvers.game import Game, Outcome
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
-from privacygames.solvers.reductions import chained_pairs, dominated_observables
+from privacygames.solvers.reductions import dominated_observables
 from privacygames.solvers.solution import Progress, Solution, Status
 
 LEAST_EXPONENT = 1e-6
@@ -34,14 +35,16 @@ class Interior:
     Attributes:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_chained: leave out ratios that shorter ones imply.
+        leave_out_absent: leave out secrets nobody has until they limit the mechanism.
     """
 
     merge_dominated: bool = True
     drop_chained: bool = True
+    leave_out_absent: bool = True
 
-    def other(self) -> Highs:
+    def other(self) -> "Interior | Highs":
         """What to try when this does not get there."""
-        return Highs()
+        return replace(self, leave_out_absent=False) if self.leave_out_absent else Highs()
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this engine is for."""
@@ -51,7 +54,7 @@ class Interior:
         most = float((problem.distance @ problem.prior.probabilities).min())
         if bounds.reverse:
             return most > NEAR_THE_TOP * float(problem.distance.max())
-        return bounds.distortion is None or bounds.distortion < most * (1 - NEAR_THE_TOP)
+        return not bounds.distortion or bounds.distortion < most * (1 - NEAR_THE_TOP)
 
     def solve(
         self,
@@ -79,7 +82,7 @@ class Interior:
             reduced.expand(outcome),
             reduced.multipliers(outcome),
             Status.OPTIMAL if outcome.finished else stopped,
-            f"blocks: {reduced}, {outcome.iterations} iterations",
+            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
         )
 
 
@@ -100,14 +103,15 @@ class _Reduced:
         size = len(self.kept) * len(self.secrets) ** 2 * BYTES_PER_ENTRY / 2**30
         require_memory(size, len(self.secrets), len(self.kept), "the block engine")
         self.guesses = every
-        if engine.merge_dominated and (bounds.distortion is not None or bounds.reverse):
+        with_errors = bool(bounds.distortion) or bounds.reverse  # a distortion of 0 asks for nothing
+        if engine.merge_dominated and with_errors:
             self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.ratios = int(np.isfinite(exponents).sum())
-        if engine.drop_chained:
-            exponents[chained_pairs(exponents)] = np.inf
-        self.unchained = int(np.isfinite(exponents).sum())
+        absent = np.isin(self.secrets, held, invert=True) & (not bounds.worst_case and engine.leave_out_absent)
+        if not may_be_left_out(exponents, absent):
+            absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
         weight = prior[self.secrets]
         plain = problem.cost[np.ix_(self.kept, self.secrets)]
@@ -116,13 +120,14 @@ class _Reduced:
         if bounds.reverse:
             objective = tie_break(problem) * expected
             self.extra = tie_break(problem) * weight
-        with_errors = bounds.distortion is not None or bounds.reverse
         self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.game = Game(
             objective=objective,
             exponents=exponents,
+            absent=absent,
+            drop_chained=engine.drop_chained,
             errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
-            distortion=bounds.distortion,
+            distortion=bounds.distortion or None,
             reverse=bounds.reverse,
             limited=plain if bounds.worst_case else expected,
             limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
@@ -146,9 +151,11 @@ class _Reduced:
         share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
         return (1 - share) * cheap + share * uniform
 
-    def __str__(self) -> str:
+    def describe(self, outcome: Outcome) -> str:
+        """How much smaller the game was."""
         n, m = self.shape
-        return f"{len(self.kept)} of {m} observables, {self.unchained} of {self.ratios} ratios of {n} secrets"
+        observables, secrets = f"{len(self.kept)} of {m} observables", f"{len(outcome.secrets)} of {n} secrets"
+        return f"{observables}, {secrets}, {outcome.ratios} of {self.ratios} ratios"
 
     def expand(self, outcome: Outcome) -> FloatArray:
         """The mechanism for the whole problem, (secrets, observables)."""

@@ -10,9 +10,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.newton import Breakdown
+from privacygames.solvers.factors import Breakdown
 from privacygames.solvers.pairs_newton import Newton, Point
-from privacygames.solvers.system import longest
+from privacygames.solvers.system import centrality, longest
 
 MOST_ITERATIONS = 120
 PATIENCE = 15
@@ -46,8 +46,6 @@ class _Run:
 
     def __init__(self, mechanism: FloatArray, distance: FloatArray, tolerance: float, pool: ThreadPoolExecutor) -> None:
         self._p, self._d, self._tolerance, self._pool = mechanism, distance, tolerance, pool
-        estimates, observables = len(distance), mechanism.shape[1]
-        self._roots = np.zeros((estimates, observables, observables))
         self.error, self.bound, self.idle = np.inf, -np.inf, 0
         self._at = self._start()
         self._keep_best()
@@ -86,7 +84,7 @@ class _Run:
     def iterate(self) -> None:
         """One predictor-corrector step."""
         at = self._at
-        newton = Newton(at, self._p, self._d, self._roots, self._pool)
+        newton = Newton(at, self._p, self._d, self._pool)
         products = at.t * at.w, at.q * at.z
         count = at.t.size + at.q.size
         mean = float(products[0].sum() + products[1].sum()) / count
@@ -99,7 +97,7 @@ class _Run:
         step, primal, dual = self._farthest(step, second)
         for _ in range(CORRECTORS):
             tried = at.plus(step, min(1.0, 1.5 * primal + 0.1), min(1.0, 1.5 * dual + 0.1))
-            nudge = newton.correction(_centrality(tried.t * tried.w, target), _centrality(tried.q * tried.z, target))
+            nudge = newton.correction(centrality(tried.t * tried.w, target), centrality(tried.q * tried.z, target))
             trial, trial_primal, trial_dual = self._farthest(step, nudge)
             if trial_primal + trial_dual < primal + dual + 0.02:
                 break
@@ -125,10 +123,3 @@ class _Run:
         if not (slack > 0).all():  # rounding; NaN included
             raise Breakdown
         self._at = Point(moved.q, moved.y, slack, moved.w, moved.z, moved.mu)
-
-
-def _centrality(product: FloatArray, target: float) -> FloatArray:
-    """Gondzio's correction: what brings outlying products back to within a tenth and ten times the target."""
-    low, high = 0.1 * target, 10 * target
-    change = np.where(product < low, low - product, np.where(product > high, high - product, 0.0))
-    return np.maximum(change, -high)

@@ -12,16 +12,11 @@ difference of huge numbers that it is as it stands (docs/theory/solver.md).
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.newton import Breakdown, invert_lower
-
-REGULARISATION = 1e-14
-STACK = 8
+from privacygames.solvers.factors import Factors, Schur
 
 
 @dataclass(frozen=True)
@@ -57,25 +52,14 @@ class Point:
 
 
 class Newton:
-    """Factors of one Newton system, ready to give directions.
+    """Factors of one Newton system, ready to give directions."""
 
-    ``roots`` is where the factors' inverses go: (estimates, observables, observables), zero above the diagonals.
-    """
-
-    def __init__(
-        self, at: Point, mechanism: FloatArray, distance: FloatArray, roots: FloatArray, pool: Executor
-    ) -> None:
-        self.at, self._p, self._d, self._roots, self._pool = at, mechanism, distance, roots, pool
-        blocks = len(at.q)
-        edges = np.linspace(0, blocks, 2 * min(blocks, 8) + 1).astype(int)
-        self._parts = [slice(a, b) for a, b in pairwise(edges) if b > a]
+    def __init__(self, at: Point, mechanism: FloatArray, distance: FloatArray, pool: Executor) -> None:
+        self.at, self._p, self._d = at, mechanism, distance
         self._stiffness = distance * np.sqrt(at.w / at.t)
-        self._schur: FloatArray = np.sum(list(pool.map(self._factor, self._parts)), axis=0)
-        self._scale = 1 / np.sqrt(self._schur.diagonal())
-        scaled = self._schur * self._scale * self._scale[:, None]
-        self._schur_factor, info = lapack.dpotrf(scaled, lower=1)
-        if info or not np.isfinite(self._scale).all():
-            raise Breakdown
+        blocks = Factors(at.q, self._write, pool)
+        schur = Schur(blocks.factorise(lambda _, inverse: inverse))
+        self._solve_blocks, self._solve_schur = blocks.solve, schur.solve
         self._sums = at.q.sum(axis=0)
         self._stretched = self._solve_schur(self._sums)
         gap = float((at.t * at.w).sum() + (at.q * at.z).sum())
@@ -89,56 +73,13 @@ class Newton:
         """Aᵀ values, block by block."""
         return (values * self._d) @ self._p
 
-    def _factor(self, part: slice) -> FloatArray:
-        """Invert the factors of some blocks; return their part of the Schur complement."""
-        size = self._p.shape[1]
-        total = np.zeros((size, size))
-        for start in range(part.start, part.stop, STACK):
-            some = slice(start, min(start + STACK, part.stop))
-            for block in range(some.start, some.stop):
-                self._invert(block)
-            stack = self._roots[some].reshape(-1, size)
-            total += stack.T @ stack
-        return total
-
-    def _invert(self, block: int) -> None:
-        """The root of H⁻¹, from H in the variables relative to q and with a unit diagonal: nothing is tiny or huge."""
-        q, root = self.at.q[block], self._roots[block]
+    def _write(self, block: int, hessian: FloatArray) -> None:
+        """H in the variables relative to q."""
+        q = self.at.q[block]
         rows = self._p * q
         rows *= self._stiffness[block][:, None]
-        hessian = rows.T @ rows
-        diagonal = hessian.reshape(-1)[:: len(q) + 1]
-        diagonal += self.at.z[block] * q
-        scale = 1 / np.sqrt(diagonal)
-        hessian *= scale
-        hessian *= scale[:, None]
-        diagonal += REGULARISATION
-        factor, info = lapack.dpotrf(hessian.T, lower=1, overwrite_a=1, clean=0)
-        if info or not np.isfinite(scale).all():
-            raise Breakdown
-        invert_lower(factor, root)
-        root *= scale * q
-
-    def _solve_blocks(self, right: FloatArray) -> FloatArray:
-        """H_ŝ⁻¹ r_ŝ for every block."""
-        result = np.empty(self.at.q.shape)
-        right = np.broadcast_to(right, result.shape)
-
-        def solve(part: slice) -> None:
-            for block in range(part.start, part.stop):  # one by one: a root stays in the cache for both products
-                root = self._roots[block]
-                result[block] = (root @ right[block]) @ root
-
-        list(self._pool.map(solve, self._parts))
-        return result
-
-    def _solve_schur(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r, refined once."""
-        found = np.zeros_like(right)
-        for _ in range(2):
-            residual = self._scale * (right - self._schur @ found)
-            found += self._scale * lapack.dpotrs(self._schur_factor, residual, lower=1)[0]
-        return found
+        np.matmul(rows.T, rows, out=hessian)
+        hessian.reshape(-1)[:: len(q) + 1] += self.at.z[block] * q
 
     def direction(self, wanted_t: FloatArray, wanted_q: FloatArray) -> Point:
         """Where the products t·w and q·z change by what is wanted to first order, and what is missed is made up."""

@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray
 from privacygames.solvers.newton import Newton
 
 if TYPE_CHECKING:
-    from privacygames.solvers.blocks import Run
+    from privacygames.solvers.run import Run
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,12 @@ class System:
         self.products = [slack * price for slack, price in zip(self.slacks, self.prices, strict=True)]
         self.coupling_price = run.price[run.size :]
         self.coupling_product = run.slack * self.coupling_price
-        total = sum(float(each.sum()) for each in self.products) + float(self.coupling_product.sum())
-        self.mean = total / run.count()
-        self.residual = run.objective - run.coupling.spread(run.price) - run.adjoint(self.prices)
+        self.mean = run.mean_product()
+        self.residual = run.unpriced()
         self.softness = run.slack / self.coupling_price
         self.stiffness = [price / slack for slack, price in zip(self.slacks, self.prices, strict=True)]
         self.newton = Newton(
-            run.u,
+            run.sizes(),
             run.ratios,
             run.guesses,
             run.positive,
@@ -130,3 +129,10 @@ def longest(value: FloatArray, change: FloatArray) -> float:
     """The largest step, at most 1, that keeps value + step·change ≥ 0."""
     fastest = float((-change / value).max(initial=0.0))
     return 1.0 if fastest <= 1 else 1 / fastest
+
+
+def centrality(product: FloatArray, target: float) -> FloatArray:
+    """Gondzio's correction: what brings outlying products back to within a tenth and ten times the target."""
+    low, high = 0.1 * target, 10 * target
+    change = np.where(product < low, low - product, np.where(product > high, high - product, 0.0))
+    return np.maximum(change, -high)

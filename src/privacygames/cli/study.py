@@ -1,0 +1,115 @@
+"""``privacygames study``: the paper's evaluation on any traces, resumable, with claims, figures and a report."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privacygames.cli.output import Json, print_json, print_rows, working
+from privacygames.cli.study_input import Input, numbers, people_from, settings_from
+
+if TYPE_CHECKING:
+    from privacygames.study import Progress, Study
+
+
+def study(
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a study there is gone on with.")],
+    data: Annotated[
+        Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
+    ] = None,
+    kind: Annotated[str, typer.Option("--format", help="geolife, checkins, gpx, table or counts.")] = "table",
+    window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
+    width: Annotated[float, typer.Option(help="Of the grid in km, for counts.")] = 15.0,
+    height: Annotated[float, typer.Option(help="Of the grid in km, for counts.")] = 8.0,
+    users: Annotated[str, typer.Option(help="How many, the busiest first; or which, separated by commas.")] = "10",
+    cells: Annotated[int, typer.Option(help="Of the busiest, only those seen in so many cells.")] = 10,
+    columns: Annotated[int | None, typer.Option(help="Columns of the grid. [default: 20]")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of the grid. [default: 15]")] = None,
+    slot: Annotated[int, typer.Option(help="Seconds of which the first fix is a visit; 0: every row is.")] = 600,
+    timezone: Annotated[str, typer.Option(help="What times without an offset are in.")] = "UTC",
+    epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
+    only: Annotated[str | None, typer.Option(help="Parts, separated by commas. [default: all]")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes. [default: one per core]")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A coarse version in a minute.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Repeat the paper's evaluation: tables, figures, and each claim checked.
+
+    Parts: scenario-1, scenario-2, scenario-3, prior, approximation. What is finished is kept in the folder: after an
+    interruption, the same command goes on.
+    """
+    from privacygames.study.publish import publish
+    from privacygames.study.runner import run
+    from privacygames.study.workers import workers_for
+
+    settings = settings_from(only, epsilons, quick=quick)
+    given = Input(
+        data=data,
+        format=kind,
+        window=None if window is None else numbers("--window", window),
+        size=(width, height),
+        users=users or "10",
+        cells=cells,
+        grid=(columns, rows),
+        slot=slot or None,
+        timezone=timezone,
+        name=name,
+        quick=quick,
+    )
+    people = people_from(given, lambda message: typer.echo(message, err=True))
+    workers = workers_for(jobs, scheduler)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with _bar() as show:
+            made = run(
+                people,
+                settings,
+                out,
+                data=given.called,
+                read_as=given.kind,
+                quick=quick,
+                workers=workers,
+                progress=show,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"What is finished is kept in {out}: the same command goes on from there.", err=True)
+        raise
+    with working("drawing figures …"):
+        report = publish(made, out)
+    _print(made, report, as_json)
+
+
+@contextmanager
+def _bar() -> "Iterator[Callable[[Progress], None]]":
+    """A progress bar with the time left, on a terminal only; gives a callback."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    left = (TextColumn("left"), TimeRemainingColumn())
+    columns = (TextColumn("designing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
+    with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("designing", total=None)
+        yield lambda now: bar.update(task, completed=now.done, total=now.total)
+
+
+def _print(made: "Study", report: Path, as_json: bool) -> None:
+    about = made.about
+    if as_json:
+        print_json({"report": str(report), "designed": made.fresh, "failed": about.failed, "claims": made.claims})
+        return
+    print_rows(
+        f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells",
+        [(str(row["statement"]), str(row["verdict"])) for row in made.claims],
+        headings=("the paper says", "here it"),
+    )
+    typer.echo(
+        f"{about.designs} designs ({made.fresh} of them now, {about.failed} failed), "
+        f"{about.design_seconds:.0f} s of work. "
+        f"The report is {report}."
+    )

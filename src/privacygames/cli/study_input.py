@@ -1,0 +1,122 @@
+"""What ``privacygames study`` is given, turned into people and settings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privacygames.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from privacygames.spaces import Grid
+    from privacygames.study import Person, Settings
+
+GRID, QUICK_GRID = (20, 15), (8, 6)
+QUICK_USERS = 3
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where people come from, as asked for on the command line."""
+
+    data: Path | None
+    format: str
+    window: tuple[float, ...] | None
+    size: tuple[float, float]
+    users: str
+    cells: int
+    grid: tuple[int | None, int | None]
+    slot: int | None
+    timezone: str
+    name: str | None
+    quick: bool
+
+    @property
+    def kind(self) -> str:
+        """How the data is read."""
+        return self.format if self.data is not None else "synthetic"
+
+    @property
+    def called(self) -> str:
+        """What captions call the data."""
+        return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
+
+
+def people_from(given: Input, tell: Callable[[str], None]) -> "list[Person]":
+    """Read, or invent, the people asked for; tells what was read and skipped."""
+    from privacygames import traces
+    from privacygames.study import people_of
+
+    wanted = _users(given)
+    if given.data is None:
+        if not isinstance(wanted, int):
+            raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
+        return people_of(traces.synthetic(wanted), _grid(given), wanted)
+    if given.format == "counts":
+        return people_of(traces.read_counts(given.data), _grid(given), wanted, cells=given.cells)
+    if given.window is None:
+        raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
+    grid = _grid(given)
+    visits = traces.read(
+        given.data,
+        format=given.format,
+        window=grid.box,
+        slot=given.slot,
+        timezone=given.timezone,
+        users=None if isinstance(wanted, int) else wanted,
+    )
+    tell(f"Read {visits}.")
+    return people_of(visits, grid, wanted, cells=given.cells)
+
+
+def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":
+    """The paper's settings, or the coarse ones, with what was asked for."""
+    from privacygames.study import PARTS, QUICK, Settings
+
+    settings = QUICK if quick else Settings()
+    if epsilons is not None:
+        settings = replace(settings, epsilons=numbers("--epsilons", epsilons))
+    if only is not None:
+        asked = _listed(only)
+        unknown = [part for part in asked if part not in PARTS]
+        if unknown or not asked:
+            raise InvalidProblem(f"--only takes {', '.join(PARTS)}, separated by commas; got {only!r}")
+        settings = replace(settings, parts=tuple(part for part in PARTS if part in asked))
+    return settings
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers separated by commas."""
+    try:
+        return tuple(float(each) for each in _listed(text))
+    except ValueError:
+        raise InvalidProblem(f"{option} takes numbers separated by commas; got {text!r}") from None
+
+
+def _grid(given: Input) -> "Grid":
+    from privacygames import traces
+    from privacygames.spaces import Grid
+
+    usual = QUICK_GRID if given.quick else GRID
+    columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(given.grid))
+    if given.format == "counts" and given.data is not None:
+        return Grid(columns=columns, rows=rows, width=given.size[0], height=given.size[1])
+    window = traces.WINDOW if given.window is None else given.window
+    if len(window) != 4:
+        raise InvalidProblem(f"--window takes four numbers, WEST,SOUTH,EAST,NORTH; got {len(window)}")
+    west, south, east, north = window
+    return Grid.over((west, south, east, north), columns=columns, rows=rows)
+
+
+def _users(given: Input) -> int | list[str]:
+    """A number of users, or their names; a single name is written with a comma after it."""
+    if given.users.strip().isdecimal():
+        wanted = int(given.users)
+        if wanted < 1:
+            raise InvalidProblem("--users must be 1 or more, or names separated by commas")
+        return min(wanted, QUICK_USERS) if given.quick else wanted
+    return _listed(given.users)
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]

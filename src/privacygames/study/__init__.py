@@ -1,0 +1,38 @@
+"""The paper's evaluation, on any people: scenarios, the effect of the prior, approximations, and the claims checked."""
+
+from privacygames.study.about import About, read_about
+from privacygames.study.claims import check_claims
+from privacygames.study.people import Person, coarser, informed, people_of
+from privacygames.study.publish import publish, read_study
+from privacygames.study.runner import Progress, Study, compute, run
+from privacygames.study.settings import PARTS, QUICK, Settings
+from privacygames.study.store import Store
+from privacygames.study.tables import Table, read_table, write_table
+from privacygames.study.workers import Cluster, Here, Processes, Workers
+
+__all__ = [
+    "PARTS",
+    "QUICK",
+    "About",
+    "Cluster",
+    "Here",
+    "Person",
+    "Processes",
+    "Progress",
+    "Settings",
+    "Store",
+    "Study",
+    "Table",
+    "Workers",
+    "check_claims",
+    "coarser",
+    "compute",
+    "informed",
+    "people_of",
+    "publish",
+    "read_about",
+    "read_study",
+    "read_table",
+    "run",
+    "write_table",
+]

@@ -1,0 +1,85 @@
+"""What a study is about: the manifest beside its tables, and what captions quote."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "study.json"
+
+
+@dataclass(frozen=True)
+class About:
+    """The setting of a study, in plain values.
+
+    Attributes:
+        data: the data set's name, for captions.
+        format: how it was read; "synthetic" for invented people.
+        users: how many people.
+        columns: of the grid.
+        rows: of the grid.
+        width_km: of the window.
+        height_km: of the window.
+        window: west, south, east, north in degrees; None for counts in plain kilometres.
+        epsilons: ε per km of scenario 1 and of the effect of the prior.
+        epsilons_2: ε per km of scenario 2.
+        epsilons_3: ε per km of scenario 3.
+        step_km: d_m of scenario 3 is every multiple of this below the largest possible.
+        shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
+        strengths: how much evidence an adversary has on the most visited places; 1 is none (π̂ = π).
+        places: on how many places.
+        epsilons_approximation: ε per km of the approximations.
+        share_approximation: their d_m, as a share of the same way as ``shares``.
+        radii_km: beyond which constraints are dropped there.
+        approximation_columns: of the coarser grid the approximations run on.
+        approximation_rows: of the same.
+        parts: what was asked for.
+        quick: whether this is the coarse version.
+        designs: how many mechanisms were designed.
+        failed: how many of them no solver managed.
+        design_seconds: time spent designing, added up over all processes and runs.
+        wall_seconds: what the last run took.
+        cores: of the machine that handed out the work.
+        versions: of this library and what it stands on.
+    """
+
+    data: str
+    format: str
+    users: int
+    columns: int
+    rows: int
+    width_km: float
+    height_km: float
+    window: tuple[float, float, float, float] | None
+    epsilons: tuple[float, ...]
+    epsilons_2: tuple[float, ...]
+    epsilons_3: tuple[float, ...]
+    step_km: float
+    shares: tuple[float, ...]
+    strengths: tuple[float, ...]
+    places: int
+    epsilons_approximation: tuple[float, ...]
+    share_approximation: float
+    radii_km: tuple[float, ...]
+    approximation_columns: int
+    approximation_rows: int
+    parts: tuple[str, ...]
+    quick: bool
+    designs: int = 0
+    failed: int = 0
+    design_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    cores: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest into a folder."""
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        (folder / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def read_about(folder: Path) -> About:
+    """The manifest of a folder."""
+    values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return About(**plain)

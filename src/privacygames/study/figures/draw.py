@@ -1,0 +1,62 @@
+"""Drawing all figures of a study into a folder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from privacygames.study.about import About
+from privacygames.study.figures.approximation import APPROXIMATION
+from privacygames.study.figures.joint import JOINT
+from privacygames.study.figures.plan import Plan, Tables
+from privacygames.study.figures.prior import PRIOR
+from privacygames.study.figures.rows import distinct
+from privacygames.study.figures.scenario_1 import SCENARIO_1
+from privacygames.study.figures.style import save, sentence
+from privacygames.study.figures.words import missing, setting
+from privacygames.study.tables import Table, write_table
+
+PLANS: tuple[Plan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *APPROXIMATION)
+"""All figures, in the order in which the paper has them."""
+
+NOTHING = "No result to draw."
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that was drawn.
+
+    Attributes:
+        name: of its files; claims refer to it.
+        title: a few words.
+        caption: what is drawn, what to see, from which data; plain text.
+        files: PNG, PDF and CSV.
+    """
+
+    name: str
+    title: str
+    caption: str
+    files: tuple[Path, ...]
+
+
+def draw(tables: Tables, about: About, folder: Path) -> list[Figure]:
+    """Draw every figure whose table is there into a folder, which is made if need be.
+
+    A table without results makes a figure that says so.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    return [_draw(plan, tables, about, folder) for plan in PLANS if plan.table in tables]
+
+
+def _draw(plan: Plan, tables: Tables, about: About, folder: Path) -> Figure:
+    rows = plan.select(tables)
+    picture = plan.paint(rows) if rows else sentence(NOTHING)
+    data = folder / f"{plan.name}.csv"
+    write_table(data, rows, plan.columns)
+    seen = plan.see(rows) if rows else NOTHING
+    where = setting(about, _grids(rows)) if plan.own_grid else setting(about)
+    caption = " ".join(filter(None, (plan.shows, seen, where, missing(tables[plan.table]))))
+    return Figure(plan.name, plan.title, caption, (*save(picture, folder, plan.name), data))
+
+
+def _grids(rows: Table) -> Sequence[tuple[int, int]]:
+    return [(int(str(across)), int(str(down))) for across, down in distinct(rows, "columns", "rows")]

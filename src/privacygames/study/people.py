@@ -1,0 +1,79 @@
+"""People: whose priors a study runs on. Known by rank only: no name and no trace goes any further."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.errors import InvalidProblem
+from privacygames.prior import Prior
+from privacygames.spaces import Grid
+from privacygames.traces import Visited
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with habits.
+
+    Attributes:
+        label: "user 1", "user 2", …
+        prior: how likely each cell of the grid is.
+        visits: how many visits that was estimated from.
+    """
+
+    label: str
+    prior: Prior
+    visits: int
+
+
+def people_of(visited: Visited, grid: Grid, users: int | Sequence[str], *, cells: int = 1) -> list[Person]:
+    """The people of a data set, the busiest first.
+
+    Args:
+        visited: visits or counts.
+        grid: the cells.
+        users: how many of the busiest, or which by name.
+        cells: leave out people seen in fewer cells than this.
+    """
+    if isinstance(users, int):
+        chosen = visited.busiest(users, grid, cells=cells)
+    else:
+        chosen = sorted(dict.fromkeys(users), key=lambda user: -int(visited.counts(grid, user).sum()))
+    if not chosen:
+        raise InvalidProblem(f"nobody in the data was seen in {cells} cells of the grid or more")
+    return [
+        Person(f"user {rank}", visited.prior(grid, user), int(visited.counts(grid, user).sum()))
+        for rank, user in enumerate(chosen, start=1)
+    ]
+
+
+def coarser(prior: Prior, *, most: int) -> Prior:
+    """The same belief over larger cells: blocks of the grid's, at most ``most``, as square as can be."""
+    grid = prior.space
+    if not isinstance(grid, Grid):
+        raise InvalidProblem("a coarser prior needs secrets that are the cells of a Grid")
+    shapes = [
+        (columns, rows)
+        for columns in range(1, grid.columns + 1)
+        for rows in range(1, grid.rows + 1)
+        if grid.columns % columns == 0 and grid.rows % rows == 0 and columns * rows <= most
+    ]
+
+    def unfit(shape: tuple[int, int]) -> float:
+        elongation = abs(float(np.log(grid.width / shape[0] * shape[1] / grid.height)))
+        return elongation - float(np.log(shape[0] * shape[1]))
+
+    columns, rows = min(shapes, key=unfit)
+    blocks = prior.probabilities.reshape(rows, grid.rows // rows, columns, grid.columns // columns).sum(axis=(1, 3))
+    return Prior(Grid(columns=columns, rows=rows, width=grid.width, height=grid.height), blocks.ravel())
+
+
+def informed(prior: Prior, strength: float, places: int) -> Prior:
+    """What an adversary believes who has more evidence on the most visited places, such as home and work.
+
+    Bayes' rule with evidence that is ``strength`` times as likely where the user is in one of the likeliest ``places``.
+    Its entropy is never higher: the likeliest places gain and keep their order, so the new belief majorises the old.
+    """
+    likelihood = np.ones(len(prior.space))
+    likelihood[np.argsort(-prior.probabilities, kind="stable")[:places]] = strength
+    return prior.posterior(likelihood)

@@ -1,0 +1,168 @@
+"""The plan: which cells a person's part in a study needs.
+
+What a differential mechanism was found to give decides about others: scenarios 1 and 2 and appendix C set d_m by it.
+And where it gives a d_m already, it *is* an optimal joint mechanism (it keeps both bounds, and costs the least that
+keeping one of them can), so none is designed. A plan is therefore asked again once the cells it named are finished.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+from typing import TypedDict
+
+from privacygames.prior import Prior
+from privacygames.problem import Problem, max_distortion
+from privacygames.study.cells import DONE, Cell, Measured
+from privacygames.study.people import Person, coarser
+from privacygames.study.settings import Settings
+from privacygames.study.tables import number
+
+Results = Mapping[str, Measured]
+"""What is known so far, by the key of the cell."""
+
+TOP = 1 - 1e-5
+"""How much of the largest distortion possible is asked for at most: a centimetre less than a kilometre.
+
+At the very top the program has no inside, and only the reference solver, slow at the paper's size, can take it.
+"""
+
+MECHANISMS = ("differential", "distortion", "joint")
+
+
+class Adversaries(TypedDict):
+    """The better informed adversaries every mechanism of a study is tried against."""
+
+    strengths: tuple[float, ...]
+    places: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Bounds to compare mechanisms under: ε alone, d_m alone, and both.
+
+    Attributes:
+        epsilon: ε.
+        distortion: d_m.
+        share: how far d_m is on the way from the differential mechanism's privacy to the largest, where that chose it.
+        differential: the cell of the mechanism for ε alone.
+        reused: whether that is the joint mechanism, too.
+    """
+
+    epsilon: float
+    distortion: float
+    share: float | None
+    differential: Cell
+    reused: bool
+
+    def cells(self) -> dict[str, Cell]:
+        """The cell of each kind of mechanism."""
+        both = replace(self.differential, distortion=self.distortion)
+        return {
+            "differential": self.differential,
+            "distortion": replace(both, epsilon=None),
+            "joint": self.differential if self.reused else both,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a person's part in a study takes."""
+
+    person: Person
+    settings: Settings
+
+    @cached_property
+    def most(self) -> float:
+        """d_m^max: no mechanism gives more distortion privacy."""
+        return max_distortion(Problem(self.person.prior))
+
+    @cached_property
+    def coarse(self) -> Prior:
+        """The prior on the grid of the approximations."""
+        return coarser(self.person.prior, most=self.settings.coarse_cells)
+
+    def cells(self, results: Results) -> Iterator[Cell]:
+        """Every cell whose bounds are known, given what is known so far."""
+        for part in self.settings.parts:
+            yield from (self._differential(part, epsilon) for epsilon in self._epsilons(part))
+            if part == "scenario-3":
+                yield from (Cell(self.person.prior, distortion=d_m, **self._adversaries()) for d_m in self.thresholds())
+            for setting in self.compared(part, results):
+                if part == "approximation":
+                    yield from (setting.cells()["joint"], *self.pruned(setting))
+                else:
+                    yield from setting.cells().values()
+
+    def compared(self, part: str, results: Results) -> list[Setting]:
+        """The settings in which a part compares mechanisms, as far as they are known."""
+        found = []
+        for epsilon in self._epsilons(part):
+            cell = self._differential(part, epsilon)
+            reached = _privacy(cell, results)
+            if reached is not None:
+                found += [
+                    Setting(epsilon, distortion, share, cell, reused=reached >= distortion)
+                    for distortion, share in self._distortions(part, reached)
+                ]
+        return found
+
+    def failed(self, part: str, results: Results) -> list[tuple[float, Measured]]:
+        """Each ε for which not even the differential mechanism was found, so that nothing can be compared with it."""
+        found = [(epsilon, results[self._differential(part, epsilon).key]) for epsilon in self._epsilons(part)]
+        return [(epsilon, measured) for epsilon, measured in found if measured["status"] != DONE]
+
+    def thresholds(self) -> list[float]:
+        """Scenario 3's d_m: multiples of the step below the largest possible."""
+        step = self.settings.step
+        return [step * count for count in range(1, ceil(self.most * TOP / step))]
+
+    def pruned(self, setting: Setting) -> list[Cell]:
+        """The approximations of a joint design: with each radius, of both kinds."""
+        exact = replace(setting.differential, distortion=setting.distortion)
+        return [replace(exact, radius=radius, reach=reach) for reach in (False, True) for radius in self.settings.radii]
+
+    def expected(self) -> int:
+        """At most so many cells there will be."""
+        settings, parts = self.settings, self.settings.parts
+        count = len({epsilon for part in parts if part != "approximation" for epsilon in self._epsilons(part)})
+        if "scenario-1" in parts or "prior" in parts:
+            count += len(settings.epsilons)
+        if "scenario-2" in parts:
+            count += 2 * len(settings.epsilons_2) * len(settings.shares)
+        if "scenario-3" in parts:
+            count += (1 + len(settings.epsilons_3)) * len(self.thresholds())
+        if "approximation" in parts:
+            count += (2 + 2 * len(settings.radii)) * len(settings.epsilons_approximation)
+        return count
+
+    def _epsilons(self, part: str) -> tuple[float, ...]:
+        return {
+            "scenario-1": self.settings.epsilons,
+            "scenario-2": self.settings.epsilons_2,
+            "scenario-3": self.settings.epsilons_3,
+            "prior": self.settings.epsilons,
+            "approximation": self.settings.epsilons_approximation,
+        }[part]
+
+    def _differential(self, part: str, epsilon: float) -> Cell:
+        if part == "approximation":
+            return Cell(self.coarse, epsilon=epsilon)
+        return Cell(self.person.prior, epsilon=epsilon, **self._adversaries())
+
+    def _adversaries(self) -> Adversaries:
+        return {"strengths": self.settings.strengths, "places": self.settings.places}
+
+    def _distortions(self, part: str, reached: float) -> list[tuple[float, float | None]]:
+        """Which d_m to compare under, given what the differential mechanism gives; and which share of the way up."""
+        if part == "scenario-3":
+            return [(distortion, None) for distortion in self.thresholds()]
+        most = max_distortion(Problem(self.coarse)) if part == "approximation" else self.most
+        shares = {"scenario-2": self.settings.shares, "approximation": (self.settings.share_approximation,)}
+        between = [(share, reached + share * (most - reached)) for share in shares.get(part, (0.0,))]
+        return [(min(distortion, most * TOP), share) for share, distortion in between]
+
+
+def _privacy(cell: Cell, results: Results) -> float | None:
+    found = results.get(cell.key)
+    return number(found, "privacy_km") if found is not None and found["status"] == DONE else None

@@ -1,0 +1,25 @@
+"""Publishing a finished study: its figures and its report, beside its tables."""
+
+from pathlib import Path
+
+from privacygames.study.about import read_about
+from privacygames.study.runner import FIGURES, TABLES, Study
+from privacygames.study.scenarios import COLUMNS
+from privacygames.study.tables import read_table
+
+
+def publish(study: Study, folder: Path) -> Path:
+    """Draw every figure and write the report; says where that is."""
+    from privacygames.study.figures import draw
+    from privacygames.study.report import write
+
+    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
+    drawn = draw(study.tables, study.about, folder / FIGURES)
+    return write(folder, study.about, study.tables, study.claims, drawn)
+
+
+def read_study(folder: Path) -> Study:
+    """A study as its folder has it."""
+    paths = {name: folder / TABLES / f"{name}.csv" for name in COLUMNS}
+    tables = {name: read_table(path) for name, path in paths.items() if path.exists()}
+    return Study(read_about(folder), tables, read_table(folder / TABLES / "claims.csv"), fresh=0)

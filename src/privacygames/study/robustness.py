@@ -1,0 +1,135 @@
+"""The evidence on better informed adversaries and on approximations: one function per claim."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from privacygames.study.cells import DONE
+from privacygames.study.comparing import METRE, METRES, NEAR_KM, TENS_OF_METRES
+from privacygames.study.evidence import Evidence, spread, steps
+from privacygames.study.tables import Table, Value, number, where
+
+ALMOST = 0.1
+FASTER = 1.0
+
+
+def knowledge_helps(table: Table) -> Evidence:
+    """From one strength to the next, for every mechanism."""
+    pairs = steps(table, ["user", "epsilon", "mechanism"], "strength")
+    changes = [number(later, "privacy_km") - number(earlier, "privacy_km") for earlier, later in pairs]
+    return Evidence([change <= METRE for change in changes], f"change per step {spread(changes, ' km')}", METRES)
+
+
+def equal_without_evidence(table: Table) -> Evidence:
+    """When the adversary's belief is the prior designed for."""
+    gains = _differential_gains(table, informed=False)
+    return Evidence(
+        [abs(gain) <= NEAR_KM for gain in gains],
+        f"differential minus distortion {spread(gains, ' km')}",
+        TENS_OF_METRES,
+    )
+
+
+def differential_resists_knowledge(table: Table) -> Evidence:
+    """Against adversaries with more evidence."""
+    gains = _differential_gains(table, informed=True)
+    return Evidence([gain >= -METRE for gain in gains], f"differential minus distortion {spread(gains, ' km')}", METRES)
+
+
+def error_falls_with_radius(table: Table) -> Evidence:
+    """The median over users, from one radius to the next."""
+    medians = _medians(table, "error_km")
+    pairs = [pair for line in medians.values() for pair in pairwise(line)]
+    return Evidence(
+        [abs(second[1]) <= abs(first[1]) + METRE for first, second in pairs],
+        "; ".join(f"{kind}: {_listed(line, 'km')}" for kind, line in medians.items()),
+        f"{METRES}, medians over users and ε",
+    )
+
+
+def error_vanishes(table: Table) -> Evidence:
+    """At the largest radius."""
+    done = _paper(table)
+    largest = max((number(row, "radius_km") for row in done), default=0.0)
+    errors = [number(row, "error_km") for row in where(done, radius_km=largest)]
+    return Evidence(
+        [abs(error) <= NEAR_KM for error in errors],
+        f"error at {largest:g} km {spread(errors, ' km')}",
+        TENS_OF_METRES,
+    )
+
+
+def small_radius_suffices(table: Table) -> Evidence:
+    """A radius in the middle of those tried: at most a tenth of the privacy is lost."""
+    done = _paper(table)
+    radii = sorted({number(row, "radius_km") for row in done})
+    middle = radii[(len(radii) - 1) // 2] if radii else 0.0
+    lost = [number(row, "error_km") / number(row, "exact_privacy_km") for row in where(done, radius_km=middle)]
+    return Evidence(
+        [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {spread(lost)}", "10 %"
+    )
+
+
+def time_grows_with_radius(table: Table) -> Evidence:
+    """The median over users, from one radius to the next."""
+    medians = _medians(table, "seconds")
+    pairs = [pair for line in medians.values() for pair in pairwise(line)]
+    return Evidence(
+        [second[1] >= first[1] for first, second in pairs],
+        "; ".join(f"{kind}: {_listed(line, 's')}" for kind, line in medians.items()),
+        "none, medians over users and ε",
+    )
+
+
+def approximating_is_faster(table: Table) -> Evidence:
+    """Than our exact design of the same mechanism (the paper compares with its own)."""
+    ratios = [number(row, "exact_seconds") / number(row, "seconds") for row in where(table, status=DONE)]
+    return Evidence([ratio > FASTER for ratio in ratios], f"times as fast as the exact design {spread(ratios)}", "none")
+
+
+def epsilon_is_kept(table: Table) -> Evidence:
+    """The realised ε is at most the nominal one."""
+    done = where(table, status=DONE)
+    ratios = [number(row, "realised_epsilon") / number(row, "epsilon") for row in done]
+    endless = sum(bool(np.isinf(ratio)) for ratio in ratios)
+    return Evidence(
+        [ratio <= 1 + 1e-6 for ratio in ratios],
+        f"realised ε as a multiple of the nominal {spread(ratio for ratio in ratios if np.isfinite(ratio))}; "
+        f"none at all is kept in {endless}",
+        "one millionth",
+    )
+
+
+def _differential_gains(table: Table, *, informed: bool) -> list[float]:
+    distortion = {_case(row): number(row, "privacy_km") for row in where(table, mechanism="distortion")}
+    return [
+        number(row, "privacy_km") - distortion[_case(row)]
+        for row in where(table, mechanism="differential")
+        if _case(row) in distortion and (row["strength"] != 1.0) == informed
+    ]
+
+
+def _case(row: dict[str, Value]) -> tuple[Value, ...]:
+    return row["user"], row["epsilon"], row["strength"]
+
+
+def _paper(table: Table) -> Table:
+    """Both prunings together, as the paper does."""
+    return [row for row in where(table, status=DONE, kind="both") if row["error_km"] is not None]
+
+
+def _medians(table: Table, column: str) -> dict[str, list[tuple[float, float]]]:
+    """By kind of pruning: (radius, median) in the order of radius."""
+    found: dict[str, dict[float, list[float]]] = {}
+    for row in where(table, status=DONE):
+        if row[column] is not None:
+            by_radius = found.setdefault(str(row["kind"]), {})
+            by_radius.setdefault(number(row, "radius_km"), []).append(number(row, column))
+    return {
+        kind: [(radius, float(np.median(values))) for radius, values in sorted(by_radius.items())]
+        for kind, by_radius in found.items()
+    }
+
+
+def _listed(line: list[tuple[float, float]], unit: str) -> str:
+    return ", ".join(f"{value:.3g} {unit} at {radius:g} km" for radius, value in line)

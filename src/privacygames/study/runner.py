@@ -1,0 +1,192 @@
+"""Running a study: what is finished is kept, what is left is handed out, and tables are made of it all."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+
+from privacygames.errors import InvalidProblem
+from privacygames.spaces import Grid
+from privacygames.study.about import About
+from privacygames.study.cells import DONE, Cell
+from privacygames.study.claims import CLAIM_COLUMNS, check_claims
+from privacygames.study.people import Person
+from privacygames.study.plan import Plan
+from privacygames.study.scenarios import COLUMNS, tables_of
+from privacygames.study.settings import Settings
+from privacygames.study.store import Store
+from privacygames.study.tables import Table, number, write_table
+from privacygames.study.workers import Here, Workers, unfinished
+
+CELLS, TABLES, FIGURES = "cells", "tables", "figures"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        done: designs finished, earlier runs included.
+        total: how many there will be.
+        fresh: designs finished in this run.
+    """
+
+    done: int
+    total: int
+    fresh: int
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A finished study.
+
+    Attributes:
+        about: its setting.
+        tables: by name.
+        claims: the paper's claims, checked against the tables.
+        fresh: how many designs this run made; the others were known.
+    """
+
+    about: About
+    tables: dict[str, Table]
+    claims: Table
+    fresh: int
+
+
+def compute(
+    people: list[Person],
+    settings: Settings | None = None,
+    *,
+    store: Store | None = None,
+    workers: Workers | None = None,
+    progress: Watcher | None = None,
+) -> dict[str, Table]:
+    """Every table of a study.
+
+    Args:
+        people: whose priors.
+        settings: the paper's by default.
+        store: what is known already, and where results are kept.
+        workers: who does the work; by default this process.
+        progress: called after every design.
+    """
+    if not people:
+        raise InvalidProblem("a study needs at least one person")
+    plans = [Plan(person, settings or Settings()) for person in people]
+    kept = Store() if store is None else store
+    for _ in _finished(plans, kept, workers or Here(), progress):
+        pass
+    return tables_of(plans, kept.results)
+
+
+def run(
+    people: list[Person],
+    settings: Settings,
+    folder: Path,
+    *,
+    data: str,
+    read_as: str,
+    quick: bool = False,
+    workers: Workers | None = None,
+    progress: Watcher | None = None,
+) -> Study:
+    """A study in a folder: tables, claims and manifest; finished designs are kept there and never made again.
+
+    Args:
+        people: whose priors, all over the same grid.
+        settings: what to study.
+        folder: where; an interrupted study goes on from there.
+        data: the data set's name, for captions.
+        read_as: which format.
+        quick: whether to call it the coarse version.
+        workers: who does the work; by default this process.
+        progress: called after every design.
+    """
+    start = monotonic()
+    fresh = 0
+
+    def count(now: Progress) -> None:
+        nonlocal fresh
+        fresh = now.fresh
+        if progress is not None:
+            progress(now)
+
+    store = Store(folder / CELLS)
+    tables = compute(people, settings, store=store, workers=workers, progress=count)
+    claims = check_claims(tables)
+    about = _about(people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start)
+    (folder / TABLES).mkdir(exist_ok=True)
+    for name, table in tables.items():
+        write_table(folder / TABLES / f"{name}.csv", table, COLUMNS[name])
+    write_table(folder / TABLES / "claims.csv", claims, CLAIM_COLUMNS)
+    about.write(folder)
+    return Study(about, tables, claims, fresh)
+
+
+def needed(plans: list[Plan], store: Store) -> list[Cell]:
+    """Every cell whose bounds are known, finished or not."""
+    return list({cell.key: cell for plan in plans for cell in plan.cells(store.results)}.values())
+
+
+def _finished(plans: list[Plan], store: Store, workers: Workers, progress: Watcher | None) -> Iterator[str]:
+    """Do what is left; results may name further cells, so ask again until there are none."""
+    expected = sum(plan.expected() for plan in plans)
+    fresh = 0
+    while True:
+        cells = needed(plans, store)
+        left = unfinished(cells, store.results)
+        done, expected = len(cells) - len(left), max(expected, len(cells))
+        for key, measured in workers.work(left) if left else ():
+            store.add(key, measured)
+            fresh, done = fresh + 1, done + 1
+            if progress is not None:
+                progress(Progress(done, max(expected, done), fresh))
+            yield key
+        if not left:
+            return
+        expected = 0  # what was found names all the others
+
+
+def _about(
+    people: list[Person], settings: Settings, store: Store, *, data: str, read_as: str, quick: bool, seconds: float
+) -> About:
+    plans = [Plan(person, settings) for person in people]
+    grid, coarse = people[0].prior.space, plans[0].coarse.space
+    if not isinstance(grid, Grid) or not isinstance(coarse, Grid):
+        raise InvalidProblem("a study needs priors over the cells of a Grid")
+    found = [store.results[cell.key] for cell in needed(plans, store)]
+    return About(
+        data=data,
+        format=read_as,
+        users=len(people),
+        columns=grid.columns,
+        rows=grid.rows,
+        width_km=grid.width,
+        height_km=grid.height,
+        window=grid.box,
+        epsilons=settings.epsilons,
+        epsilons_2=settings.epsilons_2,
+        epsilons_3=settings.epsilons_3,
+        step_km=settings.step,
+        shares=settings.shares,
+        strengths=settings.strengths,
+        places=settings.places,
+        epsilons_approximation=settings.epsilons_approximation,
+        share_approximation=settings.share_approximation,
+        radii_km=settings.radii,
+        approximation_columns=coarse.columns,
+        approximation_rows=coarse.rows,
+        parts=settings.parts,
+        quick=quick,
+        designs=len(found),
+        failed=sum(measured["status"] != DONE for measured in found),
+        design_seconds=sum(number(measured, "seconds") for measured in found),
+        wall_seconds=seconds,
+        cores=os.cpu_count() or 1,
+        versions={name: version(name) for name in ("privacygames", "numpy", "scipy", "highspy")},
+    )

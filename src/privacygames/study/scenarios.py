@@ -1,0 +1,161 @@
+"""From the results of cells to the tables of a study: one function per table."""
+
+from collections.abc import Iterable
+
+from privacygames.spaces import Grid
+from privacygames.study.cells import DONE, Cell, against
+from privacygames.study.people import informed
+from privacygames.study.plan import MECHANISMS, Plan, Results
+from privacygames.study.tables import Row, Table, Value, number
+
+MEASURED = (
+    "status",
+    "cost",
+    "worst_cost",
+    "privacy_km",
+    "bayesian_km",
+    "realised_epsilon",
+    "entropy_bits",
+    "gap",
+    "seconds",
+)
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "users": ("user", "visits", "cells", "entropy_bits", "commonest_share", "blind_km"),
+    **dict.fromkeys(
+        ("scenario-1", "scenario-2", "scenario-3"),
+        ("user", "epsilon", "d_m_km", "share", "mechanism", "reused", *MEASURED),
+    ),
+    "prior": (
+        "user",
+        "epsilon",
+        "mechanism",
+        "strength",
+        "prior_entropy_bits",
+        "entropy_bits",
+        "privacy_km",
+        "blind_km",
+    ),
+    "approximation": (
+        "user",
+        "epsilon",
+        "d_m_km",
+        "columns",
+        "rows",
+        "kind",
+        "radius_km",
+        "status",
+        "privacy_km",
+        "exact_privacy_km",
+        "error_km",
+        "cost",
+        "exact_cost",
+        "realised_epsilon",
+        "exact_epsilon",
+        "seconds",
+        "exact_seconds",
+    ),
+}
+"""The columns of every table."""
+
+
+def tables_of(plans: list[Plan], results: Results) -> dict[str, Table]:
+    """Every table that was asked for, by name."""
+    rows = {"prior": _prior_rows, "approximation": _approximation_rows}
+    made: dict[str, list[Row]] = {"users": [_user(plan) for plan in plans]}
+    for part in plans[0].settings.parts:
+        made[part] = [
+            row
+            for plan in plans
+            for row in (rows[part](plan, results) if part in rows else _compared_rows(plan, part, results))
+        ]
+    return {
+        name: [{column: row.get(column) for column in COLUMNS[name]} for row in listed] for name, listed in made.items()
+    }
+
+
+def _user(plan: Plan) -> Row:
+    prior = plan.person.prior
+    return {
+        "user": plan.person.label,
+        "visits": plan.person.visits,
+        "cells": int((prior.probabilities > 0).sum()),
+        "entropy_bits": prior.entropy(),
+        "commonest_share": float(prior.probabilities.max()),
+        "blind_km": plan.most,
+    }
+
+
+def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
+    """Scenarios 1, 2 and 3: three mechanisms in every setting; one row where even the differential one failed."""
+    for setting in plan.compared(part, results):
+        for mechanism, cell in setting.cells().items():
+            yield {
+                "user": plan.person.label,
+                "epsilon": setting.epsilon,
+                "d_m_km": setting.distortion,
+                "share": setting.share,
+                "mechanism": mechanism,
+                "reused": mechanism == "joint" and setting.reused,
+                **results[cell.key],
+            }
+    for epsilon, found in plan.failed(part, results):
+        yield {"user": plan.person.label, "epsilon": epsilon, "mechanism": "differential", **found}
+
+
+def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
+    """Scenario 1's mechanisms against adversaries who know more and more."""
+    for setting in plan.compared("prior", results):
+        for mechanism, cell in setting.cells().items():
+            found = results[cell.key]
+            for strength in (1.0, *plan.settings.strengths) if found["status"] == DONE else ():
+                belief = informed(plan.person.prior, strength, plan.settings.places)
+                yield {
+                    "user": plan.person.label,
+                    "epsilon": setting.epsilon,
+                    "mechanism": mechanism,
+                    "strength": strength,
+                    "prior_entropy_bits": plan.person.prior.entropy(),
+                    "entropy_bits": belief.entropy(),
+                    "privacy_km": found["privacy_km" if strength == 1.0 else against(strength)],
+                    "blind_km": blind(cell, strength),
+                }
+
+
+def blind(cell: Cell, strength: float) -> float:
+    """What guessing by an adversary's belief alone errs by, where the belief is the truth."""
+    grid = cell.prior.space
+    belief = informed(cell.prior, strength, cell.places)
+    return float((grid.distance("euclidean") @ belief.probabilities).min())
+
+
+def _approximation_rows(plan: Plan, results: Results) -> Iterable[Row]:
+    """Appendix C: each approximation beside the exact design."""
+    grid = plan.coarse.space
+    for setting in plan.compared("approximation", results):
+        exact = results[setting.cells()["joint"].key]
+        for cell in plan.pruned(setting):
+            found = results[cell.key]
+            yield {
+                "user": plan.person.label,
+                "epsilon": cell.epsilon,
+                "d_m_km": cell.distortion,
+                "columns": grid.columns if isinstance(grid, Grid) else None,
+                "rows": grid.rows if isinstance(grid, Grid) else None,
+                "kind": "both" if cell.reach else "secrets",
+                "radius_km": cell.radius,
+                **found,
+                "exact_privacy_km": exact.get("privacy_km"),
+                "error_km": _difference(exact, found, "privacy_km"),
+                "exact_cost": exact.get("cost"),
+                "exact_epsilon": exact.get("realised_epsilon"),
+                "exact_seconds": exact.get("seconds"),
+            }
+
+
+def _difference(first: Row, second: Row, column: str) -> Value:
+    if first["status"] != DONE or second["status"] != DONE:
+        return None
+    return number(first, column) - number(second, column)
+
+
+__all__ = ["COLUMNS", "MECHANISMS", "tables_of"]

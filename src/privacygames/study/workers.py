@@ -1,0 +1,160 @@
+"""Who does the work: this process, several processes, or a Dask cluster. Results come back as they are finished."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol
+
+from threadpoolctl import threadpool_limits
+
+from privacygames.errors import InvalidProblem, SolveFailed
+from privacygames.study.cells import Cell, Measured, measure
+
+FRUITLESS = 3
+"""So many times in a row may workers die without a single cell finished in between."""
+
+PATIENCE = 10.0
+"""How many seconds a scheduler has to answer."""
+
+Finished = Iterator[tuple[str, Measured]]
+
+
+class Workers(Protocol):
+    """Something that measures cells, in any order, giving each result with the cell's key as soon as there is one."""
+
+    def work(self, cells: list[Cell]) -> Finished:
+        """Measure every cell."""
+        ...
+
+
+class Here:
+    """This process, one cell after the other."""
+
+    def work(self, cells: list[Cell]) -> Finished:
+        """Measure every cell."""
+        for cell in cells:
+            yield cell.key, measure(cell)
+
+
+class Processes:
+    """Several processes of this machine. If one dies, others take over what was not finished.
+
+    Args:
+        jobs: how many; by default as many as there are cores.
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self.jobs = jobs or os.cpu_count() or 1
+
+    def work(self, cells: list[Cell]) -> Finished:
+        """Measure every cell."""
+        left = {cell.key: cell for cell in cells}
+        deaths = 0
+        while left:
+            try:
+                for key, measured in self._round(list(left.values())):
+                    del left[key]
+                    deaths = 0
+                    yield key, measured
+            except BrokenProcessPool:
+                deaths += 1
+                if deaths >= FRUITLESS:
+                    raise SolveFailed(
+                        f"processes died {deaths} times in a row with nothing finished; with too little memory, fewer "
+                        "jobs help. What was finished is kept.",
+                        status="WORKERS_DIED",
+                    ) from None
+
+    def _round(self, cells: list[Cell]) -> Finished:
+        before = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(
+            min(self.jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+        )
+        futures = {pool.submit(measure_alone, cell): cell.key for cell in cells}
+        done = False
+        try:
+            yield from _results(futures)
+            done = True
+        finally:
+            pool.shutdown(wait=done, cancel_futures=True)
+            if not done:  # interrupted: nobody waits for what is under way
+                for child in set(multiprocessing.active_children()) - before:
+                    child.terminate()
+
+
+class Cluster:
+    """A Dask cluster, which must have this library installed on its workers.
+
+    Args:
+        address: of the scheduler, such as ``tcp://10.0.0.1:8786``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def work(self, cells: list[Cell]) -> Finished:
+        """Measure every cell; what a dying worker had is given to another."""
+        try:
+            import distributed
+        except ImportError:
+            raise InvalidProblem("a cluster needs Dask: pip install 'privacygames[cluster]'") from None
+        cluster: Any = distributed
+        try:
+            client = cluster.Client(self.address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError):
+            raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
+        lost = 0
+        with client:
+            futures = [client.submit(measure_alone, cell, key=f"privacygames-{cell.key}") for cell in cells]
+            keys = {future.key: cell.key for future, cell in zip(futures, cells, strict=True)}
+            for future in cluster.as_completed(futures, loop=client.loop):
+                try:
+                    measured = future.result()
+                except cluster.KilledWorker:
+                    lost += 1
+                    continue
+                yield keys[future.key], measured
+        if lost:
+            raise SolveFailed(
+                f"{lost} designs killed every worker that tried; with too little memory, fewer threads a worker help. "
+                "What was finished is kept.",
+                status="WORKERS_DIED",
+            )
+
+
+def measure_alone(cell: Cell) -> Measured:
+    """Measure with one thread for linear algebra: the cores are taken by other cells."""
+    with threadpool_limits(1, "blas"):
+        return measure(cell)
+
+
+def _results(futures: dict["Future[Measured]", str]) -> Finished:
+    for future in as_completed(futures):
+        yield futures[future], future.result()
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is for the process that hands out the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def workers_for(jobs: int | None, scheduler: str | None) -> Workers:
+    """The workers asked for: a cluster, this process for one job, else processes."""
+    if scheduler is not None:
+        return Cluster(scheduler)
+    if jobs is not None and jobs < 1:
+        raise InvalidProblem(f"jobs is {jobs}; it must be 1 or more")
+    processes = Processes(jobs)
+    return Here() if processes.jobs == 1 else processes
+
+
+def unfinished(cells: Iterable[Cell], known: Iterable[str]) -> list[Cell]:
+    """The cells that are not known yet, each once, in an order unrelated to how long they take.
+
+    So that the time left can be told from the time so far.
+    """
+    finished = set(known)
+    return [cell for key, cell in sorted({cell.key: cell for cell in cells}.items()) if key not in finished]

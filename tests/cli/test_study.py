@@ -1,0 +1,115 @@
+"""``privacygames study`` as a user runs it."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CITY = ["--columns", "4", "--rows", "3", "--width", "8", "--height", "6"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "privacygames", "study", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def counts(tmp_path: Path) -> Path:
+    path = tmp_path / "counts.csv"
+    cells = {"ann": {0: 30, 1: 12, 5: 20, 11: 4}, "bob": {3: 9, 4: 9, 6: 2}, "cat": {2: 50, 7: 30, 9: 10, 0: 20}}
+    rows = [f"{user},{cell},{seen}" for user, places in cells.items() for cell, seen in places.items()]
+    path.write_text("user,cell,visits\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
+    with (folder / "tables" / f"{table}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None:
+    done = run("--quick", "--out", tmp_path / "city")
+    assert done.returncode == 0, done.stderr
+    assert "synthetic city: 3 users, 8 × 6 cells" in done.stdout
+    folder = tmp_path / "city"
+    assert len(rows_of(folder, "scenario-1")) == 3 * 3 * 3
+    assert len(rows_of(folder, "claims")) == 27
+    verdicts = {row["claim"]: row["verdict"] for row in rows_of(folder, "claims")}
+    for theorem in ("optimal-stronger", "distortion-cheaper", "joint-as-differential", "joint-at-least-both"):
+        assert verdicts[theorem] == "holds"
+    assert {row["status"] for name in ("scenario-2", "scenario-3") for row in rows_of(folder, name)} == {"done"}
+    about = json.loads((folder / "study.json").read_text())
+    assert (about["quick"], about["failed"], about["users"]) == (True, 0, 3)
+    assert "<html" in (folder / "report.html").read_text()
+    pictures = {path.stem for path in (folder / "figures").glob("*.png")}
+    assert len(pictures) >= 10
+    assert pictures == {path.stem for path in (folder / "figures").glob("*.pdf")}
+
+
+def test_counts_of_named_users_and_going_on(tmp_path: Path, counts: Path) -> None:
+    given = ("--data", counts, "--format", "counts", "--users", "ann,cat", *CITY, "--jobs", 1, "--quick")
+    options = (*given, "--out", tmp_path / "out", "--json")
+    first = json.loads(run(*options, "--only", "scenario-1").stdout)
+    known = len(list((tmp_path / "out" / "cells").iterdir()))
+    assert first["designed"] == known > 0
+    assert len(rows_of(tmp_path / "out", "scenario-1")) == 2 * 3 * 3
+    assert [row["visits"] for row in rows_of(tmp_path / "out", "users")] == ["110", "66"]
+    text = "".join(path.read_text() for path in (tmp_path / "out").rglob("*") if path.suffix in (".csv", ".json"))
+    assert not any(name in text for name in ("ann", "cat,"))
+    more = json.loads(run(*options, "--only", "scenario-1,prior", "--epsilons", "0.3,0.6,0.9,1.2").stdout)
+    assert more["designed"] == len(list((tmp_path / "out" / "cells").iterdir())) - known == 2 * 2
+
+
+def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "privacygames", "study", "--users", "2", "--jobs", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in complaint
+    assert "Traceback" not in complaint
+    assert list(tmp_path.glob("cells/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--only", "scenario-9"), "--only takes scenario-1"),
+        (("--epsilons", "0.3;0.6"), "--epsilons takes numbers"),
+        (("--epsilons", "-1"), "positive"),
+        (("--users", "0"), "--users must be 1 or more"),
+        (("--users", "ann,bob"), "give --data"),
+        (("--window", "1,2,3"), "four numbers"),
+        (("--jobs", "0"), "jobs is 0"),
+        (("--data", "nowhere", "--format", "geolife"), "--window"),
+        (("--data", "nowhere", "--format", "geolife", "--window", "5,52,6,53"), "nowhere"),
+        (("--data", "nowhere", "--format", "xml", "--window", "5,52,6,53"), "no format 'xml'"),
+    ],
+)
+def test_wrong_options_are_explained(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    done = run("--quick", "--out", tmp_path / "out", *options)
+    assert done.returncode == 3, done.stderr
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_traces_are_read_in_their_formats(tmp_path: Path) -> None:
+    lines = ["uid,datetime,lat,lng"]
+    for day in range(1, 25):
+        for hour, (latitude, longitude) in enumerate([(52.06, 5.02), (52.11, 5.2), (52.09, 5.1)]):
+            lines.append(f"u{day % 2},2024-03-{day:02} {8 + hour:02}:00:00,{latitude},{longitude}")
+    path = tmp_path / "fixes.csv"
+    path.write_text("\n".join(lines))
+    options = ("--data", path, "--window", "5.0105,52.0541,5.2301,52.126", "--cells", 3, "--only", "scenario-1")
+    done = run(*options, "--quick", *CITY[:4], "--jobs", 1, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "Visits(72 visits of 2 users, 72 rows read)" in done.stderr
+    assert [row["visits"] for row in rows_of(tmp_path / "out", "users")] == ["36", "36"]

@@ -1,0 +1,155 @@
+"""Claims on tables made by hand: ones that bear them out, and ones that do not."""
+
+from math import inf
+from typing import Any
+
+import pytest
+
+from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, check_claims
+from privacygames.study.evidence import Evidence
+from privacygames.study.tables import Table, Value
+
+USERS = ("user 1", "user 2")
+
+
+def triple(epsilon: float, d_m: float, *, user: str = "user 1", reused: bool = False, **changed: Any) -> Table:
+    """A setting in which everything the paper says is so; ``joint_cost=…`` and the like change it."""
+    usual = {
+        "differential": {"cost": 0.6 - epsilon / 4, "privacy_km": 1.2 - epsilon, "bayesian_km": 1.6 - epsilon},
+        "distortion": {"cost": 0.3 - epsilon / 4, "privacy_km": d_m, "bayesian_km": d_m + 0.1},
+        "joint": {"cost": 0.6 - epsilon / 4, "privacy_km": max(d_m, 1.2 - epsilon), "bayesian_km": d_m + 0.5},
+    }
+    for name, value in changed.items():
+        mechanism, column = name.split("_", 1)
+        usual[mechanism][column] = value
+    return [
+        {
+            "user": user,
+            "epsilon": epsilon,
+            "d_m_km": d_m,
+            "mechanism": mechanism,
+            "reused": reused and mechanism == "joint",
+            "status": "done",
+            **values,
+        }
+        for mechanism, values in usual.items()
+    ]
+
+
+def scenario(**changed: Any) -> Table:
+    """Two users, three ε, d_m as the differential mechanism gives it; the last setting may be changed."""
+    rows = [row for user in USERS for epsilon in (0.3, 0.6) for row in triple(epsilon, 1.2 - epsilon, user=user)]
+    return rows + triple(0.9, 1.2 - 0.9, **changed)
+
+
+def known(*, differential: float = 0.5, distortion: float = 0.4) -> Table:
+    """Adversaries without and with evidence."""
+    privacy = {1.0: (0.9, 0.9), 5.0: (differential, distortion)}
+    return [
+        {"user": "user 1", "epsilon": 0.3, "mechanism": name, "strength": strength, "privacy_km": values[place]}
+        for strength, values in privacy.items()
+        for place, name in enumerate(("differential", "distortion"))
+    ]
+
+
+def pruned(errors: tuple[float, float], seconds: tuple[float, float], epsilon: float = 0.5) -> Table:
+    """Two radii, both kinds of pruning."""
+    return [
+        {
+            "user": "user 1",
+            "epsilon": 0.5,
+            "kind": kind,
+            "radius_km": radius,
+            "status": "done",
+            "exact_privacy_km": 1.0,
+            "error_km": error,
+            "seconds": time,
+            "exact_seconds": 10.0,
+            "realised_epsilon": epsilon,
+        }
+        for kind in ("secrets", "both")
+        for radius, error, time in zip((2.0, 4.0), errors, seconds, strict=True)
+    ]
+
+
+def tables(**replaced: Table) -> dict[str, Table]:
+    good = {
+        "scenario_1": scenario(),
+        "scenario_2": [row for user in USERS for row in triple(0.6, 0.8, user=user)],
+        "scenario_3": [*triple(0.6, 0.8), *triple(0.6, 0.5, distortion_privacy_km=0.5)],
+        "prior": known(),
+        "approximation": pruned((0.05, 0.0), (1.0, 2.0)),
+    }
+    return {name.replace("_", "-"): table for name, table in (good | replaced).items()}
+
+
+def verdicts(**replaced: Table) -> dict[str, str]:
+    return {str(row["claim"]): str(row["verdict"]) for row in check_claims(tables(**replaced))}
+
+
+def test_every_claim_holds_where_everything_is_as_the_paper_says() -> None:
+    found = verdicts()
+    assert len(found) == len(CLAIMS)
+    found.pop("best-for-its-cost")  # at the same privacy the distortion mechanism is cheaper: both cannot hold
+    assert set(found.values()) == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "changed"),
+    [
+        ("privacy-falls", "scenario_1", scenario(differential_privacy_km=0.7)),
+        ("below-1-km", "scenario_1", scenario(differential_privacy_km=1.01)),
+        ("distortion-cheaper", "scenario_1", scenario(distortion_cost=0.5)),
+        ("much-higher", "scenario_1", scenario(distortion_cost=0.36)),
+        ("joint-as-differential", "scenario_1", scenario(joint_cost=0.4)),
+        ("privacy-costs", "scenario_1", scenario(differential_cost=0.9)),
+        ("best-for-its-cost", "scenario_1", scenario()),
+        ("bayesian-robust", "scenario_1", scenario(differential_bayesian_km=0.35)),
+        ("optimal-stronger", "scenario_1", scenario(joint_bayesian_km=0.29)),
+        ("attacks-differ", "scenario_1", scenario(joint_bayesian_km=0.35)),
+        ("joint-at-least-both", "scenario_2", triple(0.6, 0.8, joint_privacy_km=0.7)),
+        ("joint-equals-distortion", "scenario_2", triple(0.6, 0.8, joint_privacy_km=0.9)),
+        ("joint-same-cost", "scenario_2", triple(0.6, 0.8, joint_cost=0.5)),
+        ("joint-privacy-least", "scenario_3", triple(0.6, 0.8, joint_privacy_km=0.7)),
+        ("joint-privacy-max", "scenario_3", triple(0.6, 0.8, joint_privacy_km=0.9)),
+        ("joint-cost-max", "scenario_3", triple(0.6, 0.8, joint_cost=0.5)),
+        ("differential-dearer", "scenario_3", triple(0.6, 0.8, distortion_cost=0.5)),
+        ("cost-not-additive", "scenario_3", triple(0.6, 0.8, joint_cost=0.9)),
+        ("knowledge-helps", "prior", known(distortion=1.0)),
+        ("equal-without-evidence", "prior", [row | {"strength": 1.0} for row in known()]),
+        ("differential-robust", "prior", known(differential=0.39)),
+        ("error-falls", "approximation", pruned((0.05, 0.2), (1.0, 2.0))),
+        ("error-vanishes", "approximation", pruned((0.05, 0.02), (1.0, 2.0))),
+        ("small-radius", "approximation", pruned((0.2, 0.0), (1.0, 2.0))),
+        ("time-grows", "approximation", pruned((0.05, 0.0), (2.0, 1.0))),
+        ("approximation-faster", "approximation", pruned((0.05, 0.0), (1.0, 11.0))),
+        ("epsilon-kept", "approximation", pruned((0.05, 0.0), (1.0, 2.0), epsilon=inf)),
+    ],
+)
+def test_a_claim_does_not_hold_where_numbers_say_otherwise(claim: str, table: str, changed: Table) -> None:
+    assert verdicts(**{table: changed})[claim].startswith(("does not hold in ", "holds except in "))
+
+
+def test_every_claim_has_such_a_test() -> None:
+    marks = test_a_claim_does_not_hold_where_numbers_say_otherwise.pytestmark  # type: ignore[attr-defined]
+    assert {case[0] for case in marks[0].args[1]} == {claim.name for claim in CLAIMS}
+
+
+def test_a_few_exceptions_are_counted() -> None:
+    assert Evidence([True] * 19 + [False], "", "").verdict == "holds except in 1 of 20"
+    assert Evidence([True] * 8 + [False] * 2, "", "").verdict == "does not hold in 2 of 10"
+    assert Evidence([], "", "").columns()["share"] is None
+
+
+def test_failed_designs_are_no_evidence_and_nothing_at_all_is_not_tested() -> None:
+    failed: dict[str, Value] = {"status": "failed: NUMERICAL"}
+    empty = {name: [row | failed for row in table] for name, table in tables().items() if name != "prior"}
+    assert {row["verdict"] for row in check_claims(empty)} == {"not tested"}
+    assert check_claims({"users": []}) == []
+
+
+def test_the_table_has_its_columns_and_numbers() -> None:
+    for row in check_claims(tables()):
+        assert tuple(row) == CLAIM_COLUMNS
+        assert row["evidence"]
+        assert row["tolerance"]

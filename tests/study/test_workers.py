@@ -1,0 +1,123 @@
+"""Workers that die: nothing finished is lost, and the rest is done by others."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privacygames as pg
+from privacygames.study import Cluster, Here, Processes, Store, Workers, compute, workers
+from privacygames.study.cells import Cell
+from privacygames.study.people import Person
+from privacygames.study.settings import Settings
+from privacygames.study.workers import Finished, workers_for
+
+GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
+PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
+CELLS = [Cell(PRIOR, epsilon=epsilon) for epsilon in np.linspace(0.2, 1.4, 25).tolist()]
+COSTS = {cell.key: pg.design(pg.Problem(PRIOR), epsilon=cell.epsilon).certificate.cost for cell in CELLS}
+
+
+class Deadly(pg.Prior):
+    """Kills whichever other process it is sent to."""
+
+    def __reduce__(self) -> Any:
+        return os._exit, (1,)
+
+
+def check(results: list[tuple[str, Any]]) -> None:
+    """Every cell once, with the right cost."""
+    assert len(results) == len(CELLS)
+    assert {key: measured["cost"] for key, measured in results} == pytest.approx(COSTS, rel=1e-6)
+
+
+def test_processes_go_on_when_one_is_killed() -> None:
+    results = []
+    pids: list[set[int | None]] = []
+    for result in Processes(2).work(CELLS):
+        results.append(result)
+        pids.append({child.pid for child in multiprocessing.active_children()})
+        if len(results) == 1:
+            victim = multiprocessing.active_children()[0]
+            victim.kill()
+    check(results)
+    assert not pids[0] & pids[-1]  # the others were let go, too, and new ones took over
+
+
+def test_a_cell_that_kills_every_process_is_given_up_and_the_others_kept() -> None:
+    deadly = Cell(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
+    finished: list[str] = []
+    with pytest.raises(pg.SolveFailed, match="nothing finished"):
+        finished.extend(key for key, _ in Processes(1).work([*CELLS[:2], deadly]))
+    assert finished == [cell.key for cell in CELLS[:2]]
+
+
+def test_leaving_early_leaves_no_process_behind() -> None:
+    before = set(multiprocessing.active_children())
+    work = Processes(2).work(CELLS)
+    next(work)
+    work.close()  # type: ignore[attr-defined]
+    for child in set(multiprocessing.active_children()) - before:
+        child.join(10)
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.fixture
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    ) as made:
+        yield made
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+
+    class Murderous(Cluster):
+        """Kills a worker after the second result."""
+
+        def work(self, cells: list[Cell]) -> Finished:
+            for count, result in enumerate(super().work(cells)):
+                yield result
+                if count == 1:
+                    with distributed.Client(self.address, set_as_default=False) as client:
+                        pids = client.run(os.getpid)
+                    os.kill(min(pids.values()), signal.SIGKILL)
+                    murdered.append(min(pids.values()))
+
+    murdered: list[int] = []
+    check(list(Murderous(cluster.scheduler_address).work(CELLS)))
+    assert len(murdered) == 1
+    settings = Settings(epsilons=(0.3, 0.6), parts=("scenario-1", "prior"), strengths=(2.0,))
+    people = [Person("user 1", PRIOR, 10)]
+    there = compute(people, settings, workers=Cluster(cluster.scheduler_address))
+    here = compute(people, settings)
+    assert [row["cost"] for row in there["scenario-1"]] == pytest.approx([row["cost"] for row in here["scenario-1"]])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_scheduler_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(workers, "PATIENCE", 0.5)
+    with pytest.raises(pg.InvalidProblem, match="no Dask scheduler answers"):
+        list(Cluster("tcp://127.0.0.1:1").work(CELLS))
+
+
+def test_which_workers_are_asked_for() -> None:
+    chosen: list[Workers] = [workers_for(1, None), workers_for(3, None), workers_for(None, "tcp://x:1")]
+    assert [type(each) for each in chosen] == [Here, Processes, Cluster]
+    with pytest.raises(pg.InvalidProblem, match="jobs is 0"):
+        workers_for(0, None)
+
+
+def test_a_store_in_memory_writes_nothing() -> None:
+    store = Store()
+    store.add("key", {"status": "done"})
+    assert "key" in store
+    assert store.results == {"key": {"status": "done"}}

@@ -2,6 +2,7 @@
 
 from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
+from privacygames.study.parts import approximation, effect_of_the_prior, scenario_1, scenario_2, scenario_3
 from privacygames.study.people import Person, coarser, informed, people_of
 from privacygames.study.publish import publish, read_study
 from privacygames.study.runner import Progress, Study, compute, run
@@ -24,9 +25,11 @@ __all__ = [
     "Study",
     "Table",
     "Workers",
+    "approximation",
     "check_claims",
     "coarser",
     "compute",
+    "effect_of_the_prior",
     "informed",
     "people_of",
     "publish",
@@ -34,5 +37,8 @@ __all__ = [
     "read_study",
     "read_table",
     "run",
+    "scenario_1",
+    "scenario_2",
+    "scenario_3",
     "write_table",
 ]

@@ -49,7 +49,7 @@ def play(
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
         run = Run(game, pool, tolerance, scale)
         reached, since = inf, 0
-        best = Outcome(run.column.copy(), run.prices(), run.value, 0, run.inside, run.ratio_total)
+        best = Outcome(run.column.copy(), run.found, run.value, 0, run.inside, run.ratio_total)
         for iteration in range(1, MOST_ITERATIONS + 1):
             size = max(best.value, -best.prices.bound, scale)
             gap = (best.value - best.prices.bound) / size
@@ -70,9 +70,8 @@ def play(
             if run.value < best.value or len(run.inside) > len(best.secrets):
                 best.value, best.probabilities = run.value, run.column.copy()
                 best.secrets, best.ratios = run.inside, run.ratio_total
-            prices = run.prices()
-            if prices.bound > best.prices.bound:
-                best.prices = prices
+            if run.found.bound > best.prices.bound:
+                best.prices = run.found
             best.iterations = iteration
             if not moved or iteration > since + PATIENCE:
                 break

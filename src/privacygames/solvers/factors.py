@@ -9,7 +9,8 @@ from scipy.linalg import lapack
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.unlocked import Square
 
-REGULARISATION = 1e-14
+REGULARISATIONS = (1e-14, 1e-12, 1e-10)
+"""What is added to a unit diagonal: as little as lets the block be factorised."""
 
 
 class Breakdown(Exception):
@@ -42,13 +43,7 @@ class Factors:
         total: FloatArray = np.zeros(1)
         for o in blocks:
             block = self._factors[o]
-            self._assemble(int(o), block)
-            scale = 1 / np.sqrt(block[diagonal, diagonal])
-            block *= scale
-            block *= scale[:, None]
-            block[diagonal, diagonal] += REGULARISATION
-            if not square.factor(block) or not np.isfinite(scale).all():
-                raise Breakdown
+            scale = self._factor(int(o), block, square, diagonal)
             scale *= np.abs(self._sizes[o])
             self._scales[o] = scale
             np.copyto(inverse, block)
@@ -57,6 +52,18 @@ class Factors:
             inverse *= scale[:, None]
             total = total + project(int(o), inverse)
         return total
+
+    def _factor(self, o: int, block: FloatArray, square: Square, diagonal: IntArray) -> FloatArray:
+        """Factorise one block; what it was scaled by."""
+        for regularisation in REGULARISATIONS:
+            self._assemble(o, block)
+            scale = 1 / np.sqrt(block[diagonal, diagonal])
+            block *= scale
+            block *= scale[:, None]
+            block[diagonal, diagonal] += regularisation
+            if np.isfinite(scale).all() and square.factor(block):
+                return np.asarray(scale)
+        raise Breakdown
 
     def solve(self, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r_o for every block."""

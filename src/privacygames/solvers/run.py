@@ -57,6 +57,7 @@ class Run:
         self.price = np.zeros(self.coupling.rows)
         self.price[self.size :] = target / self.slack
         self.price[: self.size] = self.unpriced()[:, : self.size].mean(axis=0)
+        self.found = self._prices()
 
     def _first(self) -> FloatArray:
         """A mechanism that reveals nothing (or the one given), and x halfway to what it allows."""
@@ -192,7 +193,7 @@ class Run:
             total[:, : part.shape[1]] += part
         return total
 
-    def prices(self) -> Prices:
+    def _prices(self) -> Prices:
         """The multipliers now, and the lower bound they prove on what is minimised."""
         game, first = self.game, self.size + int(self.coupling.total)
         limits = self.price[first:]
@@ -270,6 +271,7 @@ class Run:
             self.guesses.slack = self.guesses.forward(u)
         if self.positive is not None:
             self.positive.slack = self.positive.forward(u)
+        self.found = self._prices()  # before pairs and secrets join: theirs are not settled yet
         if self.ratios is not None and near is not None:
             self.ratios.renew(near, self.column, target)
         if (self.room < TIGHT).any():

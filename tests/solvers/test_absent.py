@@ -66,6 +66,13 @@ def test_a_far_secret_stays_out() -> None:
     assert certificate.cost == pytest.approx(1 / (1 + np.e), rel=1e-6)
 
 
+def test_secrets_that_no_ratio_reaches_get_a_row() -> None:
+    rows, whose, failed = fill_in(np.full((3, 3), np.inf), np.array([[0.25], [0.75]]), np.array([0]), np.array([1, 2]))
+    assert rows.sum(axis=0) == pytest.approx(1.0)
+    assert sorted(whose) == [1, 2]
+    assert not len(failed)
+
+
 def test_without_the_triangle_inequality_nobody_is_left_out() -> None:
     exponents = np.array([[np.inf, 5.0, 1.0], [5.0, np.inf, 1.0], [1.0, 1.0, np.inf]])
     assert not may_be_left_out(exponents, np.array([False, False, True]))

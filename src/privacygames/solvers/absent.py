@@ -14,6 +14,8 @@ from privacygames.arrays import FloatArray, IntArray
 
 TRIANGLE_TOLERANCE = 1e-12
 HALVINGS = 60
+UNBOUNDED = 600.0
+"""The logarithm that stands for no bound: sums of its exponential are still finite."""
 
 
 def may_be_left_out(exponents: FloatArray, absent: NDArray[np.bool_]) -> bool:
@@ -25,7 +27,8 @@ def may_be_left_out(exponents: FloatArray, absent: NDArray[np.bool_]) -> bool:
 
 def between(exponents: FloatArray, logs: FloatArray, known: IntArray, secret: int) -> tuple[FloatArray, FloatArray]:
     """Logarithms of the least and the most a secret's entries may be, by observable, given others' (m, known)."""
-    return (logs - exponents[known, secret]).max(axis=1), (logs + exponents[secret, known]).min(axis=1)
+    least, most = (logs - exponents[known, secret]).max(axis=1), (logs + exponents[secret, known]).min(axis=1)
+    return np.maximum(least, -UNBOUNDED), np.minimum(most, UNBOUNDED)
 
 
 def room(exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray) -> FloatArray:

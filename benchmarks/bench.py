@@ -138,6 +138,13 @@ def report(rows: list[dict[str, object]], what: str, engine: str, seconds: float
     print(f"{what:<58}{engine:<32}{seconds:>9.2f} s  {value:.6f}  {note}", flush=True)
 
 
+def as_markdown(rows: list[dict[str, object]]) -> str:
+    """The table for reading."""
+    lines = ["| what | engine | seconds | value | |", "|---|---|---:|---:|---|"]
+    lines += [f"| {r['what']} | {r['engine']} | {r['seconds']:.2f} | {r['value']:.6f} | {r['note']} |" for r in rows]
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -158,6 +165,7 @@ def main() -> None:
         paper_setting(options.data, rows)
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "latest.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    (RESULTS / "latest.md").write_text(as_markdown(rows))
 
 
 if __name__ == "__main__":

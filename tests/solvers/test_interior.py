@@ -52,6 +52,15 @@ def metric_problem(seed: int, secrets: int, spread: float, least: float) -> pg.P
     return problem_of(prior / prior.sum(), 1 - np.eye(secrets), distance)
 
 
+@pytest.mark.parametrize(("seed", "epsilon", "share"), [(5, 1.0, None), (5, 1.0, 0.9), (7, 0.3, None), (7, 5.0, 0.5)])
+def test_scattered_places_need_no_second_engine(seed: int, epsilon: float, share: float | None) -> None:
+    """In columns that vanish ratios must not come and go for ever."""
+    problem = metric_problem(seed, 60, 20.0, 1e-12)
+    distortion = None if share is None else share * pg.max_distortion(problem)
+    certificate = pg.design(problem, epsilon=epsilon, distortion=distortion, solver=pg.Interior()).certificate
+    assert "blocks" in certificate.provenance.solver
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("spread", [1.0, 1e6])
 @pytest.mark.parametrize("share", [None, 0.0, 0.5, 0.999])

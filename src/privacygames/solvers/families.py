@@ -113,29 +113,29 @@ class Ratios:
         total -= np.bincount(self.at_i, values / self.gamma_root, size)
         return np.asarray(total.reshape(self.blocks, self.size), dtype=np.float64)
 
-    def violated(self, column: FloatArray, pool: Executor) -> tuple[IntArray, IntArray]:
-        """All pairs that do not hold, and the next working set, for a positive mechanism."""
+    def violated(self, column: FloatArray, pool: Executor, *, settle: bool) -> tuple[IntArray, IntArray]:
+        """All pairs that do not hold, and the next working set (which no pair leaves if it is to ``settle``)."""
         logs = np.log(column)
         coarse = logs.astype(np.float32)
         chunk = max(1, min(SCAN_ENTRIES // (self.size * self.size), -(-self.blocks // 2)))
         starts = range(0, self.blocks, chunk)
-        found = list(pool.map(lambda start: self._scan(coarse, start, min(start + chunk, self.blocks)), starts))
+        found = list(pool.map(lambda start: self._scan(coarse, start, min(start + chunk, self.blocks), settle), starts))
         keys = np.concatenate([candidates for candidates, _ in found])
         block, pair = np.divmod(keys, self.size * self.size)
         i, j = np.divmod(pair, self.size)
         excess = logs[block, i] - logs[block, j] - self.exponents[i, j]
         return keys[excess > -1e-13], np.concatenate([near for _, near in found])
 
-    def _scan(self, logs: NDArray[np.float32], start: int, stop: int) -> tuple[IntArray, IntArray]:
+    def _scan(self, logs: NDArray[np.float32], start: int, stop: int, settle: bool) -> tuple[IntArray, IntArray]:
         """Pairs of some blocks that are near to binding, and those to work with next."""
         square = self.size * self.size
         used = logs[start:stop, :, None] - logs[start:stop, None, :]
         wanted = used > self._enter
         candidates = np.flatnonzero(wanted)
         old = self.keys[self.starts[start] : self.starts[stop]] - start * square
-        stay = used.ravel()[old] > self._leave.ravel()[old % square]
+        staying = old if settle else old[used.ravel()[old] > self._leave.ravel()[old % square]]
         wanted |= self._always
-        wanted.ravel()[old[stay]] = True
+        wanted.ravel()[staying] = True
         return candidates + start * square, np.flatnonzero(wanted) + start * square
 
     def largest_step(self, keys: IntArray, before: FloatArray, after: FloatArray) -> float:

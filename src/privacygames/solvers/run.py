@@ -16,6 +16,9 @@ from privacygames.solvers.system import Direction, System, centrality
 CORRECTORS = 2
 BACKTRACKS = 40
 AIM = 0.1
+SETTLE = 100.0
+"""Within this factor of the end, no ratio leaves the working set: in columns that vanish they would come and go."""
+
 REFINE = 1e-3
 """Directions are refined once the products add up to less than this share of the value."""
 
@@ -244,6 +247,7 @@ class Run:
     def _move(self, step: Direction, primal: float, dual: float, target: float) -> bool:
         """Go along a direction as far as every ratio allows."""
         near: IntArray | None = None
+        settle = target * self.count() <= SETTLE * self.accuracy
         for _ in range(BACKTRACKS):
             u = self.u + primal * step.u
             if (u[:, : self.size] <= 0).any():
@@ -255,7 +259,7 @@ class Run:
                 continue
             if self.ratios is None:
                 break
-            broken, near = self.ratios.violated(u[:, : self.size], self.pool)
+            broken, near = self.ratios.violated(u[:, : self.size], self.pool, settle=settle)
             if not len(broken):
                 break
             primal *= 0.9 * self.ratios.largest_step(broken, self.column, u[:, : self.size])

@@ -138,7 +138,7 @@ def _engines(mechanism: FloatArray) -> list[_Engine]:
 
 def _by_blocks(mechanism: FloatArray, distance: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
     n, m = mechanism.shape
-    numbers = (n + 20) * m * m + 60 * n * max(n, m)  # roots of the blocks, parts of S, and states
+    numbers = (n + 20) * m * m + 60 * n * max(n, m)  # factors of the blocks, parts of S, and states
     require_memory(numbers * 8 / 2**30, n, m, "the min-max attack over pairs")
     return solve_by_blocks(mechanism, distance, tolerance=tolerance / 2)
 

@@ -9,7 +9,8 @@ from scipy.optimize import linprog
 import privacygames as pg
 from privacygames.programs.attacks import minmax_pairs_attack_program
 from privacygames.solvers import memory, pairs
-from privacygames.solvers.pairs import PairsAnswer, largest_error, least_error_bound, least_largest_error
+from privacygames.solvers.pairs import PairsAnswer, least_largest_error
+from privacygames.solvers.pairs_bounds import largest_error, least_error_bound
 from support import Array, matrices
 
 

@@ -5,34 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from privacygames.study.about import About, read_about
+from privacygames.study.about import read_about
 from privacygames.study.tables import Table, number, read_table, where, write_table
-
-ABOUT = About(
-    data="a city",
-    format="counts",
-    users=2,
-    columns=3,
-    rows=2,
-    width_km=3.0,
-    height_km=2.0,
-    window=None,
-    epsilons=(0.5,),
-    epsilons_2=(0.5,),
-    epsilons_3=(0.5, 1.0),
-    step_km=0.5,
-    shares=(0.5,),
-    strengths=(2.0,),
-    places=2,
-    epsilons_approximation=(0.5,),
-    share_approximation=0.5,
-    radii_km=(1.0,),
-    approximation_columns=3,
-    approximation_rows=2,
-    parts=("scenario-1",),
-    quick=True,
-    versions={"privacygames": "0"},
-)
+from study_tables import ABOUT
 
 
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:

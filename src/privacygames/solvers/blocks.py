@@ -11,16 +11,14 @@ docs/theory/solver.md derives it; ``run.py`` is one iterate and how it moves.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from time import monotonic
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.absent import fill_in
-from privacygames.solvers.factors import Breakdown
+from privacygames.solvers.factors import Breakdown, threads
 from privacygames.solvers.game import Game, Outcome
 from privacygames.solvers.run import Run
 from privacygames.solvers.solution import Progress
@@ -28,8 +26,6 @@ from privacygames.solvers.solution import Progress
 MOST_ITERATIONS = 300
 PATIENCE = 40
 """After so many iterations without a tenth off the gap, rounding has won."""
-
-THREADS = 2
 
 
 def play(
@@ -46,7 +42,7 @@ def play(
     iterate keeps its limits.
     """
     started = monotonic()
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
+    with threads() as pool:
         run = Run(game, pool, tolerance, scale)
         reached, since = inf, 0
         best = Outcome(run.column.copy(), run.found, run.value, 0, run.inside, run.ratio_total)

@@ -1,10 +1,12 @@
 """Many symmetric blocks factorised at once, and the Schur complement in which they meet."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 from scipy.linalg import lapack
+from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.unlocked import Square
@@ -17,8 +19,18 @@ class Breakdown(Exception):
     """A factorisation failed: the iterate is as accurate as floating point allows."""
 
 
+THREADS = 2
+
+
+@contextmanager
+def threads() -> Iterator[Executor]:
+    """The threads that share the blocks among them; each does its linear algebra alone."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
+        yield pool
+
+
 class Factors:
-    """Cholesky's factors of the blocks H_o, found and used by two threads.
+    """Cholesky's factors of the blocks H_o, found and used by the threads of a pool (``threads``).
 
     Blocks are written in the variables relative to ``sizes`` and scaled to a unit diagonal: nothing is tiny or huge.
     """
@@ -29,7 +41,7 @@ class Factors:
         count, width = sizes.shape
         self._factors = np.empty((count, width, width))
         self._scales = np.empty(sizes.shape)
-        self._halves = np.array_split(np.arange(count), 2)
+        self._halves = np.array_split(np.arange(count), THREADS)
 
     def factorise(self, project: Callable[[int, FloatArray], FloatArray]) -> FloatArray:
         """Σ_o project(o, H_o⁻¹); what is projected, and what comes out of it, is right on and above the diagonal."""

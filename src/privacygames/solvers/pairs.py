@@ -18,6 +18,7 @@ from privacygames.programs.attacks import minmax_pairs_attack_program
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.pairs_blocks import solve_by_blocks
+from privacygames.solvers.pairs_bounds import largest_error, least_error_bound
 from privacygames.solvers.solution import Status
 
 TOLERANCE = 1e-6
@@ -53,20 +54,6 @@ class PairsAnswer:
     def within(self, gap: float) -> bool:
         """Whether the error is the least one up to an absolute gap."""
         return self.error - self.bound <= gap
-
-
-def largest_error(mechanism: FloatArray, distance: FloatArray, attack: FloatArray) -> float:
-    """The largest error over pairs, max d(ŝ,s) Σ_o p(o|s) q(ŝ|o)."""
-    return float((distance * (mechanism @ attack).T).max())
-
-
-def least_error_bound(mechanism: FloatArray, distance: FloatArray, weights: FloatArray) -> float:
-    """What no attack gets below, by any weights w ≥ 0 on pairs (ŝ,s) that sum to one.
-
-    The largest of the errors is at least their average under w, and that is least when every observable gets the
-    estimate that is best for it: Σ_o min_ŝ Σ_s w(ŝ,s) d(ŝ,s) p(o|s).
-    """
-    return float(((weights * distance) @ mechanism).min(axis=0).sum())
 
 
 def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> PairsAnswer:

@@ -4,13 +4,13 @@ Mehrotra's predictor-corrector with Gondzio's centrality correctors, started str
 iterate is an attack with its largest error, and weights on pairs with the bound they prove; the best of each are kept.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.factors import Breakdown
+from privacygames.solvers.factors import Breakdown, threads
+from privacygames.solvers.pairs_bounds import largest_error, least_error_bound
 from privacygames.solvers.pairs_newton import Newton, Point
 from privacygames.solvers.system import centrality, longest
 
@@ -18,7 +18,6 @@ MOST_ITERATIONS = 120
 PATIENCE = 15
 CORRECTORS = 4
 SHARES = (1.0, 0.7, 0.4, 0.2)
-THREADS = 2
 AIM = 0.1
 START = 1.1
 
@@ -29,7 +28,7 @@ def solve_by_blocks(mechanism: FloatArray, distance: FloatArray, *, tolerance: f
     Every entry of ``distance @ mechanism`` must be positive. Where rounding ends the method early, what is returned is
     the best so far: the caller measures it.
     """
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(THREADS) as pool:
+    with threads() as pool:
         run = _Run(mechanism, distance / distance.max(), tolerance, pool)
         for _ in range(MOST_ITERATIONS):
             if run.gap <= tolerance * run.error or run.idle > PATIENCE:
@@ -44,7 +43,7 @@ def solve_by_blocks(mechanism: FloatArray, distance: FloatArray, *, tolerance: f
 class _Run:
     """The iterate, how it moves, and the best attack and weights so far."""
 
-    def __init__(self, mechanism: FloatArray, distance: FloatArray, tolerance: float, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, mechanism: FloatArray, distance: FloatArray, tolerance: float, pool: Executor) -> None:
         self._p, self._d, self._tolerance, self._pool = mechanism, distance, tolerance, pool
         self.error, self.bound, self.idle = np.inf, -np.inf, 0
         self._at = self._start()
@@ -72,11 +71,11 @@ class _Run:
     def _keep_best(self) -> None:
         before = self.gap
         q = self._at.q / self._at.q.sum(axis=0)
-        error = float((self._d * (q @ self._p.T)).max())
+        error = largest_error(self._p, self._d, q.T)
         if error < self.error:
             self.error, self.attack = error, q
         w = self._at.w / self._at.w.sum()
-        bound = float(((w * self._d) @ self._p).min(axis=0).sum())
+        bound = least_error_bound(self._p, self._d, w)
         if bound > self.bound:
             self.bound, self.weights = bound, w
         self.idle = 0 if self.gap < 0.99 * before else self.idle + 1

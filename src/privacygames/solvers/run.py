@@ -1,6 +1,6 @@
 """One iterate of the block engine, and how it moves."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from math import inf
 
 import numpy as np
@@ -35,7 +35,7 @@ KEEP_ROOM = 0.1
 class Run:
     """The iterate and how it moves."""
 
-    def __init__(self, game: Game, pool: ThreadPoolExecutor, tolerance: float, scale: float) -> None:
+    def __init__(self, game: Game, pool: Executor, tolerance: float, scale: float) -> None:
         self.whole, self.pool = game, pool
         self._tolerance, self._scale = tolerance, scale
         held = ~game.absent

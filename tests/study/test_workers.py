@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +66,28 @@ def test_leaving_early_leaves_no_process_behind() -> None:
     for child in set(multiprocessing.active_children()) - before:
         child.join(10)
     assert set(multiprocessing.active_children()) <= before
+
+
+LONG_WORK = """
+import privacygames as pg
+from privacygames.study import Processes
+from privacygames.study.cells import Cell
+
+prior = pg.Prior.uniform(pg.Grid(columns=2, rows=1, width=2.0, height=1.0))
+work = Processes(2).work([Cell(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
+next(work)
+print("at work", flush=True)
+input()
+"""
+
+
+def test_processes_die_with_the_one_that_was_killed() -> None:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", LONG_WORK], **pipes) as study:
+        assert study.stdout is not None
+        assert study.stdout.readline() == "at work\n"
+        study.kill()
+        study.communicate(timeout=60)  # ends when nobody has its output open any more, its processes included
 
 
 @pytest.fixture

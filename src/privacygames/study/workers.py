@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -40,7 +41,7 @@ class Here:
 
 
 class Processes:
-    """Several processes of this machine. If one dies, others take over what was not finished.
+    """Several processes of this machine. If one dies, others take over what was not finished; none outlives this one.
 
     Args:
         jobs: how many; by default as many as there are cores.
@@ -71,7 +72,7 @@ class Processes:
     def _round(self, cells: list[Cell]) -> Finished:
         before = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(
-            min(self.jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts
+            min(self.jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
         )
         futures = {pool.submit(measure_alone, cell): cell.key for cell in cells}
         done = False
@@ -136,9 +137,17 @@ def _results(futures: dict["Future[Measured]", str]) -> Finished:
         yield futures[future], future.result()
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C is for the process that hands out the work."""
+def _depend_on_parent() -> None:
+    """Ctrl-C is for the process that hands out the work; when that one dies, however it does, so does this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def workers_for(jobs: int | None, scheduler: str | None) -> Workers:

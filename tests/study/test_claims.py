@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, check_claims
-from privacygames.study.evidence import Evidence
+from privacygames.study.evidence import Evidence, spread
 from privacygames.study.tables import Table, Value
 
 USERS = ("user 1", "user 2")
@@ -139,6 +139,11 @@ def test_a_few_exceptions_are_counted() -> None:
     assert Evidence([True] * 19 + [False], "", "").verdict == "holds except in 1 of 20"
     assert Evidence([True] * 8 + [False] * 2, "", "").verdict == "does not hold in 2 of 10"
     assert Evidence([], "", "").columns()["share"] is None
+
+
+def test_numbers_are_brief_and_rounding_noise_is_none() -> None:
+    assert spread([-6e-10, 0.07061, 12.34567], " km") == "median 0.0706 km (0 to 12.3)"
+    assert spread([]) == "no cases"
 
 
 def test_failed_designs_are_no_evidence_and_nothing_at_all_is_not_tested() -> None:

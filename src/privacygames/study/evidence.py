@@ -77,10 +77,14 @@ def steps(rows: Iterable[Row], by: Sequence[str], x: str) -> list[tuple[Row, Row
     return [pair for curve in curves(rows, by, x) for pair in pairwise(curve)]
 
 
-def spread(values: Iterable[float], unit: str = "", digits: int = 3) -> str:
+def brief(value: float) -> str:
+    """Three digits that matter; less than a millionth, a millimetre or the solver's last digits, is none."""
+    return f"{value:.3g}" if abs(value) >= 1e-6 else "0"
+
+
+def spread(values: Iterable[float], unit: str = "") -> str:
     """Median and range, in words."""
     given = np.array(list(values), dtype=np.float64)
     if not given.size:
         return "no cases"
-    middle, low, high = (f"{value:.{digits}g}" for value in (np.median(given), given.min(), given.max()))
-    return f"median {middle}{unit} ({low} to {high})"
+    return f"median {brief(float(np.median(given)))}{unit} ({brief(given.min())} to {brief(given.max())})"

@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygames.study.cells import DONE
 from privacygames.study.comparing import METRE, METRES, NEAR_KM, TENS_OF_METRES
-from privacygames.study.evidence import Evidence, spread, steps
+from privacygames.study.evidence import Evidence, brief, spread, steps
 from privacygames.study.tables import Table, Value, number, where
 
 ALMOST = 0.1
@@ -132,4 +132,4 @@ def _medians(table: Table, column: str) -> dict[str, list[tuple[float, float]]]:
 
 
 def _listed(line: list[tuple[float, float]], unit: str) -> str:
-    return ", ".join(f"{value:.3g} {unit} at {radius:g} km" for radius, value in line)
+    return ", ".join(f"{brief(value)} {unit} at {radius:g} km" for radius, value in line)

@@ -210,6 +210,7 @@ def test_nobody_is_not_a_study() -> None:
         {"strengths": (0.5,)},
         {"step": 0.0},
         {"places": 0},
+        {"coarse_cells": 0},
         {"parts": ("scenario-9",)},
     ],
     ids=lambda wrong: next(iter(wrong)),

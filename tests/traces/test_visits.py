@@ -71,6 +71,8 @@ def test_one_users_moves_do_not_run_into_the_next() -> None:
     assert both.busiest(5, GRID) == ["anna", "ben"]
     assert both.busiest(1, GRID) == ["anna"]
     assert both.busiest(5, GRID, cells=2) == []
+    with pytest.raises(pg.InvalidProblem, match="-1 users are asked for"):
+        both.busiest(-1, GRID)
 
 
 def test_visits_cannot_be_changed_nor_made_up_wrongly() -> None:

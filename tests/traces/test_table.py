@@ -23,6 +23,7 @@ MIDNIGHT = 1_704_067_200  # 2024-01-01 UTC
         "trajectory_id;t;lon;lat\nanna;2024-01-01T00:00:01;6.5;46.5\n",
         "\ufeffUser\tTime\tLatitude\tLongitude\r\nanna\t2024-01-01T00:00:01Z\t46.5\t6.5\r\n",
         '"user","note","timestamp","lat","lon"\n"anna","a, ""b""",1704067201,46.5,6.5\n',
+        "uid, datetime, lat, lng\n anna , 2024-01-01 00:00:01, 46.5, 6.5\n  , 2024-01-01 00:00:01, 46.5, 6.5\n",
         "uid,tid,datetime,lat,lng\nanna,trip-1,2024-01-01 01:00:01+01:00,46.5,6.5",  # no end of line
     ],
 )

@@ -50,7 +50,7 @@ def chosen_columns(present: Sequence[str], named: Mapping[str, str], file: str) 
             wanted = repr(named[role]) if role in named else f"one of {', '.join(names)}"
             raise InvalidProblem(
                 f"{file} has no column for the {role} ({wanted}); it has {shown(present)}; "
-                f"say which with columns={{{role!r}: …}}"
+                f"say which with columns={{{role!r}: …}} (on the command line: --fields {role}=…)"
             )
         found[role] = places[0]
     return found

@@ -1,14 +1,21 @@
 """``privacygames study`` as a user runs it."""
 
 import csv
+import dataclasses
 import json
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import privacygames as pg
+from privacygames.cli.study import progress_bar
+from privacygames.cli.study_input import Input, people_from
+from privacygames.study import Person, Progress
 
 CITY = ["--columns", "4", "--rows", "3", "--width", "8", "--height", "6"]
 
@@ -89,6 +96,12 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
         (("--users", "ann,bob"), "give --data"),
         (("--window", "1,2,3"), "four numbers"),
         (("--jobs", "0"), "jobs is 0"),
+        (("--users", ","), "--users must be 1 or more"),
+        (("--format", "geolife"), "--format says how to read --data"),
+        (("--data", "x", "--window", "5,52,6,53", "--width", "3"), "--width and --height are for counts"),
+        (("--data", "x", "--format", "counts", "--window", "5,52,6,53", "--height", "3"), "are for counts without"),
+        (("--data", "x", "--format", "gpx", "--window", "5,52,6,53", "--fields", "user=u"), "--fields goes with"),
+        (("--data", "x", "--window", "5,52,6,53", "--fields", "user"), "--fields takes user=NAME"),
         (("--data", "nowhere", "--format", "geolife"), "--window"),
         (("--data", "nowhere", "--format", "geolife", "--window", "5,52,6,53"), "nowhere"),
         (("--data", "nowhere", "--format", "xml", "--window", "5,52,6,53"), "no format 'xml'"),
@@ -113,3 +126,68 @@ def test_traces_are_read_in_their_formats(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Visits(72 visits of 2 users, 72 rows read)" in done.stderr
     assert [row["visits"] for row in rows_of(tmp_path / "out", "users")] == ["36", "36"]
+
+
+def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
+    path = tmp_path / "fixes.csv"
+    lines = [f"ann,2024-03-01 {hour:02}:00:00,52.0{6 + hour % 4},5.{2 * hour % 19:02}" for hour in range(24)]
+    path.write_text("\n".join(["who,when,lat,lng", *lines]))
+    given = ("--data", path, "--window", "5,52,5.3,52.2", "--only", "scenario-1", "--epsilons", 0.6, "--quick")
+    options = (*given, "--columns", 3, "--rows", 2, "--cells", 2, "--jobs", 1, "--out", tmp_path / "out")
+    assert "no column for the user" in run(*options).stderr
+    unknown = run(*options, "--fields", "user=who,time=when", "--users", "ann,bob")
+    assert "of the 2 users asked for, 1 have no visit" in unknown.stderr
+    assert "bob" not in unknown.stderr
+    done = run(*options, "--fields", "user=who,time=when", "--users", "10")
+    assert done.returncode == 0, done.stderr
+    assert "Visits(24 visits of 1 users, 24 rows read)" in done.stderr
+
+
+def people(**given: Any) -> list[Person]:
+    plain: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Input))
+    usual: dict[str, Any] = {"size": (None, None), "grid": (None, None), "cells": 1, "quick": True, "timezone": "UTC"}
+    return people_from(Input(**(plain | usual | given)), lambda _: None, lambda _: None)
+
+
+def test_as_many_people_as_asked_for() -> None:
+    assert [len(people(users=users)) for users in (None, "2", "5")] == [3, 2, 5]
+
+
+def test_invented_people_live_in_the_window_asked_for() -> None:
+    window = (6.0, 46.0, 6.2, 46.1)
+    space = people(window=window)[0].prior.space
+    assert isinstance(space, pg.Grid)
+    assert space.box == window
+
+
+def test_counts_take_their_size_from_the_window_or_as_given(counts: Path) -> None:
+    window = (5.0, 52.0, 5.1, 52.1)
+    grid = pg.Grid.over(window, columns=8, rows=6)
+    asked: dict[tuple[float, float], dict[str, Any]] = {
+        (grid.width, grid.height): {"window": window},
+        (3.0, 8.0): {"size": (3.0, None)},
+        (15.0, 8.0): {},
+    }
+    for size, given in asked.items():
+        space = people(data=counts, format="counts", **given)[0].prior.space
+        assert isinstance(space, pg.Grid)
+        assert (space.width, space.height) == size
+
+
+def test_trouble_with_files_is_json_too(counts: Path) -> None:
+    done = run("--quick", "--json", "--out", counts)
+    assert done.returncode == 8
+    assert json.loads(done.stderr)["error"]["kind"] == "OSError"
+
+
+def test_the_time_left_is_told_where_a_design_takes_minutes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("rich.console.monotonic", lambda: clock[0])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar() as tick:
+        for done in (4, 5, 6):
+            clock[0] += 100.0
+            tick(Progress(done=done, total=8, fresh=done))
+    assert "0:03:20" in capsys.readouterr().err

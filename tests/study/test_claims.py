@@ -153,6 +153,11 @@ def test_failed_designs_are_no_evidence_and_nothing_at_all_is_not_tested() -> No
     assert check_claims({"users": []}) == []
 
 
+def test_somebody_always_in_one_place_has_no_privacy_to_lose() -> None:
+    still = [row | {"exact_privacy_km": 0.0, "error_km": 0.0} for row in pruned((0.0, 0.0), (1.0, 2.0))]
+    assert verdicts(approximation=still)["small-radius"] == "not tested"
+
+
 def test_the_table_has_its_columns_and_numbers() -> None:
     for row in check_claims(tables()):
         assert tuple(row) == CLAIM_COLUMNS

@@ -168,6 +168,19 @@ def test_a_result_that_cannot_be_read_is_made_again(tmp_path: Path) -> None:
     assert json.loads(first.read_text())["status"] == "done"
 
 
+def test_a_folder_holds_one_study(tmp_path: Path) -> None:
+    """Nothing of an earlier one, of other people, stays beside it; what is finished does."""
+    both = Settings(epsilons=(0.6,), strengths=(3.0,), parts=("scenario-1", "prior"))
+    one = Settings(epsilons=(0.6,), strengths=(3.0,), parts=("prior",))
+    pg.study.publish(run(PEOPLE[:1], both, tmp_path, data="tiny", read_as="counts"), tmp_path)
+    assert {path.name for path in (tmp_path / "figures").glob("bayesian.*")}
+    pg.study.publish(run(PEOPLE[1:], one, tmp_path, data="other", read_as="counts"), tmp_path)
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"users", "prior", "claims"}
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"prior.png", "prior.pdf", "prior.csv"}
+    assert set(pg.study.read_study(tmp_path).tables) == {"users", "prior"}
+    assert len(list((tmp_path / CELLS).iterdir())) == 2 * 2
+
+
 def test_what_one_part_made_another_uses(tmp_path: Path) -> None:
     store = Store(tmp_path)
     compute(PEOPLE, Settings(epsilons=(0.6,), strengths=(3.0,), parts=("scenario-1",)), store=store)
@@ -210,6 +223,7 @@ def test_nobody_is_not_a_study() -> None:
         {"strengths": (0.5,)},
         {"step": 0.0},
         {"places": 0},
+        {"coarse_cells": 0},
         {"parts": ("scenario-9",)},
     ],
     ids=lambda wrong: next(iter(wrong)),

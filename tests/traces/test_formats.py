@@ -131,6 +131,13 @@ def test_gpx_that_breaks_off_counts_up_to_there(tmp_path: Path) -> None:
     assert (len(visits), visits.rows, visits.skipped["broken line"]) == (2, 3, 1)
 
 
+@pytest.mark.parametrize("encoding", ["klingon", "gb2312"])
+def test_gpx_in_an_encoding_that_cannot_be_read(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "anna.gpx").write_text(GPX.replace("UTF-8", encoding))
+    with pytest.raises(pg.InvalidProblem, match=r"anna.gpx has an encoding that cannot be read; save it as UTF-8"):
+        pg.traces.read(tmp_path, format="gpx")
+
+
 BOMB = """<?xml version="1.0"?>
 <!DOCTYPE gpx [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>
 <gpx><trk><trkseg><trkpt lat="46.1" lon="6.1"><time>&c;</time></trkpt></trkseg></trk></gpx>

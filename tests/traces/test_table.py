@@ -23,6 +23,7 @@ MIDNIGHT = 1_704_067_200  # 2024-01-01 UTC
         "trajectory_id;t;lon;lat\nanna;2024-01-01T00:00:01;6.5;46.5\n",
         "\ufeffUser\tTime\tLatitude\tLongitude\r\nanna\t2024-01-01T00:00:01Z\t46.5\t6.5\r\n",
         '"user","note","timestamp","lat","lon"\n"anna","a, ""b""",1704067201,46.5,6.5\n',
+        "uid, datetime, lat, lng\n anna , 2024-01-01 00:00:01, 46.5, 6.5\n  , 2024-01-01 00:00:01, 46.5, 6.5\n",
         "uid,tid,datetime,lat,lng\nanna,trip-1,2024-01-01 01:00:01+01:00,46.5,6.5",  # no end of line
     ],
 )
@@ -52,6 +53,24 @@ def test_a_table_with_no_header_is_not_shown_in_the_error(tmp_path: Path) -> Non
     with pytest.raises(pg.InvalidProblem, match=r"fixes.csv starts with data") as caught:
         pg.traces.read(tmp_path, format="table")
     assert "46.5" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<gpx><trkpt lat="46.512345" lon="6.5"/></gpx>\n',
+        "anna;46\u00b0.46.512345;east\n",
+        "uid,datetime,lat,lng\n46.512345".encode("utf-16").decode("latin-1"),
+        "46.512345" * 20 + "x\n",
+    ],
+)
+def test_a_file_that_is_no_table_is_not_shown_in_the_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "fixes.csv").write_text(text, encoding="latin-1")
+    message = r"fixes.csv has no column for the user .*; it has what does not look like names"
+    with pytest.raises(pg.InvalidProblem, match=message) as caught:
+        pg.traces.read(tmp_path, format="table")
+    assert "46.5" not in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 def test_broken_lines_spoil_nothing_else(tmp_path: Path) -> None:

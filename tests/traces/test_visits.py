@@ -71,6 +71,8 @@ def test_one_users_moves_do_not_run_into_the_next() -> None:
     assert both.busiest(5, GRID) == ["anna", "ben"]
     assert both.busiest(1, GRID) == ["anna"]
     assert both.busiest(5, GRID, cells=2) == []
+    with pytest.raises(pg.InvalidProblem, match="-1 users are asked for"):
+        both.busiest(-1, GRID)
 
 
 def test_visits_cannot_be_changed_nor_made_up_wrongly() -> None:
@@ -114,6 +116,8 @@ def test_counts_from_a_file(tmp_path: Path) -> None:
         ("user,cell,visits\na,3.5,71\n", "line 2: needs a user"),
         ("user,place,visits\n", "no column 'cell'; it has user, place, visits"),
         ("a,3,71\n", "starts with data"),
+        ("a,b,0.71\n", "starts with data"),
+        ("a,b,71.5 north\n", "no column 'user'; it has what does not look like names"),
         ("user,cell,visits\n", "holds no counts"),
         ("", "holds no counts"),
     ],

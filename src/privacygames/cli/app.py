@@ -56,10 +56,11 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
-            typer.echo(f"error: {error.filename or 'a file'} cannot be read or written: {error.strerror}", err=True)
+            _report("OSError", f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
             raise typer.Exit(FILE_TROUBLE) from None
         except PrivacyGamesError as error:
-            _report(error)
+            limit = {"limit": error.limit} if isinstance(error, Infeasible) else {}
+            _report(type(error).__name__, str(error), **limit)
             raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
 
     return run
@@ -106,10 +107,8 @@ def main() -> None:
     app()
 
 
-def _report(error: PrivacyGamesError) -> None:
+def _report(kind: str, message: str, **more: float) -> None:
     if "--json" in sys.argv:
-        details = {"kind": type(error).__name__, "message": str(error)}
-        limit = {"limit": error.limit} if isinstance(error, Infeasible) else {}
-        typer.echo(json.dumps({"error": details | limit}), err=True)
+        typer.echo(json.dumps({"error": {"kind": kind, "message": message, **more}}), err=True)
     else:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {message}", err=True)

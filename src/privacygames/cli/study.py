@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows, working
+from privacygames.cli.output import Json, print_json, print_rows, saying, working
 from privacygames.cli.study_input import Input, numbers, people_from, settings_from
 
 if TYPE_CHECKING:
     from privacygames.study import Progress, Study
+
+LOOK_BACK = 3600.0
+"""Seconds from which the time left is told; a single design may take many minutes."""
 
 
 def study(
@@ -20,16 +23,24 @@ def study(
     data: Annotated[
         Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
     ] = None,
-    kind: Annotated[str, typer.Option("--format", help="geolife, checkins, gpx, table or counts.")] = "table",
+    kind: Annotated[
+        str | None, typer.Option("--format", help="geolife, checkins, gpx, table or counts. [default: table]")
+    ] = None,
     window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
-    width: Annotated[float, typer.Option(help="Of the grid in km, for counts.")] = 15.0,
-    height: Annotated[float, typer.Option(help="Of the grid in km, for counts.")] = 8.0,
-    users: Annotated[str, typer.Option(help="How many, the busiest first; or which, separated by commas.")] = "10",
+    width: Annotated[float | None, typer.Option(help="In km, for counts with no window. [default: 15]")] = None,
+    height: Annotated[float | None, typer.Option(help="In km, for counts with no window. [default: 8]")] = None,
+    users: Annotated[
+        str | None,
+        typer.Option(help="How many, the busiest first; or which, separated by commas. [default: 10; quick: 3]"),
+    ] = None,
     cells: Annotated[int, typer.Option(help="Of the busiest, only those seen in so many cells.")] = 10,
     columns: Annotated[int | None, typer.Option(help="Columns of the grid. [default: 20]")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the grid. [default: 15]")] = None,
     slot: Annotated[int, typer.Option(help="Seconds of which the first fix is a visit; 0: every row is.")] = 600,
     timezone: Annotated[str, typer.Option(help="What times without an offset are in.")] = "UTC",
+    fields: Annotated[
+        str | None, typer.Option(help="What a table calls its columns: user=NAME,time=NAME,… [default: found by name]")
+    ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
     only: Annotated[str | None, typer.Option(help="Parts, separated by commas. [default: all]")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
@@ -53,19 +64,21 @@ def study(
         format=kind,
         window=None if window is None else numbers("--window", window),
         size=(width, height),
-        users=users or "10",
+        users=users,
         cells=cells,
         grid=(columns, rows),
         slot=slot or None,
         timezone=timezone,
+        fields=fields,
         name=name,
         quick=quick,
     )
-    people = people_from(given, lambda message: typer.echo(message, err=True))
+    with saying("reading …") as show:
+        people = people_from(given, lambda message: typer.echo(message, err=True), show)
     workers = workers_for(jobs, scheduler)
     out.mkdir(parents=True, exist_ok=True)
     try:
-        with _bar() as show:
+        with progress_bar() as tick:
             made = run(
                 people,
                 settings,
@@ -74,7 +87,7 @@ def study(
                 read_as=given.kind,
                 quick=quick,
                 workers=workers,
-                progress=show,
+                progress=tick,
             )
     except KeyboardInterrupt:
         typer.echo(f"What is finished is kept in {out}: the same command goes on from there.", err=True)
@@ -85,7 +98,7 @@ def study(
 
 
 @contextmanager
-def _bar() -> "Iterator[Callable[[Progress], None]]":
+def progress_bar() -> "Iterator[Callable[[Progress], None]]":
     """A progress bar with the time left, on a terminal only; gives a callback."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -93,7 +106,8 @@ def _bar() -> "Iterator[Callable[[Progress], None]]":
 
     left = (TextColumn("left"), TimeRemainingColumn())
     columns = (TextColumn("designing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
-    with Bar(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
+    quiet = not sys.stderr.isatty()
+    with Bar(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=LOOK_BACK) as bar:
         task = bar.add_task("designing", total=None)
         yield lambda now: bar.update(task, completed=now.done, total=now.total)
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from privacygames.study import Person, Settings
 
 GRID, QUICK_GRID = (20, 15), (8, 6)
-QUICK_USERS = 3
+USERS, QUICK_USERS = 10, 3
+SIZE = (15.0, 8.0)
 
 
 @dataclass(frozen=True)
@@ -20,21 +21,22 @@ class Input:
     """Where people come from, as asked for on the command line."""
 
     data: Path | None
-    format: str
+    format: str | None
     window: tuple[float, ...] | None
-    size: tuple[float, float]
-    users: str
+    size: tuple[float | None, float | None]
+    users: str | None
     cells: int
     grid: tuple[int | None, int | None]
     slot: int | None
     timezone: str
+    fields: str | None
     name: str | None
     quick: bool
 
     @property
     def kind(self) -> str:
         """How the data is read."""
-        return self.format if self.data is not None else "synthetic"
+        return self.format or "table" if self.data is not None else "synthetic"
 
     @property
     def called(self) -> str:
@@ -42,28 +44,32 @@ class Input:
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
-def people_from(given: Input, tell: Callable[[str], None]) -> "list[Person]":
-    """Read, or invent, the people asked for; tells what was read and skipped."""
+def people_from(given: Input, tell: Callable[[str], None], show: Callable[[str], None]) -> "list[Person]":
+    """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
     from privacygames import traces
     from privacygames.study import people_of
 
+    _check(given)
     wanted = _users(given)
     if given.data is None:
         if not isinstance(wanted, int):
             raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
-        return people_of(traces.synthetic(wanted), _grid(given), wanted)
-    if given.format == "counts":
+        grid = _grid(given)
+        return people_of(traces.synthetic(wanted, window=grid.box or traces.WINDOW), grid, wanted)
+    if given.kind == "counts":
         return people_of(traces.read_counts(given.data), _grid(given), wanted, cells=given.cells)
     if given.window is None:
         raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
     grid = _grid(given)
     visits = traces.read(
         given.data,
-        format=given.format,
+        format=given.kind,
         window=grid.box,
         slot=given.slot,
         timezone=given.timezone,
+        columns=None if given.fields is None else _pairs(given.fields),
         users=None if isinstance(wanted, int) else wanted,
+        progress=lambda now: show(f"{now.share:.0%}"),
     )
     tell(f"Read {visits}.")
     return people_of(visits, grid, wanted, cells=given.cells)
@@ -93,14 +99,32 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
         raise InvalidProblem(f"{option} takes numbers separated by commas; got {text!r}") from None
 
 
+def _check(given: Input) -> None:
+    """Refuse options that would have no effect: whoever gave them expects something else."""
+    if given.data is None and given.format is not None:
+        raise InvalidProblem("--format says how to read --data, which is not given; without both, people are invented")
+    if given.size != (None, None) and (given.kind != "counts" or given.window is not None):
+        raise InvalidProblem("--width and --height are for counts without --window; else the window has its size")
+    if given.fields is not None and given.kind != "table":
+        raise InvalidProblem("--fields goes with --format table")
+
+
+def _pairs(text: str) -> dict[str, str]:
+    pairs = [each.partition("=") for each in _listed(text)]
+    if not all(role and equals and name for role, equals, name in pairs):
+        raise InvalidProblem(f"--fields takes user=NAME,time=NAME,latitude=NAME,longitude=NAME or some; got {text!r}")
+    return {role.strip(): name.strip() for role, _, name in pairs}
+
+
 def _grid(given: Input) -> "Grid":
     from privacygames import traces
     from privacygames.spaces import Grid
 
     usual = QUICK_GRID if given.quick else GRID
     columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(given.grid))
-    if given.format == "counts" and given.data is not None:
-        return Grid(columns=columns, rows=rows, width=given.size[0], height=given.size[1])
+    if given.kind == "counts" and given.window is None:
+        width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(given.size))
+        return Grid(columns=columns, rows=rows, width=width, height=height)
     window = traces.WINDOW if given.window is None else given.window
     if len(window) != 4:
         raise InvalidProblem(f"--window takes four numbers, WEST,SOUTH,EAST,NORTH; got {len(window)}")
@@ -110,12 +134,12 @@ def _grid(given: Input) -> "Grid":
 
 def _users(given: Input) -> int | list[str]:
     """A number of users, or their names; a single name is written with a comma after it."""
-    if given.users.strip().isdecimal():
-        wanted = int(given.users)
-        if wanted < 1:
-            raise InvalidProblem("--users must be 1 or more, or names separated by commas")
-        return min(wanted, QUICK_USERS) if given.quick else wanted
-    return _listed(given.users)
+    if given.users is None:
+        return QUICK_USERS if given.quick else USERS
+    wanted = int(given.users) if given.users.strip().isdecimal() else _listed(given.users)
+    if not wanted:
+        raise InvalidProblem("--users must be 1 or more, or names separated by commas")
+    return wanted
 
 
 def _listed(text: str) -> list[str]:

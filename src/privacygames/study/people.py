@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.prior import Prior
 from privacygames.spaces import Grid
 from privacygames.traces import Visited
@@ -38,6 +38,11 @@ def people_of(visited: Visited, grid: Grid, users: int | Sequence[str], *, cells
     if isinstance(users, int):
         chosen = visited.busiest(users, grid, cells=cells)
     else:
+        unknown = sum(user not in visited.users for user in users)
+        if unknown:
+            raise UnknownLabel(
+                f"of the {len(users)} users asked for, {unknown} have no visit in the data that was read"
+            )
         chosen = sorted(dict.fromkeys(users), key=lambda user: -int(visited.counts(grid, user).sum()))
     if not chosen:
         raise InvalidProblem(f"nobody in the data was seen in {cells} cells of the grid or more")

@@ -27,8 +27,6 @@ TOP = 1 - 1e-5
 At the very top the program has no inside, and only the reference solver, slow at the paper's size, can take it.
 """
 
-MECHANISMS = ("differential", "distortion", "joint")
-
 
 class Adversaries(TypedDict):
     """The better informed adversaries every mechanism of a study is tried against."""

@@ -9,12 +9,15 @@ from privacygames.study.tables import read_table
 
 
 def publish(study: Study, folder: Path) -> Path:
-    """Draw every figure and write the report; says where that is."""
-    from privacygames.study.figures import draw
+    """Draw every figure and write the report; says where that is. Figures of an earlier study there go away."""
+    from privacygames.study.figures import PLANS, draw
     from privacygames.study.report import write
 
     (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     drawn = draw(study.tables, study.about, folder / FIGURES)
+    written = {path.name for figure in drawn for path in figure.files}
+    for name in {f"{plan.name}.{kind}" for plan in PLANS for kind in ("png", "pdf", "csv")} - written:
+        (folder / FIGURES / name).unlink(missing_ok=True)
     return write(folder, study.about, study.tables, study.claims, drawn)
 
 

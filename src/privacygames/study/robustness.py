@@ -64,7 +64,11 @@ def small_radius_suffices(table: Table) -> Evidence:
     done = _paper(table)
     radii = sorted({number(row, "radius_km") for row in done})
     middle = radii[(len(radii) - 1) // 2] if radii else 0.0
-    lost = [number(row, "error_km") / number(row, "exact_privacy_km") for row in where(done, radius_km=middle)]
+    lost = [
+        number(row, "error_km") / number(row, "exact_privacy_km")
+        for row in where(done, radius_km=middle)
+        if row["exact_privacy_km"]  # somebody always in one place has none to lose
+    ]
     return Evidence(
         [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {spread(lost)}", "10 %"
     )

@@ -121,8 +121,12 @@ def run(
     claims = check_claims(tables)
     about = _about(people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start)
     (folder / TABLES).mkdir(exist_ok=True)
-    for name, table in tables.items():
-        write_table(folder / TABLES / f"{name}.csv", table, COLUMNS[name])
+    for name, columns in COLUMNS.items():
+        path = folder / TABLES / f"{name}.csv"
+        if name in tables:
+            write_table(path, tables[name], columns)
+        else:  # of an earlier study, maybe of other people
+            path.unlink(missing_ok=True)
     write_table(folder / TABLES / "claims.csv", claims, CLAIM_COLUMNS)
     about.write(folder)
     return Study(about, tables, claims, fresh)

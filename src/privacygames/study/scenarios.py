@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from privacygames.spaces import Grid
 from privacygames.study.cells import DONE, Cell, against
 from privacygames.study.people import informed
-from privacygames.study.plan import MECHANISMS, Plan, Results
+from privacygames.study.plan import Plan, Results
 from privacygames.study.tables import Row, Table, Value, number
 
 MEASURED = (
@@ -156,6 +156,3 @@ def _difference(first: Row, second: Row, column: str) -> Value:
     if first["status"] != DONE or second["status"] != DONE:
         return None
     return number(first, column) - number(second, column)
-
-
-__all__ = ["COLUMNS", "MECHANISMS", "tables_of"]

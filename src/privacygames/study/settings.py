@@ -48,8 +48,8 @@ class Settings:
             strength >= 1 for strength in self.strengths
         ):
             raise InvalidProblem("shares must be at most 1, and strengths at least 1 (which is no evidence)")
-        if not self.step > 0 or self.places < 1:
-            raise InvalidProblem("step must be a positive number of km, and places at least 1")
+        if not self.step > 0 or self.places < 1 or self.coarse_cells < 1:
+            raise InvalidProblem("step must be a positive number of km, and places and coarse_cells at least 1")
         for part in self.parts:
             if part not in PARTS:
                 raise InvalidProblem(f"there is no part {part!r}; choose from {', '.join(PARTS)}")

@@ -10,7 +10,7 @@ import numpy as np
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid
-from privacygames.traces.table import header_of
+from privacygames.traces.table import check_names, header_of, shown
 from privacygames.traces.text import lines_of, split_line
 from privacygames.traces.visits import Visited
 
@@ -71,11 +71,10 @@ def read_counts(path: str | Path, *, visits: str = "visits") -> Counts:
 
 
 def _places(header: list[str], wanted: tuple[str, ...], file: str) -> list[int]:
-    if any(name.isdecimal() for name in header):
-        raise InvalidProblem(f"{file} starts with data; its first line must name the columns")
+    check_names(header, file)
     for name in wanted:
         if name not in header:
-            raise InvalidProblem(f"{file} has no column {name!r}; it has {', '.join(header)}")
+            raise InvalidProblem(f"{file} has no column {name!r}; it has {shown(header)}")
     return [header.index(name) for name in wanted]
 
 

@@ -68,6 +68,12 @@ def read_gpx(source: Source) -> Iterator[Rows]:
                 points.parser.Parse(block, not more)
             except expat.ExpatError as error:
                 broken, more = [error.lineno], False
+            except InvalidProblem:
+                raise
+            except (LookupError, ValueError):  # an encoding that Python does not know, or expat does not take
+                raise InvalidProblem(
+                    f"{source.path.name} has an encoding that cannot be read; save it as UTF-8"
+                ) from None
             yield _rows(points.found, source, broken, position())
             points.found.clear()
 

@@ -1,5 +1,6 @@
 """Tables with named columns: CSV and Parquet."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -22,6 +23,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 SEPARATORS = (",", ";", "\t")
 BATCH = 1 << 16
+LONGEST_NAME = 100
+DATA = re.compile(r"\d[-.,:]\d")
 
 
 def table_format(columns: Mapping[str, str] | None) -> Format:
@@ -35,8 +38,7 @@ def table_format(columns: Mapping[str, str] | None) -> Format:
 
 def chosen_columns(present: Sequence[str], named: Mapping[str, str], file: str) -> dict[str, int]:
     """Where each of the four columns is."""
-    if not np.isnan(numbers(present, len(present))).all():
-        raise InvalidProblem(f"{file} starts with data; its first line must name the columns")  # not shown: secret
+    check_names(present, file)
     lowered = [name.strip().lower() for name in present]
     found = {}
     for role, names in NAMES.items():
@@ -47,11 +49,24 @@ def chosen_columns(present: Sequence[str], named: Mapping[str, str], file: str) 
         if not places:
             wanted = repr(named[role]) if role in named else f"one of {', '.join(names)}"
             raise InvalidProblem(
-                f"{file} has no column for the {role} ({wanted}); it has {', '.join(present) or 'none'}; "
-                f"say which with columns={{{role!r}: …}}"
+                f"{file} has no column for the {role} ({wanted}); it has {shown(present)}; "
+                f"say which with columns={{{role!r}: …}} (on the command line: --fields {role}=…)"
             )
         found[role] = places[0]
     return found
+
+
+def check_names(present: Sequence[str], file: str) -> None:
+    """Refuse a first line of data. It is not shown: it is somebody's place."""
+    if not np.isnan(numbers(present, len(present))).all():
+        raise InvalidProblem(f"{file} starts with data; its first line must name the columns")
+
+
+def shown(present: Sequence[str]) -> str:
+    """Names as a message lists them; where one may be data, or no text at all, none is shown."""
+    if all(name.isprintable() and len(name) <= LONGEST_NAME and not DATA.search(name) for name in present):
+        return ", ".join(present) or "none"
+    return "what does not look like names"
 
 
 def header_of(lines: Lines) -> tuple[list[str], str]:

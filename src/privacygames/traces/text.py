@@ -81,14 +81,14 @@ def split_lines(lines: Lines, columns: Columns, source: Source) -> Rows:
     numbered, broken = [], []
     for number, line in enumerate(lines.texts, start=lines.first):
         fields = split_line(line, columns.separator)
-        if len(fields) == columns.fields and (columns.user < 0 or fields[columns.user]):
+        if len(fields) == columns.fields and (columns.user < 0 or fields[columns.user].strip()):
             taken.append(fields)
             numbered.append(number)
         elif line.strip():
             broken.append(number)
     count = len(taken)
     return Rows(
-        users=[source.user] * count if columns.user < 0 else [fields[columns.user] for fields in taken],
+        users=[source.user] * count if columns.user < 0 else [fields[columns.user].strip() for fields in taken],
         times=times.from_text(map(itemgetter(columns.time), taken), source.zone),
         latitude=numbers(map(itemgetter(columns.latitude), taken), count),
         longitude=numbers(map(itemgetter(columns.longitude), taken), count),

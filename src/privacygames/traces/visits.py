@@ -38,6 +38,8 @@ class Visited(ABC):
             grid: where visits count.
             cells: leave out users seen in fewer distinct cells than this.
         """
+        if k < 1:
+            raise InvalidProblem(f"{k} users are asked for; it must be 1 or more")
         seen = [(user, self.counts(grid, user)) for user in self.users]
         fitting = [(user, int(counts.sum())) for user, counts in seen if np.count_nonzero(counts) >= max(cells, 1)]
         return [user for user, _ in sorted(fitting, key=lambda each: -each[1])[:k]]

@@ -24,7 +24,7 @@ class About:
         epsilons: ε per km of scenario 1 and of the effect of the prior.
         epsilons_2: ε per km of scenario 2.
         epsilons_3: ε per km of scenario 3.
-        step_km: d_m of scenario 3 is every multiple of this below the largest possible.
+        step_km: d_m of scenario 3 is every multiple of this, and the largest possible.
         shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
         strengths: how much evidence an adversary has on the most visited places; 1 is none (π̂ = π).
         places: on how many places.

@@ -45,7 +45,7 @@ def scenario_3(
     store: Store | None = None,
     workers: Workers | None = None,
 ) -> Table:
-    """ε and d_m chosen independently: each ε with each multiple of ``step`` km below the largest possible d_m."""
+    """ε and d_m chosen independently: each ε with each multiple of ``step`` km, and the largest d_m possible."""
     return _part("scenario-3", people, store, workers, epsilons_3=tuple(epsilons), step=step)
 
 

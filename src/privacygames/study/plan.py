@@ -111,9 +111,9 @@ class Plan:
         return [(epsilon, measured) for epsilon, measured in found if measured["status"] != DONE]
 
     def thresholds(self) -> list[float]:
-        """Scenario 3's d_m: multiples of the step below the largest possible."""
-        step = self.settings.step
-        return [step * count for count in range(1, ceil(self.most * TOP / step))]
+        """Scenario 3's d_m: multiples of the step, and last the largest possible."""
+        step, last = self.settings.step, self.most * TOP
+        return [*(step * count for count in range(1, ceil(last / step))), last] if last > 0 else []
 
     def pruned(self, setting: Setting) -> list[Cell]:
         """The approximations of a joint design: with each radius, of both kinds."""

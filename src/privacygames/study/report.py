@@ -125,7 +125,7 @@ def _setting(about: About) -> Markup:
         "Scenario 1": f"ε = {_list(about.epsilons)} per km",
         "Scenario 2": f"ε = {_list(about.epsilons_2)} per km; d_m at {_list(about.shares)} of the way from what the "
         "differential mechanism reaches to the largest possible",
-        "Scenario 3": f"ε = {_list(about.epsilons_3)} per km; d_m = every {plain(about.step_km)} km up to the largest",
+        "Scenario 3": f"ε = {_list(about.epsilons_3)} per km; d_m = every {plain(about.step_km)} km, and the largest",
         "Prior": f"{_list(about.strengths)} times the evidence on the {count(about.places, 'most visited place')}",
         "Approximation": f"ε = {_list(about.epsilons_approximation)} per km; d_m at {plain(about.share_approximation)} "
         f"of the same way; constraints up to {_list(about.radii_km)} km; "

@@ -16,7 +16,7 @@ class Settings:
         epsilons_2: of scenario 2 ("some values").
         shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
         epsilons_3: of scenario 3.
-        step: scenario 3's d_m is every multiple of this, in km, below the largest possible.
+        step: scenario 3's d_m is every multiple of this, in km, and the largest possible.
         strengths: how many times likelier the evidence of a better informed adversary makes the likeliest places.
         places: how many places that is.
         epsilons_approximation: of appendix C.

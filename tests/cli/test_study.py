@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import privacygames as pg
+from privacygames.cli.app import app
 from privacygames.cli.study import progress_bar
 from privacygames.cli.study_input import Input, people_from
 from privacygames.study import Person, Progress
@@ -108,8 +110,8 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_explained(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    done = run("--quick", "--out", tmp_path / "out", *options)
-    assert done.returncode == 3, done.stderr
+    done = CliRunner().invoke(app, ["study", "--quick", "--out", str(tmp_path / "out"), *options])
+    assert done.exit_code == 3, done.stderr
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
 

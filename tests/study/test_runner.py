@@ -211,6 +211,13 @@ def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     pg.study.check_claims(tables)
 
 
+def test_a_study_is_of_a_grid(tmp_path: Path) -> None:
+    ages = Person("user 1", pg.Prior.uniform(pg.Numbers(range(1, 4))), 3)
+    with pytest.raises(pg.InvalidProblem, match="cells of a Grid"):
+        run([ages], Settings(), tmp_path / "out", data="ages", read_as="counts")
+    assert not (tmp_path / "out").exists()
+
+
 def test_nobody_is_not_a_study() -> None:
     with pytest.raises(pg.InvalidProblem, match="one person"):
         compute([], SETTINGS)

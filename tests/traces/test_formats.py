@@ -118,8 +118,8 @@ def test_gpx(tmp_path: Path) -> None:
 def test_gpx_folders_name_their_users(tmp_path: Path) -> None:
     (tmp_path / "ben").mkdir()
     (tmp_path / "ben" / "monday.gpx").write_text(GPX)
-    (tmp_path / "ben" / "tuesday.gpx").write_text(GPX.replace("2024-01-01", "2024-01-02"))
-    (tmp_path / "anna.gpx.gz").write_bytes(gzip.compress(GPX.encode()))
+    (tmp_path / "ben" / "TUESDAY.GPX").write_text(GPX.replace("2024-01-01", "2024-01-02"))
+    (tmp_path / "anna.GPX.gz").write_bytes(gzip.compress(GPX.encode()))
     visits = pg.traces.read(tmp_path, format="gpx")
     assert visits.users == ("anna", "ben")
     assert np.bincount(visits.user).tolist() == [3, 6]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
+from typing import cast
 
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid
@@ -107,6 +108,8 @@ def run(
         workers: who does the work; by default this process.
         progress: called after every design.
     """
+    if not all(isinstance(person.prior.space, Grid) for person in people):
+        raise InvalidProblem("a study needs priors over the cells of a Grid")
     start = monotonic()
     fresh = 0
 
@@ -160,9 +163,7 @@ def _about(
     people: list[Person], settings: Settings, store: Store, *, data: str, read_as: str, quick: bool, seconds: float
 ) -> About:
     plans = [Plan(person, settings) for person in people]
-    grid, coarse = people[0].prior.space, plans[0].coarse.space
-    if not isinstance(grid, Grid) or not isinstance(coarse, Grid):
-        raise InvalidProblem("a study needs priors over the cells of a Grid")
+    grid, coarse = (cast("Grid", space) for space in (people[0].prior.space, plans[0].coarse.space))
     found = [store.results[cell.key] for cell in needed(plans, store)]
     return About(
         data=data,

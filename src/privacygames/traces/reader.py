@@ -114,7 +114,7 @@ def _files(path: Path, name: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InvalidProblem(f"there is no file or folder {path.name!r} to read")
-    found = sorted(file for file in path.rglob("*") if file.name.endswith(ENDINGS[name]) and file.is_file())
+    found = sorted(file for file in path.rglob("*") if file.name.lower().endswith(ENDINGS[name]) and file.is_file())
     if not found:
         raise InvalidProblem(f"the folder {path.name!r} holds no files ending in {', '.join(ENDINGS[name])}")
     return found
@@ -126,7 +126,8 @@ def _user(file: Path, root: Path, name: str) -> str:
         folder = file.absolute().parent
         return folder.parent.name if folder.name == "Trajectory" else folder.name
     if name == "gpx":
-        return file.name.split(".gpx")[0] if root in (file, file.parent) else file.parent.name
+        stem = file.name[: len(file.name.lower().split(".gpx")[0])]
+        return stem if root in (file, file.parent) else file.parent.name
     return ""
 
 

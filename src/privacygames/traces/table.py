@@ -77,7 +77,7 @@ def header_of(lines: Lines) -> tuple[list[str], str]:
 
 
 def _read_table(source: Source, named: Mapping[str, str]) -> Iterator[Rows]:
-    if source.path.suffix == ".parquet":
+    if source.path.suffix.lower() == ".parquet":
         return _read_parquet(source, named)
     return _read_csv(source, named)
 

@@ -46,7 +46,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     """The bytes of a file, unzipped if its name ends in .gz, and a way to ask how many were read off the disk."""
     try:
         with path.open("rb") as raw:
-            if path.suffix == ".gz":
+            if path.suffix.lower() == ".gz":
                 with gzip.GzipFile(fileobj=raw) as unzipped:
                     yield unzipped, raw.tell  # type: ignore[misc]  # GzipFile reads like any binary file
             else:

@@ -193,3 +193,9 @@ def test_the_time_left_is_told_where_a_design_takes_minutes(
             clock[0] += 100.0
             tick(Progress(done=done, total=8, fresh=done))
     assert "0:03:20" in capsys.readouterr().err
+
+
+def test_help_tells_what_is_taken_where_nothing_is_said() -> None:
+    shown = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
+    for default in ("(table)", "(20; quick: 8)", "(one per core)"):
+        assert f"default: {default}" in shown

@@ -24,27 +24,28 @@ def study(
         Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--format", help="geolife, checkins, gpx, table or counts. [default: table]")
+        str | None, typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="table")
     ] = None,
     window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
-    width: Annotated[float | None, typer.Option(help="In km, for counts with no window. [default: 15]")] = None,
-    height: Annotated[float | None, typer.Option(help="In km, for counts with no window. [default: 8]")] = None,
+    width: Annotated[float | None, typer.Option(help="In km, for counts with no window.", show_default="15")] = None,
+    height: Annotated[float | None, typer.Option(help="In km, for counts with no window.", show_default="8")] = None,
     users: Annotated[
         str | None,
-        typer.Option(help="How many, the busiest first; or which, separated by commas. [default: 10; quick: 3]"),
+        typer.Option(help="How many, the busiest first; or which, separated by commas.", show_default="10; quick: 3"),
     ] = None,
     cells: Annotated[int, typer.Option(help="Of the busiest, only those seen in so many cells.")] = 10,
-    columns: Annotated[int | None, typer.Option(help="Columns of the grid. [default: 20]")] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of the grid. [default: 15]")] = None,
+    columns: Annotated[int | None, typer.Option(help="Columns of the grid.", show_default="20; quick: 8")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of the grid.", show_default="15; quick: 6")] = None,
     slot: Annotated[int, typer.Option(help="Seconds of which the first fix is a visit; 0: every row is.")] = 600,
     timezone: Annotated[str, typer.Option(help="What times without an offset are in.")] = "UTC",
     fields: Annotated[
-        str | None, typer.Option(help="What a table calls its columns: user=NAME,time=NAME,… [default: found by name]")
+        str | None,
+        typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
     ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
-    only: Annotated[str | None, typer.Option(help="Parts, separated by commas. [default: all]")] = None,
+    only: Annotated[str | None, typer.Option(help="Parts, separated by commas.", show_default="all")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes. [default: one per core]")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per core")] = None,
     scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A coarse version in a minute.")] = False,
     as_json: Json = False,

@@ -227,7 +227,9 @@ def test_nobody_is_not_a_study() -> None:
     "wrong",
     [
         {"epsilons": ()},
+        {"epsilons_2": (0.5, float("inf"))},
         {"epsilons_3": (0.5, -1.0)},
+        {"radii": (2.0, 3.0, 2.0)},
         {"shares": (1.5,)},
         {"strengths": (0.5,)},
         {"step": 0.0},

@@ -92,7 +92,7 @@ def test_broken_lines_spoil_nothing_else(tmp_path: Path) -> None:
 
 def fixes(**changed: Any) -> pa.Table:
     columns = {
-        "uid": ["b", "a", None, "a"],
+        "uid": ["b", " a", None, "a"],
         "datetime": pa.array([MIDNIGHT, MIDNIGHT + 700, MIDNIGHT, None], pa.timestamp("s", tz="UTC")),
         "lat": [46.5, 46.6, 46.7, 46.8],
         "lng": [6.5, 6.6, 6.7, 6.8],
@@ -106,6 +106,7 @@ TIMES = {
     "unix": (pa.array([MIDNIGHT, MIDNIGHT + 700, MIDNIGHT, None]), 0),
     "unix with fractions": (pa.array([MIDNIGHT + 0.25, MIDNIGHT + 700, MIDNIGHT, None]), 0),
     "text": (pa.array(["2024-01-01T00:00:00", "2024-01-01T00:11:40", "", "soon"]), 19_800),
+    "categories": (pa.array(["2024-01-01T00:00Z", "2024-01-01T00:11:40Z", "", None]).dictionary_encode(), 0),
     "large text": (pa.array(["2024-01-01T00:00Z", "2024-01-01T00:11:40Z", "", None], pa.large_string()), 0),
 }
 
@@ -125,7 +126,7 @@ def test_parquet_dates_numbers_and_texts(tmp_path: Path) -> None:
     table = fixes(
         uid=[7, 8, 9, 7],
         datetime=pa.array([datetime(2024, 1, day).date() for day in (1, 2, 3, 4)]),
-        lat=["46.5", "north", None, "46.8"],
+        lat=pa.array(["46.5", "north", None, "46.8"]).dictionary_encode(),
         lng=pa.array([6, 7, 8, 9], pa.int32()),
     )
     parquet.write_table(table, tmp_path / "fixes.parquet")

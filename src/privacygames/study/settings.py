@@ -1,6 +1,7 @@
 """What to study: the paper's values by default, and a coarse version."""
 
 from dataclasses import dataclass
+from math import inf
 
 from privacygames.errors import InvalidProblem
 
@@ -42,8 +43,8 @@ class Settings:
     def __post_init__(self) -> None:
         for name in ("epsilons", "epsilons_2", "epsilons_3", "epsilons_approximation", "radii", "shares", "strengths"):
             values = getattr(self, name)
-            if not values or not all(value > 0 for value in values):
-                raise InvalidProblem(f"{name} must be positive numbers, one at least")
+            if not values or not all(0 < value < inf for value in values) or len(set(values)) < len(values):
+                raise InvalidProblem(f"{name} must be positive numbers, one at least, each given once")
         if not all(share <= 1 for share in (*self.shares, self.share_approximation)) or not all(
             strength >= 1 for strength in self.strengths
         ):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 
+import numpy as np
+
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.grid import Box
 from privacygames.traces.collector import Collector
@@ -149,9 +151,11 @@ def _checked_window(window: Box | None) -> Box | None:
 def _checked_slot(slot: int | None) -> int | None:
     if slot is None:
         return None
-    if isinstance(slot, bool) or not isinstance(slot, int) or not 1 <= slot <= DAY:
-        raise InvalidProblem(f"slot is {slot}; it must be a whole number of seconds from 1 to {DAY}, or None")
-    return slot
+    if isinstance(slot, bool) or not isinstance(slot, int | np.integer) or not 1 <= slot <= DAY:
+        raise InvalidProblem(
+            f"slot is {slot}; it must be a whole number of seconds from 1 to {DAY}, or None (on the command line: 0)"
+        )
+    return int(slot)
 
 
 def _checked_users(users: Iterable[str] | None) -> list[str] | None:

@@ -119,24 +119,34 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[Rows]:
 def _from_batch(batch: Any, wanted: Mapping[str, str], source: Source, first: int, position: int) -> Rows:
     import pyarrow as pa
 
-    users = batch.column(wanted["user"]).cast(pa.string()).to_pylist()
+    users = [(user or "").strip() for user in batch.column(wanted["user"]).cast(pa.string()).to_pylist()]
     whose = np.array([bool(user) for user in users], dtype=bool)
     lines = np.arange(first, first + len(users))
     return Rows(
         users=[user for user in users if user],
-        times=_times(batch.column(wanted["time"]), source)[whose],
-        latitude=_floats(batch.column(wanted["latitude"]))[whose],
-        longitude=_floats(batch.column(wanted["longitude"]))[whose],
+        times=_times(_plain(batch.column(wanted["time"])), source)[whose],
+        latitude=_floats(_plain(batch.column(wanted["latitude"])))[whose],
+        longitude=_floats(_plain(batch.column(wanted["longitude"])))[whose],
         lines=lines[whose].tolist(),
         broken=lines[~whose].tolist(),
         position=position,
     )
 
 
+def _plain(column: Any) -> Any:
+    """A column without categories, its texts all of one kind."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
+    return column.cast(pa.string()) if other else column
+
+
 def _floats(column: Any) -> FloatArray:
     import pyarrow as pa
 
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if pa.types.is_string(column.type):
         return numbers((text or "" for text in column.to_pylist()), len(column))
     return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
@@ -146,7 +156,7 @@ def _times(column: Any, source: Source) -> IntArray:
     import pyarrow as pa
 
     kinds = pa.types
-    if kinds.is_string(column.type) or kinds.is_large_string(column.type):
+    if kinds.is_string(column.type):
         return times.from_text((text or "" for text in column.to_pylist()), source.zone)
     if not (kinds.is_timestamp(column.type) or kinds.is_date(column.type)):
         return times.from_numbers(_floats(column))

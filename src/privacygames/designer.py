@@ -158,8 +158,7 @@ def _cheapest(
     try:
         check(limited)
     except BrokenPromise:
-        findings = found.certificate.findings
-        least = (findings.worst_cost if bounds.worst_case else findings.expected_cost) * (1 + ROOM)
+        least = found.certificate.findings.cost(worst_case=bounds.worst_case) * (1 + ROOM)
         raise Infeasible(
             f"no mechanism can be certified to cost at most {bounds.cost_at_most:.9g}: "
             f"the least possible cost, with room for rounding, is {least!r}",

@@ -177,8 +177,7 @@ class _Search:
         return Found("epsilon", value, limit, mechanism, refutation, report, self.solves)
 
     def _affordable(self, mechanism: Mechanism) -> bool:
-        found = mechanism.certificate.findings
-        return (found.worst_cost if self.asked.worst_case else found.expected_cost) <= self.most
+        return mechanism.certificate.findings.cost(worst_case=self.asked.worst_case) <= self.most
 
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""
@@ -188,8 +187,7 @@ class _Search:
             cheapest = design(self.problem, **asdict(replace(self.asked, epsilon=None, within=None)))
             self.solves += 1
         if not self._affordable(cheapest):
-            found = cheapest.certificate.findings
-            raise self._too_little(found.worst_cost if self.asked.worst_case else found.expected_cost)
+            raise self._too_little(cheapest.certificate.findings.cost(worst_case=self.asked.worst_case))
 
     def _too_little(self, least: float) -> Infeasible:
         return Infeasible(

@@ -34,7 +34,7 @@ def odds(report: Report, problem: Problem) -> str:
     if not isfinite(report.epsilon):
         return "Nothing limits how far an answer shifts the odds between two secrets."
     name = measure_name(problem.distinguishability, problem.space)
-    unit = "" if name is None else problem.space.unit(name)
+    unit = _unit(name, problem.space)
     if unit:
         pair = "two secrets 1 km apart" if unit == "km" else f"two secrets at distance 1 ({unit})"
     else:
@@ -74,7 +74,7 @@ def distortion_label(problem: Problem) -> str:
 def epsilon_label(problem: Problem) -> str:
     """What ε counts, for an axis: ``"epsilon, distances in km"``."""
     name = measure_name(problem.distinguishability, problem.space)
-    unit = "" if name is None else problem.space.unit(name)
+    unit = _unit(name, problem.space)
     return f"epsilon, distances in {unit}" if unit else "epsilon"
 
 
@@ -92,9 +92,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
+def _unit(name: str | None, space: Space) -> str:
+    return "" if name is None else space.unit(name)
+
+
 def _with_unit(what: str, name: str | None, space: Space) -> str:
-    unit = "" if name is None else space.unit(name)
+    unit = _unit(name, space)
     return f"{what}, {unit}" if unit else what
+
+
+def _off(error: float, name: str | None, space: Space) -> str:
+    return f"{amount(error)} {_unit(name, space)}".rstrip()
 
 
 def _guess(error: float, exact: float, problem: Problem) -> str:
@@ -104,16 +112,13 @@ def _guess(error: float, exact: float, problem: Problem) -> str:
     if name == "jaccard" and isinstance(problem.space, Sets):
         apart = f"differs from the true set by {amount(error)} on average (0: the same, 1: nothing in common)"
         return f"{apart}, and is exact in {percent(exact)} of cases"
-    unit = "" if name is None else problem.space.unit(name)
-    off = f"{amount(error)} {unit}" if unit else amount(error)
-    return f"is off by {off} on average, and exact in {percent(exact)} of cases"
+    return f"is off by {_off(error, name, problem.space)} on average, and exact in {percent(exact)} of cases"
 
 
 def _before(report: Report, problem: Problem) -> str:
     name = measure_name(problem.distance, problem.space)
-    unit = "" if name is None else problem.space.unit(name)
     error = report.distortion_from_prior
     if name == "hamming":
         return f"Without the answer it would be wrong in {percent(error)} of cases."
-    off = f"{amount(error)} {unit}" if unit else amount(error)
+    off = _off(error, name, problem.space)
     return f"Without the answer it would be off by {off}, and exact in {percent(report.exact_from_prior)} of cases."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, figure_file, print_json, saying
+from privacygames.cli.output import Json, check_figure_file, check_folder, print_json, saying, write_figure
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def compare(
     from privacygames.matching import contenders
     from privacygames.mechanism.mechanism import load
 
-    figure_file(figure)
-    if table is not None and not table.resolve().parent.is_dir():
-        raise InvalidProblem(f"there is no folder {table.resolve().parent} to write to")
+    check_figure_file(figure)
+    if table is not None:
+        check_folder(table)
     described, bounds = read_problem(problem)
     kind, values = _matched(epsilon, distortion, bounds)
     within = bounds.get("within") if within is None and kind == "epsilon" else within
@@ -103,6 +103,4 @@ def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve
     if figure is not None:
         from privacygames import plots
 
-        drawn = plots.trade_off(made) if curve else plots.comparison(made)
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(figure, dpi=150)
+        write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, figure_file, print_json, print_rows, working
+from privacygames.cli.output import Json, check_figure_file, print_json, print_rows, working, write_figure
 
 
 def demo(
@@ -15,15 +15,13 @@ def demo(
     """Protect an invented resident of a synthetic city: prior, joint design, attack, report, figure."""
     from privacygames import demo as story
 
-    figure_file(figure)
+    check_figure_file(figure)
     with working("designing for 35 cells …"):
         made = story.run()
     if figure is not None:
         from privacygames.plots import story as draw
 
-        figure.parent.mkdir(parents=True, exist_ok=True)
-        drawn = draw(made.mechanism, made.problem, made.attack, made.secret)
-        drawn.savefig(figure, dpi=150)
+        write_figure(draw(made.mechanism, made.problem, made.attack, made.secret), figure)
     if as_json:
         print_json({"report": made.report.to_dict(), "certificate": made.mechanism.certificate.to_dict()})
         return

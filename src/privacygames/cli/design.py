@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, new_file, print_json, print_rows, working
+from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
 
 
 def design(
@@ -37,7 +37,7 @@ def design(
     }
     described, bounds = read_problem(problem)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    new_file(out, force=force)
+    check_new_file(out, force=force)
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         mechanism = run(described, **bounds, time_limit=time_limit, progress=show)

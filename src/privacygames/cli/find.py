@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, new_file, print_json, print_rows, saying
+from privacygames.cli.output import Json, check_new_file, print_json, print_rows, saying
 
 
 class What(StrEnum):
@@ -50,7 +50,7 @@ def find(
     bounds.pop("cost_at_most" if what is What.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
     if out is not None:
-        new_file(out, force=force)
+        check_new_file(out, force=force)
     with saying(f"looking for the best {what.value} …") as say:
         found = search(
             described,

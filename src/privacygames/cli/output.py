@@ -12,6 +12,8 @@ import typer
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from privacygames.solvers.solution import Progress
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -38,22 +40,31 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
     Console().print(table)
 
 
-def figure_file(path: Path | None) -> Path | None:
-    """The path of a figure, if its ending is one that can be written."""
+def check_figure_file(path: Path | None) -> None:
+    """Refuse a figure whose ending is not one that can be written."""
     if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InvalidProblem("--figure must name a .png, .pdf or .svg file")
-    return path
 
 
-def new_file(path: Path, *, force: bool) -> Path:
-    """A path that can be written to without replacing anything unasked."""
+def write_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure; its folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Refuse a path that cannot be written to without replacing something unasked."""
     if path.is_dir():
         raise InvalidProblem(f"{path} is a folder; --out must name a file")
     if path.exists() and not force:
         raise InvalidProblem(f"{path} exists already; pass --force to replace it")
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a path in a folder that is not there."""
     if not path.resolve().parent.is_dir():
         raise InvalidProblem(f"there is no folder {path.resolve().parent} to write to")
-    return path
 
 
 @contextmanager
@@ -68,14 +79,8 @@ def saying(message: str) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def working(message: str) -> Iterator[Callable[["Progress"], None]]:
     """Show that something is going on, on a terminal only; gives a callback that shows how far it is."""
-    from rich.console import Console
-
-    with Console(stderr=True).status(message) as status:
-
-        def show(progress: "Progress") -> None:
-            status.update(f"{message} iteration {progress.iteration}, gap {progress.gap:.1e}, {progress.seconds:.0f} s")
-
-        yield show
+    with saying(message) as say:
+        yield lambda now: say(f"iteration {now.iteration}, gap {now.gap:.1e}, {now.seconds:.0f} s")
 
 
 def _plain(value: object) -> object:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privacygames.cli.output import Json, print_json, print_rows, saying, working
-from privacygames.cli.study_input import Input, numbers, people_from, settings_from
+from privacygames.cli.study_input import (
+    GRID,
+    QUICK_GRID,
+    QUICK_USERS,
+    SIZE,
+    USERS,
+    Input,
+    numbers,
+    people_from,
+    settings_from,
+)
 
 if TYPE_CHECKING:
     from privacygames.study import Progress, Study
@@ -27,15 +37,26 @@ def study(
         str | None, typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="table")
     ] = None,
     window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
-    width: Annotated[float | None, typer.Option(help="In km, for counts with no window.", show_default="15")] = None,
-    height: Annotated[float | None, typer.Option(help="In km, for counts with no window.", show_default="8")] = None,
+    width: Annotated[
+        float | None, typer.Option(help="In km, for counts with no window.", show_default=f"{SIZE[0]:g}")
+    ] = None,
+    height: Annotated[
+        float | None, typer.Option(help="In km, for counts with no window.", show_default=f"{SIZE[1]:g}")
+    ] = None,
     users: Annotated[
         str | None,
-        typer.Option(help="How many, the busiest first; or which, separated by commas.", show_default="10; quick: 3"),
+        typer.Option(
+            help="How many, the busiest first; or which, separated by commas.",
+            show_default=f"{USERS}; quick: {QUICK_USERS}",
+        ),
     ] = None,
     cells: Annotated[int, typer.Option(help="Of the busiest, only those seen in so many cells.")] = 10,
-    columns: Annotated[int | None, typer.Option(help="Columns of the grid.", show_default="20; quick: 8")] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of the grid.", show_default="15; quick: 6")] = None,
+    columns: Annotated[
+        int | None, typer.Option(help="Columns of the grid.", show_default=f"{GRID[0]}; quick: {QUICK_GRID[0]}")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Rows of the grid.", show_default=f"{GRID[1]}; quick: {QUICK_GRID[1]}")
+    ] = None,
     slot: Annotated[int, typer.Option(help="Seconds of which the first fix is a visit; 0: every row is.")] = 600,
     timezone: Annotated[str, typer.Option(help="What times without an offset are in.")] = "UTC",
     fields: Annotated[

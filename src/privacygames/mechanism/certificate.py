@@ -52,7 +52,7 @@ class Certificate:
     ) -> "Certificate":
         """The certificate of a statement whose promises were found to hold."""
         bounds = statement.bounds
-        cost = findings.worst_cost if bounds.worst_case else findings.expected_cost
+        cost = findings.cost(worst_case=bounds.worst_case)
         if bounds.reverse:
             gap = _gap(findings.optimum, findings.distortion, statement.distance)
         else:

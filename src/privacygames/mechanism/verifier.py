@@ -51,6 +51,10 @@ class Findings:
     worst_cost: float
     optimum: float | None
 
+    def cost(self, *, worst_case: bool) -> float:
+        """The cost that counts: the worst secret's, or the average."""
+        return self.worst_cost if worst_case else self.expected_cost
+
 
 def check(statement: Statement) -> Findings:
     """Check every promise; raise :class:`BrokenPromise` at the first that does not hold."""

@@ -13,7 +13,6 @@ def publish(study: Study, folder: Path) -> Path:
     from privacygames.study.figures import PLANS, draw
     from privacygames.study.report import write
 
-    (folder / FIGURES).mkdir(parents=True, exist_ok=True)
     drawn = draw(study.tables, study.about, folder / FIGURES)
     written = {path.name for figure in drawn for path in figure.files}
     for name in {f"{plan.name}.{kind}" for plan in PLANS for kind in ("png", "pdf", "csv")} - written:

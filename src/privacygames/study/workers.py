@@ -74,16 +74,18 @@ class Processes:
         pool = ProcessPoolExecutor(
             min(self.jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
         )
-        futures = {pool.submit(measure_alone, cell): cell.key for cell in cells}
         done = False
         try:
+            futures = {pool.submit(measure_alone, cell): cell.key for cell in cells}
             yield from _results(futures)
             done = True
         finally:
-            pool.shutdown(wait=done, cancel_futures=True)
             if not done:  # interrupted: nobody waits for what is under way
                 for child in set(multiprocessing.active_children()) - before:
-                    child.terminate()
+                    child.kill()
+            # Waiting also where processes were killed: the pool's own thread reaps them, and until it has, they are
+            # there for everybody else.
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Cluster:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from privacygames.mechanism.statement import Statement
+from privacygames.certificates.statement import Statement
 
 
 def exp_enclosure(x: Fraction, digits: int = 45) -> tuple[Fraction, Fraction]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 import privacygames as pg
+from privacygames.certificates import BITS, Statement
 
 Array = NDArray[np.float64]
 
@@ -34,6 +35,20 @@ def problem_of(prior: Any, cost: Any, distance: Any, distinguishability: Any = N
 def two_secrets(first: float = 0.5, apart: float = 1.0) -> pg.Problem:
     """Two secrets answered with themselves: Hamming cost, distance ``apart``."""
     return problem_of([first, 1 - first], [[0, 1], [1, 0]], [[0, apart], [apart, 0]])
+
+
+def draft_statement(problem: pg.Problem, bounds: pg.Bounds) -> Statement:
+    """A statement about a problem whose weights are still to come."""
+    return Statement(
+        weights=np.zeros((0, 0), dtype=np.int64),
+        bits=BITS,
+        prior=problem.prior.probabilities,
+        cost=problem.cost,
+        distance=problem.distance,
+        distinguishability=problem.distinguishability,
+        bounds=bounds,
+        multipliers=None,
+    )
 
 
 @st.composite

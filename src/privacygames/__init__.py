@@ -4,83 +4,75 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from privacygames import approximations, attacks, metrics, plots, study, traces
-    from privacygames.bounds import Bounds
-    from privacygames.comparison import Comparison, compare, trade_off
+    __version__: str
+    from privacygames import approximations, baselines, study, traces
+    from privacygames.analysis import (
+        Comparison,
+        Found,
+        Report,
+        TieBreak,
+        attacks,
+        break_ties,
+        compare,
+        contenders,
+        evaluate,
+        find,
+        metrics,
+        trade_off,
+    )
+    from privacygames.beliefs import Prior
+    from privacygames.certificates import Certificate
     from privacygames.designer import design
     from privacygames.errors import (
         BrokenPromise,
+        Cancelled,
         Infeasible,
         InvalidFile,
         InvalidProblem,
         PrivacyGamesError,
         SolveFailed,
+        Status,
+        TooLarge,
         UnknownLabel,
     )
-    from privacygames.finder import Found, find
-    from privacygames.matching import contenders
-    from privacygames.mechanism import baselines
-    from privacygames.mechanism.certificate import Certificate
-    from privacygames.mechanism.mechanism import Mechanism, load
-    from privacygames.mechanism.verify import verify
-    from privacygames.metrics import Report, evaluate
-    from privacygames.prior import Prior
-    from privacygames.problem import Problem, max_distortion
-    from privacygames.solvers.highs import Highs
-    from privacygames.solvers.interior import Interior
-    from privacygames.solvers.solution import Progress
+    from privacygames.events import Cancellation, Progress
+    from privacygames.mechanism import Mechanism, load, verify
+    from privacygames.presentation import in_words, plots
+    from privacygames.problem import Bounds, Problem, max_distortion
+    from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Numbers, Sets, Space, Subsets
-    from privacygames.ties import TieBreak, break_ties
-    from privacygames.words import in_words
 
-_HOMES = {
-    "approximations": "approximations:",
-    "attacks": "attacks:",
-    "metrics": "metrics:",
-    "plots": "plots:",
-    "study": "study:",
-    "traces": "traces:",
-    "baselines": "mechanism.baselines:",
-    "Bounds": "bounds",
-    **dict.fromkeys(("Comparison", "compare", "trade_off"), "comparison"),
-    "contenders": "matching",
-    "design": "designer",
-    **dict.fromkeys(
-        (
-            "BrokenPromise",
-            "Infeasible",
-            "InvalidFile",
-            "InvalidProblem",
-            "PrivacyGamesError",
-            "SolveFailed",
-            "UnknownLabel",
-        ),
-        "errors",
+_ROOMS = {
+    "analysis": (
+        *("Comparison", "Found", "Report", "TieBreak", "attacks", "break_ties", "compare", "contenders", "evaluate"),
+        *("find", "metrics", "trade_off"),
     ),
-    "Found": "finder",
-    "find": "finder",
-    "Certificate": "mechanism.certificate",
-    "Mechanism": "mechanism.mechanism",
-    "load": "mechanism.mechanism",
-    "verify": "mechanism.verify",
-    "Report": "metrics",
-    "evaluate": "metrics",
-    "Prior": "prior",
-    "Problem": "problem",
-    "max_distortion": "problem",
-    "Highs": "solvers.highs",
-    "Interior": "solvers.interior",
-    "Progress": "solvers.solution",
-    "TieBreak": "ties",
-    "break_ties": "ties",
-    "in_words": "words",
-    **dict.fromkeys(("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"), "spaces"),
+    "beliefs": ("Prior",),
+    "certificates": ("Certificate",),
+    "designer": ("design",),
+    "errors": (
+        *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
+        *("SolveFailed", "Status", "TooLarge", "UnknownLabel"),
+    ),
+    "events": ("Cancellation", "Progress"),
+    "mechanism": ("Mechanism", "load", "verify"),
+    "presentation": ("in_words", "plots"),
+    "problem": ("Bounds", "Problem", "max_distortion"),
+    "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
+    "spaces": ("Categories", "Graph", "Grid", "Numbers", "Sets", "Space", "Subsets"),
 }
-"""Where each public name lives (a trailing colon: the module itself). Read on first use: imports stay quick."""
+"""Which room each public name lives in. Read on first use: imports stay quick."""
+
+_WHOLE = ("approximations", "baselines", "study", "traces")
+"""Rooms that are public names themselves."""
+
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
     "Bounds",
     "BrokenPromise",
+    "Cancellation",
+    "Cancelled",
     "Categories",
     "Certificate",
     "Comparison",
@@ -100,11 +92,17 @@ __all__ = [
     "Progress",
     "Report",
     "Sets",
+    "Solution",
     "SolveFailed",
+    "SolveOptions",
+    "Solver",
     "Space",
+    "Status",
     "Subsets",
     "TieBreak",
+    "TooLarge",
     "UnknownLabel",
+    "__version__",
     "approximations",
     "attacks",
     "baselines",
@@ -127,11 +125,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("privacygames")
+    if name in _WHOLE:
+        return import_module(f"privacygames.{name}")
+    if name not in _HOMES:
         raise AttributeError(f"privacygames has no public name {name!r}")
-    module = import_module(f"privacygames.{home.rstrip(':')}")
-    value = module if home.endswith(":") else getattr(module, name)
+    value = getattr(import_module(f"privacygames.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,7 +1,7 @@
 """Read-only arrays: checked once when they come in, never changed afterwards, identified by their content."""
 
 import hashlib
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,13 +13,25 @@ SMALLEST, LARGEST = 1e-60, 1e60
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def frozen(values: ArrayLike) -> FloatArray:
-    """A read-only contiguous float64 copy of ``values``, with −0.0 written as 0.0."""
-    array = np.array(values, dtype=np.float64, order="C") + 0.0
-    array.flags.writeable = False
-    return array
+    """A contiguous float64 copy of ``values`` that nobody can write to, with −0.0 written as 0.0."""
+    return sealed(np.array(values, dtype=np.float64, order="C") + 0.0)
+
+
+def sealed(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A copy over bytes: unlike the read-only flag of an array with memory of its own, that cannot be undone."""
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def floats(values: ArrayLike, what: str) -> FloatArray:
+    """``values`` as an array of floats, or an error that does not show them."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidProblem(f"{what} is not an array of numbers") from None
 
 
 def checked(

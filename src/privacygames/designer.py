@@ -1,21 +1,15 @@
 """The designer: from a problem and bounds to the cheapest mechanism that keeps them, certified."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import Literal
 
-from privacygames.arrays import FloatArray
-from privacygames.bounds import Bounds
-from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
-from privacygames.mechanism import baselines
-from privacygames.mechanism.certificate import Provenance
-from privacygames.mechanism.files import Contents
-from privacygames.mechanism.mechanism import Mechanism, draft_statement, own_version
-from privacygames.mechanism.repair import repair
-from privacygames.mechanism.verifier import check, probabilities
-from privacygames.problem import Problem, max_distortion, rounding
-from privacygames.solvers import Engine, Highs, Interior, Progress, Solution, Status, choose
+from privacygames.baselines import cheapest as cheapest_answers
+from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, Status
+from privacygames.events import Watcher
+from privacygames.mechanism import Mechanism, certify
+from privacygames.problem import Bounds, Problem, max_distortion, rounding
+from privacygames.solvers import SolveOptions, Solver, choose
 
 ROOM = 1e-9
 """How far above the least cost a limit should be, relatively, to leave the repair something to work with."""
@@ -29,10 +23,10 @@ def design(
     within: float | None = None,
     worst_case: bool = False,
     cost_at_most: float | None = None,
-    solver: Literal["auto"] | Engine = "auto",
+    solver: Literal["auto"] | Solver = "auto",
     time_limit: float | None = None,
     tolerance: float = 1e-6,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Watcher | None = None,
 ) -> Mechanism:
     """The mechanism that costs least among all that keep the bounds, with a certificate.
 
@@ -44,16 +38,17 @@ def design(
             this far apart.
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
         cost_at_most: turned round: the most distortion privacy for at most this cost.
-        solver: the engine; ``"auto"`` chooses.
+        solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/solver.md).
         time_limit: seconds after which to stop. The block engine then returns what it has: a mechanism that keeps
             every promise, and whose certificate states the gap. HiGHS has nothing to return and raises.
         tolerance: the largest relative gap to the best possible that is accepted.
-        progress: called with a :class:`Progress` now and then.
+        progress: called with a :class:`privacygames.Progress` now and then; raise ``Cancelled`` in it to stop.
 
     Raises:
         InvalidProblem: something given does not fit.
         Infeasible: no mechanism keeps these bounds; says what the limit is.
         SolveFailed: the solver did not get within tolerance.
+        Cancelled: the progress function said so.
     """
     bounds = Bounds(
         epsilon=epsilon,
@@ -62,12 +57,16 @@ def design(
         cost_at_most=cost_at_most,
         worst_case=worst_case,
     )
-    for name, value in (("tolerance", tolerance), ("time_limit", time_limit)):
-        if value is not None and not (isinstance(value, int | float) and value > 0):
-            raise InvalidProblem(f"{name} is {value!r}; it must be a positive number")
-    engine = choose(problem, bounds) if solver == "auto" else solver
-    if not isinstance(engine, Highs | Interior):
-        raise InvalidProblem('solver must be "auto" or an engine: Interior() or Highs()')
+    options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
+    chosen = choose(problem, bounds) if solver == "auto" else solver
+    if not isinstance(chosen, Solver):
+        raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
+    _require_possible(problem, bounds)
+    cheapest = _cheapest(problem, bounds, chosen, options) if bounds.reverse else None
+    return _solved(problem, bounds, chosen, options, cheapest)
+
+
+def _require_possible(problem: Problem, bounds: Bounds) -> None:
     most = max_distortion(problem)
     if bounds.distortion is not None and bounds.distortion > most:
         raise Infeasible(
@@ -75,60 +74,41 @@ def design(
             f"distance the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
             limit=most,
         )
-    cheapest = _cheapest(problem, bounds, engine, time_limit, tolerance) if bounds.reverse else None
+
+
+def _solved(
+    problem: Problem, bounds: Bounds, solver: Solver, options: SolveOptions, cheapest: Mechanism | None
+) -> Mechanism:
+    """Solve and certify, by the solver chosen, or by those it falls back on where rounding spoils its answer."""
     gaps: list[float] = []
     trouble: PrivacyGamesError | None = None
-    for each in _attempts(engine):
+    start = None if cheapest is None else cheapest.probabilities
+    for attempt in (solver, *solver.fallbacks):
         try:
-            solution = each.solve(
-                problem,
-                _aimed(problem, bounds),
-                tolerance=tolerance,
-                time_limit=time_limit,
-                progress=progress,
-                inside=None if cheapest is None else cheapest.probabilities,
-            )
+            solution = attempt.solve(problem, _aimed(problem, bounds), options=replace(options, start=start))
         except (SolveFailed, InvalidProblem) as error:
-            if each is engine and not (isinstance(error, SolveFailed) and error.status == Status.NUMERICAL.name):
+            if attempt is solver and error.status is not Status.NUMERICAL:
                 raise
             trouble = trouble or error
             continue
-        mechanism = _certified(problem, bounds, solution, cheapest)
+        mechanism = certify(
+            problem,
+            bounds,
+            solution.probabilities,
+            solution.multipliers,
+            origin=solution.solver,
+            cheapest=cheapest,
+        )
         gap = mechanism.certificate.gap
-        if gap is not None and (gap <= tolerance or solution.status is Status.TIME_LIMIT):
+        if gap is not None and (gap <= options.tolerance or solution.status is Status.TIME_LIMIT):
             return mechanism
         gaps.append(inf if gap is None else gap)
     if trouble is not None and not gaps:
         raise trouble
     raise SolveFailed(
-        f"the gap to the best possible is {min(gaps):.1e}, above the tolerance of {tolerance:.1e}: rescale distances "
-        "or costs, keep a little away from the largest distortion or the least cost, or raise tolerance",
-        status="NUMERICAL",
+        f"the gap to the best possible is {min(gaps):.1e}, above the tolerance of {options.tolerance:.1e}: rescale "
+        "distances or costs, keep a little away from the largest distortion or the least cost, or raise tolerance"
     )
-
-
-def _attempts(engine: Engine) -> list[Engine]:
-    """The engine asked for, then what else might do where rounding spoils its answer."""
-    attempts = [engine]
-    while (following := attempts[-1].other()) not in attempts:
-        attempts.append(following)
-    return attempts if isinstance(engine, Interior) else [*attempts, Interior()]
-
-
-def _certified(problem: Problem, bounds: Bounds, solution: Solution, cheapest: Mechanism | None) -> Mechanism:
-    draft = draft_statement(problem, bounds, solution.multipliers)
-    try:
-        statement, findings = repair(
-            draft, solution.probabilities, None if cheapest is None else cheapest.probabilities
-        )
-    except BrokenPromise:
-        if cheapest is None:
-            raise
-        statement = replace(draft, weights=cheapest.weights)  # the limit is what the cheapest costs
-        findings = check(statement)
-    added = _cost(problem, bounds, probabilities(statement)) - _cost(problem, bounds, solution.probabilities)
-    provenance = Provenance(solution.solver, own_version(), added)
-    return Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
 
 
 def _aimed(problem: Problem, bounds: Bounds) -> Bounds:
@@ -138,25 +118,15 @@ def _aimed(problem: Problem, bounds: Bounds) -> Bounds:
     return replace(bounds, distortion=bounds.distortion * (1 + 2 * rounding(problem)))
 
 
-def _cheapest(
-    problem: Problem, bounds: Bounds, engine: Engine, time_limit: float | None, tolerance: float
-) -> Mechanism:
+def _cheapest(problem: Problem, bounds: Bounds, solver: Solver, options: SolveOptions) -> Mechanism:
     """The cheapest mechanism with the ratios asked for; it shows whether the cost limit can be met at all."""
     if bounds.epsilon is None:
-        found = baselines.cheapest(problem)
+        found = cheapest_answers(problem)
     else:
-        found = design(
-            problem,
-            epsilon=bounds.epsilon,
-            within=bounds.within,
-            worst_case=bounds.worst_case,
-            solver=engine,
-            time_limit=time_limit,
-            tolerance=tolerance,
-        )
-    limited = replace(draft_statement(problem, bounds), weights=found.weights)
+        plain = Bounds(epsilon=bounds.epsilon, within=bounds.within, worst_case=bounds.worst_case)
+        found = _solved(problem, plain, solver, options, None)
     try:
-        check(limited)
+        certify(problem, bounds, found.weights, origin=found.certificate.provenance.solver)
     except BrokenPromise:
         least = found.certificate.findings.cost(worst_case=bounds.worst_case) * (1 + ROOM)
         raise Infeasible(
@@ -165,8 +135,3 @@ def _cheapest(
             limit=least,
         ) from None
     return found
-
-
-def _cost(problem: Problem, bounds: Bounds, probabilities: FloatArray) -> float:
-    per_secret = (probabilities * problem.cost.T).sum(axis=1)
-    return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)

@@ -1,16 +1,50 @@
-"""Everything privacygames can raise on purpose.
+"""Everything privacygames can raise on purpose, and how a job can end.
 
 No message ever contains a secret: labels given for sampling, visited places and the like are described by
 their position, never by their value, because messages end up in logs.
 """
 
+from enum import Enum
+
+
+class Status(Enum):
+    """How a job ended; the value is advice."""
+
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time limit reached: raise time_limit or loosen tolerance"
+    NUMERICAL = "numerical trouble: rescale distances or costs, or loosen epsilon"
+    INFEASIBLE = "no mechanism meets these bounds: loosen one of them"
+    TOO_LARGE = "too large for this machine: use fewer secrets or observables"
+    WORKERS_DIED = "the processes at work died: with too little memory, fewer jobs help"
+    CANCELLED = "cancelled by whoever started it"
+    INVALID = "something given does not fit: see the message"
+    BROKEN_PROMISE = "a promise does not hold: do not use this mechanism"
+    INVALID_FILE = "not a readable file of this kind: fetch it again, or upgrade privacygames"
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return self.value
+
 
 class PrivacyGamesError(Exception):
-    """The root: catch this to catch everything below."""
+    """The root: catch this to catch everything below. ``status`` says how the job ended."""
+
+    status: Status = Status.INVALID
+
+    def to_dict(self) -> dict[str, object]:
+        """The one form of an error in JSON: kind, status and message."""
+        return {"kind": type(self).__name__, "status": self.status.name, "message": str(self)}
 
 
 class InvalidProblem(PrivacyGamesError, ValueError):
     """The caller's mistake: something given does not fit. Says what, what is allowed, and what to do."""
+
+
+class TooLarge(InvalidProblem):
+    """What was asked for would not fit into this machine's memory; the message has the estimate."""
+
+    status = Status.TOO_LARGE
 
 
 class UnknownLabel(InvalidProblem):
@@ -20,22 +54,38 @@ class UnknownLabel(InvalidProblem):
 class Infeasible(PrivacyGamesError):
     """No mechanism meets the bounds asked for; ``limit`` is the nearest value for which one exists."""
 
+    status = Status.INFEASIBLE
+
     def __init__(self, message: str, *, limit: float) -> None:
         super().__init__(message)
         self.limit = limit
 
+    def to_dict(self) -> dict[str, object]:
+        """With the limit."""
+        return super().to_dict() | {"limit": self.limit}
+
 
 class SolveFailed(PrivacyGamesError):
-    """The solver stopped without an answer good enough to certify; ``status`` says why."""
+    """A solver stopped without an answer good enough to certify; ``status`` says why."""
 
-    def __init__(self, message: str, *, status: str) -> None:
+    def __init__(self, message: str, *, status: Status = Status.NUMERICAL) -> None:
         super().__init__(message)
         self.status = status
+
+
+class Cancelled(PrivacyGamesError):
+    """The job was cancelled. Raise it in a progress callback to stop any job; nothing half-written is left."""
+
+    status = Status.CANCELLED
 
 
 class BrokenPromise(PrivacyGamesError):
     """A mechanism does not keep what its certificate promises."""
 
+    status = Status.BROKEN_PROMISE
+
 
 class InvalidFile(PrivacyGamesError, ValueError):
     """A file is not a readable mechanism file: truncated, altered, too large or of an unknown version."""
+
+    status = Status.INVALID_FILE

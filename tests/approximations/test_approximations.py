@@ -13,9 +13,8 @@ from scipy.sparse.csgraph import shortest_path
 import privacygames as pg
 from exact import holds_exactly
 from privacygames import approximations, metrics
-from privacygames.approximations import pairs
-from privacygames.mechanism.mechanism import draft_statement
-from privacygames.mechanism.repair import least_mixture
+from privacygames.approximations import pair_selection as pairs
+from privacygames.certificates.repair import least_mixture
 from support import optimum_by_hand, problem_of, problems
 
 Array = NDArray[np.float64]
@@ -76,7 +75,7 @@ def test_bounds_enclose_the_exact_optimum_and_every_promise_holds_exactly(
     mechanism = approximate(name, problem, epsilon, **bounds)
     certificate = mechanism.certificate
     assert certificate.bounds == pg.Bounds(epsilon=epsilon, **bounds)
-    assert holds_exactly(mechanism._contents.statement)
+    assert holds_exactly(mechanism.statement)
     exact = optimum_by_hand(problem, epsilon=epsilon, **bounds)
     assert certificate.bound is not None
     assert certificate.bound <= exact + 1e-8
@@ -96,7 +95,7 @@ def test_pruning_observables_as_well(problem: pg.Problem, epsilon: float, part: 
     assert certificate.bound is not None
     assert certificate.bound <= exact + 1e-8
     assert exact <= certificate.cost + 1e-8
-    assert holds_exactly(mechanism._contents.statement)
+    assert holds_exactly(mechanism.statement)
 
 
 def test_pruning_observables_without_repair_keeps_no_epsilon_at_all() -> None:
@@ -126,7 +125,7 @@ def test_a_wider_spanner_has_fewer_edges_and_costs_more() -> None:
         sizes.append(int(pairs.greedy_spanner(exponents, dilation).sum()))
         mechanism = approximations.spanner(problem, 1.0, dilation=dilation)
         costs.append(mechanism.certificate.cost)
-        assert holds_exactly(mechanism._contents.statement)
+        assert holds_exactly(mechanism.statement)
     exact = pg.design(problem, epsilon=1.0).certificate.cost
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == 3
@@ -149,7 +148,7 @@ def test_no_constant_mechanism_repairs_with_a_smaller_share(n: int, m: int, seed
 
     table = np.random.default_rng(seed).dirichlet(np.ones(m), n)
     problem = problem_of(np.full(n, 1 / n), np.ones((m, n)), 1 - np.eye(n))
-    mixed = least_mixture(draft_statement(problem, pg.Bounds(epsilon=epsilon)), table)
+    mixed = least_mixture(pg.Bounds(epsilon=epsilon).exponents(problem.distinguishability), table)
     gamma = np.exp(epsilon)
     assert all((mixed[s] <= gamma * mixed[t] * (1 + 1e-9)).all() for s in range(n) for t in range(n))
     rows, limits = [], []

@@ -17,7 +17,7 @@ import privacygames as pg
 from privacygames.cli.app import app
 from privacygames.cli.study import progress_bar
 from privacygames.cli.study_input import Input, people_from
-from privacygames.study import Person, Progress
+from privacygames.study import Person
 
 CITY = ["--columns", "4", "--rows", "3", "--width", "8", "--height", "6"]
 
@@ -191,7 +191,7 @@ def test_the_time_left_is_told_where_a_design_takes_minutes(
     with progress_bar() as tick:
         for done in (4, 5, 6):
             clock[0] += 100.0
-            tick(Progress(done=done, total=8, fresh=done))
+            tick(pg.Progress(job="study", done=done, total=8))
     assert "0:03:20" in capsys.readouterr().err
 
 

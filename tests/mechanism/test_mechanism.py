@@ -18,7 +18,7 @@ def test_any_matrix_is_certified_for_the_bounds_it_really_has(problem: pg.Proble
     rows = np.random.default_rng(seed).dirichlet(np.full(problem.shape[1], shape), problem.shape[0])
     mechanism = pg.Mechanism.from_probabilities(problem, rows)
     bounds = mechanism.certificate.bounds
-    assert holds_exactly(mechanism._contents.statement)
+    assert holds_exactly(mechanism.statement)
     realised = metrics.epsilon(mechanism, problem)
     if np.isfinite(realised):
         assert bounds.epsilon == pytest.approx(realised, rel=1e-9, abs=1e-11)

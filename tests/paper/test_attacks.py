@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import privacygames as pg
 from privacygames import attacks
-from privacygames.programs.attacks import minmax_attack_program, weighted_attack_program
+from privacygames.programs.attack_programs import minmax_attack_program, weighted_attack_program
 from support import Array, Case, cases, error_by_hand
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames import attacks, metrics
-from privacygames.programs.designs import differential_program, distortion_program, joint_program
+from privacygames.programs.design_programs import differential_program, distortion_program, joint_program
 from support import Case, cases, error_by_hand, optimum_by_hand, problems
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.absent import fill_in, may_be_left_out, room
+from privacygames.solvers.interior.absent import fill_in, margins, may_be_left_out
 from support import optimum_by_hand, problem_of
 
 
@@ -105,4 +105,4 @@ def test_rows_filled_in_keep_every_ratio_and_sum_to_one(seed: int) -> None:
     assert full.sum(axis=0) == pytest.approx(1.0, abs=1e-12)
     logs = np.log(full)
     assert (logs[:, :, None] - logs[:, None, :] <= exponents[np.ix_(everyone, everyone)] + 1e-9).all()
-    assert (room(exponents, full, everyone, failed) <= 0).all()
+    assert (margins(exponents, full, everyone, failed) <= 0).all()

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import privacygames as pg
-from privacygames.programs.attacks import minmax_pairs_attack_program
-from privacygames.solvers import memory, pairs
-from privacygames.solvers.pairs import PairsAnswer, least_largest_error
-from privacygames.solvers.pairs_bounds import largest_error, least_error_bound
+from privacygames.programs.attack_programs import minmax_pairs_attack_program
+from privacygames.solvers import memory
+from privacygames.solvers.minmax_pairs import pair_attack as pairs
+from privacygames.solvers.minmax_pairs.pair_attack import PairsAnswer, least_largest_error
+from privacygames.solvers.minmax_pairs.pair_bounds import largest_error, least_error_bound
 from support import Array, matrices
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.reductions import chained_pairs, dominated_observables
+from privacygames.solvers.interior.reductions import chained_pairs, dominated_observables
 from support import matrices, optimum_by_hand, problem_of, problems
 
 

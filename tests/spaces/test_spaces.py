@@ -123,7 +123,7 @@ def test_bad_subsets() -> None:
     with pytest.raises(pg.InvalidProblem, match="2 labels"):
         pg.Subsets(space, [["a"]], labels=["x", "y"])
     with pytest.raises(pg.InvalidProblem, match="another space"):
-        pg.Problem(pg.Prior.uniform(pg.Categories("abc")), observables=pg.Subsets(space, [["a"]]))
+        pg.Problem(pg.Prior.uniform(pg.Categories("abd")), observables=pg.Subsets(space, [["a"]]))
 
 
 def test_the_powerset_can_answer() -> None:

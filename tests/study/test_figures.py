@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from privacygames.study.figures import PLANS, Figure, draw
+from privacygames.study.figures import PLANS, DrawnFigure, draw
+from privacygames.study.figures.captions import seconds, tidy
 from privacygames.study.figures.style import MARKS
-from privacygames.study.figures.words import seconds, tidy
 from privacygames.study.tables import Table, read_table
 from study_tables import about, approximation, failed, scenario_1, tables
 
@@ -15,7 +15,7 @@ NAMES += ["prior", "approximation-error", "approximation-time", "approximation-e
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figure]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DrawnFigure]:
     return {figure.name: figure for figure in draw(tables(), about(), tmp_path_factory.mktemp("study") / "figures")}
 
 
@@ -24,7 +24,7 @@ def caption_of(name: str, given: dict[str, Table], folder: Path) -> str:
     return caption
 
 
-def test_every_figure_of_the_paper_in_three_files(drawn: dict[str, Figure]) -> None:
+def test_every_figure_of_the_paper_in_three_files(drawn: dict[str, DrawnFigure]) -> None:
     assert list(drawn) == NAMES
     for name, figure in drawn.items():
         png, pdf, data = figure.files
@@ -35,7 +35,7 @@ def test_every_figure_of_the_paper_in_three_files(drawn: dict[str, Figure]) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_captions_state_data_users_and_grid(drawn: dict[str, Figure], name: str) -> None:
+def test_captions_state_data_users_and_grid(drawn: dict[str, DrawnFigure], name: str) -> None:
     grid = "3 × 2" if name.startswith("approximation") else "4 × 3"
     where = f"Data: Tiny town (invented people), 2 users; grid of {grid} cells over 6 × 4.5 km."
     assert where in drawn[name].caption
@@ -71,11 +71,11 @@ def test_captions_state_data_users_and_grid(drawn: dict[str, Figure], name: str)
         ("approximation-epsilon", "both pruned: infinite in 2 of 2."),
     ],
 )
-def test_captions_say_what_is_to_be_seen(drawn: dict[str, Figure], name: str, seen: str) -> None:
+def test_captions_say_what_is_to_be_seen(drawn: dict[str, DrawnFigure], name: str, seen: str) -> None:
     assert seen in drawn[name].caption
 
 
-def test_data_behind_a_figure(drawn: dict[str, Figure]) -> None:
+def test_data_behind_a_figure(drawn: dict[str, DrawnFigure]) -> None:
     rows = read_table(drawn["sorted-cost"].files[2])
     assert [row["comparison"] for row in rows] == [1, 2, 3]
     assert [row["joint_cost"] for row in rows] == [0.5, 0.5, 0.625]
@@ -83,7 +83,7 @@ def test_data_behind_a_figure(drawn: dict[str, Figure]) -> None:
     assert len(read_table(drawn["bayesian"].files[2])) == 4
 
 
-def test_the_same_tables_make_the_same_files(drawn: dict[str, Figure], tmp_path: Path) -> None:
+def test_the_same_tables_make_the_same_files(drawn: dict[str, DrawnFigure], tmp_path: Path) -> None:
     (again, *_rest) = draw({"scenario-1": scenario_1(), "users": tables()["users"]}, about(), tmp_path)
     for old, new in zip(drawn["privacy-epsilon"].files, again.files, strict=True):
         assert old.read_bytes() == new.read_bytes()

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
-from privacygames.study import Here, Person, Progress, Settings, Store, compute, read_about, read_table, run
-from privacygames.study import cells as cells_module
-from privacygames.study.cells import Cell
+from privacygames.study import Here, Person, Settings, Store, compute, read_about, read_table, run
+from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
 from privacygames.study.tables import Table, number, where
+from privacygames.study.tasks import Task
 from privacygames.study.workers import Finished
 from support import optimum_by_hand
 
@@ -39,7 +39,7 @@ class Counting(Here):
         self.worked = 0
         self.patience = patience
 
-    def work(self, cells: list[Cell]) -> Finished:
+    def work(self, cells: list[Task]) -> Finished:
         for result in super().work(cells):
             if self.worked >= self.patience:
                 raise KeyboardInterrupt
@@ -150,7 +150,7 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, tables: dict[
         run(PEOPLE, SETTINGS, tmp_path, data="tiny", read_as="counts", workers=part)
     assert len(list((tmp_path / CELLS).glob("*.json"))) == 5
     rest = Counting()
-    seen: list[Progress] = []
+    seen: list[pg.Progress] = []
     study = run(PEOPLE, SETTINGS, tmp_path, data="tiny", read_as="counts", workers=rest, progress=seen.append)
     assert part.worked + rest.worked == study.about.designs
     assert seen[0].done == 6
@@ -195,10 +195,10 @@ def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def sometimes(problem: pg.Problem, *, epsilon: float | None, distortion: float | None) -> pg.Mechanism:
         if epsilon == 0.3 or (epsilon is not None and distortion is not None):
-            raise pg.SolveFailed("no luck", status="NUMERICAL")
+            raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
         return pg.design(problem, epsilon=epsilon, distortion=distortion)
 
-    monkeypatch.setattr(cells_module, "design", sometimes)
+    monkeypatch.setattr(tasks_module, "design", sometimes)
     tables = compute(PEOPLE, SETTINGS)
     failed = where(tables["scenario-1"], epsilon=0.3)
     assert [(row["mechanism"], row["status"], row["cost"]) for row in failed] == [

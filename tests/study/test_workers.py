@@ -13,14 +13,14 @@ import pytest
 
 import privacygames as pg
 from privacygames.study import Cluster, Here, Processes, Store, Workers, compute, workers
-from privacygames.study.cells import Cell
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
+from privacygames.study.tasks import Task
 from privacygames.study.workers import Finished, workers_for
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
-CELLS = [Cell(PRIOR, epsilon=epsilon) for epsilon in np.linspace(0.2, 1.4, 25).tolist()]
+CELLS = [Task(PRIOR, epsilon=epsilon) for epsilon in np.linspace(0.2, 1.4, 25).tolist()]
 COSTS = {cell.key: pg.design(pg.Problem(PRIOR), epsilon=cell.epsilon).certificate.cost for cell in CELLS}
 
 
@@ -51,7 +51,7 @@ def test_processes_go_on_when_one_is_killed() -> None:
 
 
 def test_a_cell_that_kills_every_process_is_given_up_and_the_others_kept() -> None:
-    deadly = Cell(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
+    deadly = Task(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
     finished: list[str] = []
     with pytest.raises(pg.SolveFailed, match="nothing finished"):
         finished.extend(key for key, _ in Processes(1).work([*CELLS[:2], deadly]))
@@ -64,7 +64,7 @@ def test_leaving_early_leaves_no_process_behind() -> None:
     next(work)
     pids = [child.pid for child in set(multiprocessing.active_children()) - before]
     assert len(pids) == 2
-    work.close()  # type: ignore[attr-defined]
+    work.close()
     for pid in pids:
         with pytest.raises(ProcessLookupError):  # neither running nor waiting to be reaped, at once
             os.kill(pid or 0, 0)
@@ -74,10 +74,10 @@ def test_leaving_early_leaves_no_process_behind() -> None:
 LONG_WORK = """
 import privacygames as pg
 from privacygames.study import Processes
-from privacygames.study.cells import Cell
+from privacygames.study.tasks import Task
 
 prior = pg.Prior.uniform(pg.Grid(columns=2, rows=1, width=2.0, height=1.0))
-work = Processes(2).work([Cell(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
+work = Processes(2).work([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
 next(work)
 print("at work", flush=True)
 input()
@@ -109,7 +109,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     class Murderous(Cluster):
         """Kills a worker after the second result."""
 
-        def work(self, cells: list[Cell]) -> Finished:
+        def work(self, cells: list[Task]) -> Finished:
             for count, result in enumerate(super().work(cells)):
                 yield result
                 if count == 1:

@@ -6,18 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.approximations import pairs
-from privacygames.approximations.mending import Candidate, cheapest_mended, mixtures
+from privacygames.approximations import pair_selection as pairs
+from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.approximations.reach import solve_within_reach
-from privacygames.bounds import Bounds
+from privacygames.certificates import realised_epsilon
 from privacygames.designer import design
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism.mechanism import Mechanism
-from privacygames.mechanism.ratios import realised_epsilon
-from privacygames.problem import Problem
-from privacygames.solvers import Engine, Interior
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Bounds, Problem
+from privacygames.solvers import Interior, Solver
 
-Solver = Literal["auto"] | Engine
+Chosen = Literal["auto"] | Solver
 
 MOST_DILATION = 4.0
 """Kept pairs that stretch others further than this are not worth solving again for with a tighter ε."""
@@ -32,7 +31,7 @@ def prune(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
-    solver: Solver = "auto",
+    solver: Chosen = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
@@ -61,7 +60,7 @@ def prune(
     origin = f"pruned beyond {radius:g}"
     if reach is None:
         return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
-    if problem.observables.labels != problem.space.labels or not reach >= 0:
+    if problem.observables != problem.space or not reach >= 0:
         raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
     origin += f", observables beyond {reach:g}"
     solution = solve_within_reach(pairs.only(problem, kept), bounds, problem.distance <= reach)
@@ -70,7 +69,7 @@ def prune(
     if not repair:
         return Mechanism.from_probabilities(problem, relaxed, origin=f"{origin}, not repaired: ε = {epsilon:g} asked")
     candidates = mixtures(problem, bounds, relaxed)
-    return cheapest_mended(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
+    return cheapest_repaired(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
 
 
 def sampled(
@@ -82,7 +81,7 @@ def sampled(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
-    solver: Solver = "auto",
+    solver: Chosen = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Keep a random share of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
@@ -119,7 +118,7 @@ def spanner(
     distortion: float | None = None,
     worst_case: bool = False,
     bound: bool = True,
-    solver: Solver = "auto",
+    solver: Chosen = "auto",
     tolerance: float = 1e-6,
 ) -> Mechanism:
     """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
@@ -146,7 +145,7 @@ def spanner(
     origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
     tight = thinned.design(thinned.dilation)
     relaxed = thinned.design() if bound else None
-    return cheapest_mended(
+    return cheapest_repaired(
         problem,
         bounds,
         tight.probabilities,
@@ -197,7 +196,7 @@ class _Thinned:
     problem: Problem
     bounds: Bounds
     kept: pairs.Pairs
-    solver: Solver
+    solver: Chosen
     tolerance: float
 
     @property
@@ -234,6 +233,6 @@ class _Thinned:
             if dilation <= MOST_DILATION:
                 tight = self.design(dilation).probabilities
                 candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
-        return cheapest_mended(
+        return cheapest_repaired(
             problem, bounds, found.probabilities, candidates, multipliers=found.multipliers, origin=origin
         )

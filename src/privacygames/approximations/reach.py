@@ -5,13 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.bounds import Bounds
-from privacygames.problem import Problem
-from privacygames.programs.designs import design_program
-from privacygames.programs.linear import thinned
-from privacygames.programs.rows import ratio_pairs
-from privacygames.solvers import Highs, Solution
-from privacygames.solvers.highs import read_multipliers, refuse_too_large
+from privacygames.problem import Bounds, Problem
+from privacygames.programs import design_program, ratio_pairs, thinned
+from privacygames.solvers import Highs, Solution, read_multipliers, refuse_too_large
 
 
 def solve_within_reach(problem: Problem, bounds: Bounds, near: NDArray[np.bool_]) -> Solution:

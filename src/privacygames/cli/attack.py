@@ -31,10 +31,10 @@ def attack(
     """Run an inference attack on a mechanism: the estimate after each answer, and the error on average."""
     import numpy as np
 
-    from privacygames import attacks, metrics
-    from privacygames.cli.problem_file import read_prior
+    from privacygames.analysis import attacks, metrics
     from privacygames.errors import InvalidProblem
-    from privacygames.mechanism.mechanism import load
+    from privacygames.mechanism import load
+    from privacygames.problem import read_prior
     from privacygames.spaces import shown
 
     mechanism = load(file)

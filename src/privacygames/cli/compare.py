@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, check_figure_file, check_folder, print_json, saying, write_figure
+from privacygames.cli.output import Json, check_figure_file, check_folder, print_json, working, write_figure
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from privacygames.comparison import Comparison
-    from privacygames.prior import Prior
+    from privacygames.analysis import Comparison
+    from privacygames.beliefs import Prior
     from privacygames.spaces import Space
 
 
@@ -35,11 +35,11 @@ def compare(
     planar-laplace, exponential, geometric, staircase, randomised-response (these five also with +remap), uniform,
     constant; by default all that suit the problem.
     """
-    from privacygames.cli.problem_file import read_problem
-    from privacygames.comparison import compare as run
-    from privacygames.comparison import trade_off
-    from privacygames.matching import contenders
-    from privacygames.mechanism.mechanism import load
+    from privacygames.analysis import compare as run
+    from privacygames.analysis import contenders, trade_off
+    from privacygames.mechanism import load
+    from privacygames.presentation import compared_in_words
+    from privacygames.problem import read_problem
 
     check_figure_file(figure)
     if table is not None:
@@ -48,7 +48,7 @@ def compare(
     kind, values = _matched(epsilon, distortion, bounds)
     within = bounds.get("within") if within is None and kind == "epsilon" else within
     adversaries = _adversaries(described.space, described.prior, adversary or [])
-    with saying("comparing …") as say:
+    with working("comparing …") as show:
         if len(values) > 1:
             if file:
                 raise InvalidProblem("--file goes with a single value to match at")
@@ -59,19 +59,20 @@ def compare(
                 names=mechanism or ["optimal"],
                 adversaries=adversaries,
                 within=within,
-                progress=say,
+                progress=show,
             )
         else:
-            say(f"matching all at {kind} {values[0]:g}")
             matched = contenders(described, **{kind: values[0]}, within=within, names=mechanism)
             given = {each.name: load(each) for each in file or []}
-            made = run(described, {**matched, **given}, adversaries=adversaries, within=within, progress=say)
+            made = run(described, {**matched, **given}, adversaries=adversaries, within=within, progress=show)
     _write(made, figure, table, curve=len(values) > 1)
     if as_json:
-        print_json({"matched": {kind: values}, "rows": [row.to_dict() for row in made.rows]})
+        print_json({"matched": {kind: values}} | made.to_dict())
         return
     typer.echo(f"{problem.name}, matched at {kind} {', '.join(f'{each:g}' for each in values)}\n")
-    typer.echo(f"{made.table()}\n\n{made.in_words()}")  # plain text: a terminal too narrow for it should not cut names
+    typer.echo(
+        f"{made.table()}\n\n{compared_in_words(made)}"
+    )  # plain text: a terminal too narrow for it should not cut names
     for path in (figure, table):
         if path is not None:
             typer.echo(f"Wrote {path}.")
@@ -91,8 +92,8 @@ def _matched(
 
 
 def _adversaries(space: "Space", prior: "Prior", files: list[Path]) -> "dict[str, Prior]":
-    from privacygames.cli.problem_file import read_prior
-    from privacygames.comparison import usual_adversaries
+    from privacygames.analysis import usual_adversaries
+    from privacygames.problem import read_prior
 
     return usual_adversaries(prior) | {path.stem: read_prior(path, space) for path in files}
 
@@ -101,6 +102,6 @@ def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve
     if table is not None:
         made.to_csv(table)
     if figure is not None:
-        from privacygames import plots
+        from privacygames.presentation import plots
 
         write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)

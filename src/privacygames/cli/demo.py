@@ -13,15 +13,15 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Protect an invented resident of a synthetic city: prior, joint design, attack, report, figure."""
-    from privacygames import demo as story
+    from privacygames.study import demo_city
 
     check_figure_file(figure)
     with working("designing for 35 cells …"):
-        made = story.run()
+        made = demo_city.run()
     if figure is not None:
-        from privacygames.plots import story as draw
+        from privacygames.presentation import plots
 
-        write_figure(draw(made.mechanism, made.problem, made.attack, made.secret), figure)
+        write_figure(plots.story(made.mechanism, made.problem, made.attack, made.secret), figure)
     if as_json:
         print_json({"report": made.report.to_dict(), "certificate": made.mechanism.certificate.to_dict()})
         return

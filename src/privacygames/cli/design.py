@@ -25,8 +25,8 @@ def design(
 
     A bound given here is added to those in the problem file, or replaces the one of the same name.
     """
-    from privacygames.cli.problem_file import read_problem
     from privacygames.designer import design as run
+    from privacygames.problem import read_problem
 
     given = {
         "epsilon": epsilon,

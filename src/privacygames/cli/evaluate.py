@@ -17,10 +17,10 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its real epsilon."""
-    from privacygames.cli.problem_file import read_prior
-    from privacygames.mechanism.mechanism import load
-    from privacygames.metrics import evaluate as measure
-    from privacygames.words import in_words
+    from privacygames.analysis import evaluate as measure
+    from privacygames.mechanism import load
+    from privacygames.presentation import in_words
+    from privacygames.problem import read_prior
 
     mechanism = load(file)
     belief = None if adversary is None else read_prior(adversary, mechanism.secrets)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, check_new_file, print_json, print_rows, saying
+from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
 
 
-class What(StrEnum):
+class Sought(StrEnum):
     """What can be found."""
 
     EPSILON = "epsilon"
@@ -19,7 +19,7 @@ class What(StrEnum):
 
 def find(
     problem: Annotated[Path, typer.Argument(help="The problem file (TOML).")],
-    what: Annotated[What, typer.Argument(help="The smallest epsilon, the most distortion or the least cost.")],
+    what: Annotated[Sought, typer.Argument(help="The smallest epsilon, the most distortion or the least cost.")],
     cost_at_most: Annotated[float | None, typer.Option(help="The cost one can bear.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Differential privacy to keep.")] = None,
     distortion: Annotated[float | None, typer.Option(help="Least error of the best attack to keep.")] = None,
@@ -35,9 +35,9 @@ def find(
     Limits given here are added to the bounds in the problem file, or replace those of the same name; the file's bound
     on what is to be found is left out.
     """
-    from privacygames.cli.problem_file import read_problem
-    from privacygames.finder import find as search
-    from privacygames.words import in_words
+    from privacygames.analysis import find as search
+    from privacygames.presentation import in_words
+    from privacygames.problem import read_problem
 
     given = {
         "epsilon": epsilon,
@@ -47,31 +47,18 @@ def find(
         "worst_case": worst_case,
     }
     described, bounds = read_problem(problem)
-    bounds.pop("cost_at_most" if what is What.COST else what.value, None)
+    bounds.pop("cost_at_most" if what is Sought.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
     if out is not None:
         check_new_file(out, force=force)
-    with saying(f"looking for the best {what.value} …") as say:
-        found = search(
-            described,
-            what.value,
-            **bounds,
-            precision=precision,
-            progress=lambda low, high: say(f"{_shown(low)} is too little, {_shown(high)} will do"),
-        )
+    with working(f"looking for the best {what.value} …") as show:
+        found = search(described, what.value, **bounds, precision=precision, progress=show)
     if out is not None:
         found.mechanism.save(out)
     if as_json:
-        values = {"what": found.what, "value": found.value, "limit": found.limit, "solves": found.solves}
-        refutation = None if found.refutation is None else found.refutation.certificate.to_dict()
-        proofs = {"certificate": found.mechanism.certificate.to_dict(), "refutation": refutation}
-        print_json(values | proofs | {"report": found.report.to_dict(), "in_words": in_words(found.report, described)})
+        print_json(found.to_dict() | {"in_words": in_words(found.report, described)})
         return
     print_rows(problem.name, found.rows())
     typer.echo(in_words(found.report, described))
     if out is not None:
         typer.echo(f"The mechanism is in {out}.")
-
-
-def _shown(epsilon: float | None) -> str:
-    return "nothing yet" if epsilon is None else f"{epsilon:.4g}"

@@ -1,7 +1,7 @@
 """How commands print: tables for people, JSON for programs, a spinner while something long runs."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
@@ -14,7 +14,7 @@ from privacygames.errors import InvalidProblem
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from privacygames.solvers.solution import Progress
+    from privacygames.events import Watcher
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -48,8 +48,11 @@ def check_figure_file(path: Path | None) -> None:
 
 def write_figure(figure: "Figure", path: Path) -> None:
     """Write a figure; its folder is made if need be."""
+    from privacygames.storage import written
+
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    with written(path) as file:
+        figure.savefig(file, dpi=150, format=path.suffix[1:].lower())
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
@@ -68,19 +71,12 @@ def check_folder(path: Path) -> None:
 
 
 @contextmanager
-def saying(message: str) -> Iterator[Callable[[str], None]]:
-    """Show that something is going on, on a terminal only; gives a callback that says what."""
+def working(message: str) -> "Iterator[Watcher]":
+    """Show that something is going on, on a terminal only; gives a progress function that shows how far it is."""
     from rich.console import Console
 
     with Console(stderr=True).status(message) as status:
-        yield lambda now: status.update(f"{message} {now}")
-
-
-@contextmanager
-def working(message: str) -> Iterator[Callable[["Progress"], None]]:
-    """Show that something is going on, on a terminal only; gives a callback that shows how far it is."""
-    with saying(message) as say:
-        yield lambda now: say(f"iteration {now.iteration}, gap {now.gap:.1e}, {now.seconds:.0f} s")
+        yield lambda now: status.update(f"{message} {now.message}")
 
 
 def _plain(value: object) -> object:

@@ -23,10 +23,9 @@ def sample(
     Without SECRET, secrets are read from standard input, one a line, and answered line by line. Each answer drawn
     for the same secret tells an observer more: the promises hold for one.
     """
-    from privacygames.cli.problem_file import find_label
     from privacygames.errors import UnknownLabel
-    from privacygames.mechanism.mechanism import load
-    from privacygames.spaces import shown
+    from privacygames.mechanism import load
+    from privacygames.spaces import find_label, shown
 
     mechanism = load(file)
     secrets = []

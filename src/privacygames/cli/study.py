@@ -1,14 +1,14 @@
 """``privacygames study``: the paper's evaluation on any traces, resumable, with claims, figures and a report."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows, saying, working
+from privacygames.cli.output import Json, print_json, print_rows, working
 from privacygames.cli.study_input import (
     GRID,
     QUICK_GRID,
@@ -22,7 +22,8 @@ from privacygames.cli.study_input import (
 )
 
 if TYPE_CHECKING:
-    from privacygames.study import Progress, Study
+    from privacygames.events import Watcher
+    from privacygames.study import Study
 
 LOOK_BACK = 3600.0
 """Seconds from which the time left is told; a single design may take many minutes."""
@@ -76,9 +77,7 @@ def study(
     Parts: scenario-1, scenario-2, scenario-3, prior, approximation. What is finished is kept in the folder: after an
     interruption, the same command goes on.
     """
-    from privacygames.study.publish import publish
-    from privacygames.study.runner import run
-    from privacygames.study.workers import workers_for
+    from privacygames.study import publish, run, workers_for
 
     settings = settings_from(only, epsilons, quick=quick)
     given = Input(
@@ -95,7 +94,7 @@ def study(
         name=name,
         quick=quick,
     )
-    with saying("reading …") as show:
+    with working("reading …") as show:
         people = people_from(given, lambda message: typer.echo(message, err=True), show)
     workers = workers_for(jobs, scheduler)
     out.mkdir(parents=True, exist_ok=True)
@@ -120,7 +119,7 @@ def study(
 
 
 @contextmanager
-def progress_bar() -> "Iterator[Callable[[Progress], None]]":
+def progress_bar() -> "Iterator[Watcher]":
     """A progress bar with the time left, on a terminal only; gives a callback."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -137,7 +136,7 @@ def progress_bar() -> "Iterator[Callable[[Progress], None]]":
 def _print(made: "Study", report: Path, as_json: bool) -> None:
     about = made.about
     if as_json:
-        print_json({"report": str(report), "designed": made.fresh, "failed": about.failed, "claims": made.claims})
+        print_json({"report": str(report)} | made.to_dict())
         return
     print_rows(
         f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
+    from privacygames.events import Watcher
     from privacygames.spaces import Grid
     from privacygames.study import Person, Settings
 
@@ -44,7 +45,7 @@ class Input:
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
-def people_from(given: Input, tell: Callable[[str], None], show: Callable[[str], None]) -> "list[Person]":
+def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "list[Person]":
     """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
     from privacygames import traces
     from privacygames.study import people_of
@@ -69,7 +70,7 @@ def people_from(given: Input, tell: Callable[[str], None], show: Callable[[str],
         timezone=given.timezone,
         columns=None if given.fields is None else _pairs(given.fields),
         users=None if isinstance(wanted, int) else wanted,
-        progress=lambda now: show(f"{now.share:.0%}"),
+        progress=show,
     )
     tell(f"Read {visits}.")
     return people_of(visits, grid, wanted, cells=given.cells)

@@ -13,7 +13,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Re-check every promise in a mechanism file from nothing but its content; exit status 0 if all hold."""
-    from privacygames.mechanism.verify import verify as check
+    from privacygames.mechanism import verify as check
 
     certificate = check(file)
     if as_json:

@@ -1,1 +1,6 @@
-"""Mechanisms you can trust: exact weights, exact sampling, certificates, files, and a verifier that stands alone."""
+"""Mechanisms: exact weights, exact sampling, files, and ``certify``, the one way to make one."""
+
+from privacygames.mechanism.certification import Realised
+from privacygames.mechanism.mechanism import Mechanism, certify, load, verify
+
+__all__ = ["Mechanism", "Realised", "certify", "load", "verify"]

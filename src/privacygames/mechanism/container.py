@@ -1,6 +1,6 @@
 """The file format: a readable JSON header followed by plain arrays. Nothing in it can be executed.
 
-    privacygames mechanism 1                     format and version
+    privacygames mechanism 2                     format and version
     <sha-256> <header bytes> <body bytes>        checksum over header and body, and their lengths
     { … }                                        the header, JSON; "arrays" lists name, type and shape
     <arrays>                                     little-endian, one after the other, in that order
@@ -19,10 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygames.arrays import sealed
 from privacygames.errors import InvalidFile
+from privacygames.storage import write_bytes
 
 FORMAT = "privacygames mechanism"
-VERSION = 1
+VERSION = 2
+READ = (1, 2)
+"""The versions that can be read. 1 knew no graphs, subsets and distances: of such spaces it kept the labels."""
+
 MOST_BYTES = 2**31
 MOST_HEADER = 2**23
 TYPES = {"<f8", "<i8", "<i4"}
@@ -41,14 +46,7 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays.values())
     checksum = hashlib.sha256(text + body).hexdigest()
     first = f"{FORMAT} {VERSION}\n{checksum} {len(text)} {len(body)}\n".encode()
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.writelines((first, text, body))
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    write_bytes(path, first, text, body, private=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
@@ -75,10 +73,10 @@ def parse(content: bytes) -> tuple[Header, Arrays]:
     if not first.startswith(FORMAT.encode() + b" "):
         raise InvalidFile("this is not a privacygames mechanism file")
     version = first[len(FORMAT) + 1 :]
-    if version != str(VERSION).encode():
+    if version not in [str(known).encode() for known in READ]:
         raise InvalidFile(
             f"the file has format version {version[:20].decode(errors='replace')!r} and this release reads "
-            f"version {VERSION}; upgrade privacygames to read it"
+            f"versions {' and '.join(map(str, READ))}; upgrade privacygames to read it"
         )
     second, _, rest = rest.partition(b"\n")
     fields = second.split(b" ")
@@ -92,7 +90,7 @@ def parse(content: bytes) -> tuple[Header, Arrays]:
         )
     if hashlib.sha256(rest).hexdigest().encode() != fields[0]:
         raise InvalidFile("the content does not match its checksum: the file was damaged or altered")
-    header = _parse_header(rest[:header_size])
+    header = _parse_header(rest[:header_size]) | {"format": int(version)}
     return header, _parse_arrays(header, memoryview(rest)[header_size:])
 
 
@@ -118,8 +116,8 @@ def _parse_arrays(header: Header, body: memoryview) -> Arrays:
         if name in arrays or start + size > len(body):
             raise InvalidFile("the list of arrays does not fit the content")
         array = np.frombuffer(body[start : start + size], dtype=kind).reshape(shape)
-        arrays[name] = array.astype(array.dtype.newbyteorder("="))
-        arrays[name].flags.writeable = False
+        # Over the file's own bytes, which nobody can write to; a copy only where the machine counts the other way.
+        arrays[name] = array if array.dtype.isnative else sealed(array.astype(array.dtype.newbyteorder("=")))
         start += size
     if start != len(body):
         raise InvalidFile("the list of arrays does not fit the content")

@@ -1,33 +1,23 @@
 """The mechanism p(o|s): exact integer weights, what they promise, and how to sample from them."""
 
 import os
-from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
-from math import inf
+from hashlib import sha256
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arrays import FloatArray, IntArray, checked
-from privacygames.bounds import Bounds
-from privacygames.errors import BrokenPromise, InvalidProblem
+from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
+from privacygames.beliefs import Prior
+from privacygames.certificates import Certificate, Findings, Multipliers, Statement, check, probabilities
+from privacygames.errors import InvalidProblem
 from privacygames.mechanism import container
-from privacygames.mechanism.certificate import Certificate, Provenance
-from privacygames.mechanism.files import Contents, pack, unpack
-from privacygames.mechanism.ratios import realised_epsilon
-from privacygames.mechanism.repair import to_weights
+from privacygames.mechanism.certification import Realised, certified
+from privacygames.mechanism.contents import Contents, pack, unpack
 from privacygames.mechanism.sampling import Sampler
-from privacygames.mechanism.statement import BITS, Statement
-from privacygames.mechanism.verifier import Findings, check, distortion_below, probabilities
-from privacygames.multipliers import Multipliers
-from privacygames.prior import Prior
-from privacygames.problem import Problem
+from privacygames.problem import Bounds, Problem
 from privacygames.spaces import Label, Space
-
-SUM_TOLERANCE = 1e-6
-LEAST_EPSILON = 1e-12
 
 Many = list[Any] | tuple[Any, ...] | NDArray[Any]
 
@@ -41,11 +31,10 @@ class Mechanism:
 
     def __init__(self, contents: Contents, findings: Findings) -> None:
         self._contents = contents
-        self.certificate = Certificate.of(contents.statement, findings, contents.hashes, contents.provenance)
+        self.certificate = Certificate.of(contents.statement, findings, contents.provenance)
 
-    @classmethod
+    @staticmethod
     def from_probabilities(
-        cls,
         problem: Problem,
         probabilities: ArrayLike,
         *,
@@ -60,49 +49,36 @@ class Mechanism:
             origin: where it comes from, for the certificate.
             within: state ε in the threshold form, between secrets at most this far apart.
         """
-        given = checked(probabilities, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
-        sums = given.sum(axis=1, keepdims=True)
-        if (abs(sums - 1) > SUM_TOLERANCE).any():
-            raise InvalidProblem("every row of the mechanism must sum to 1: p(·|s) is a distribution")
-        return cls.from_weights(problem, to_weights(given / sums, BITS), origin=origin, within=within)
+        return certify(problem, Realised(within), floats(probabilities, "the mechanism"), origin=origin)
 
-    @classmethod
+    @staticmethod
     def from_weights(
-        cls,
-        problem: Problem,
-        weights: IntArray,
-        *,
-        origin: str = "given weights",
-        within: float | None = None,
-        known: float = inf,
+        problem: Problem, weights: IntArray, *, origin: str = "given weights", within: float | None = None
     ) -> "Mechanism":
-        """A mechanism from exact weights, every row summing to 2^62, certified for the bounds it really has.
-
-        Rounding makes the ε stated a few last digits larger than the realised one; ``known``, an ε that is known to
-        hold, caps it.
-        """
-        if weights.shape != problem.shape or weights.dtype != np.int64:
+        """A mechanism from exact weights, every row summing to 2^62, certified for the bounds it really has."""
+        if weights.dtype != np.int64:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
-        draft = draft_statement(problem, Bounds(distortion=0.0))
-        statement, findings = _certify_realised(replace(draft, weights=weights), within, known)
-        return cls(Contents(statement, problem.space, problem.observables, Provenance(origin, own_version())), findings)
+        return certify(problem, Realised(within), weights, origin=origin)
+
+    @property
+    def statement(self) -> Statement:
+        """The exact numbers that the certificate is about: what a verifier takes."""
+        return self._contents.statement
 
     @property
     def weights(self) -> IntArray:
         """Integers (secrets, observables); every row sums to ``2**bits``. Exactly what is sampled."""
-        return self._contents.statement.weights
+        return self.statement.weights
 
     @property
     def bits(self) -> int:
         """The power of two every row of weights sums to."""
-        return self._contents.statement.bits
+        return self.statement.bits
 
     @cached_property
     def probabilities(self) -> FloatArray:
         """p(o|s) = weights / 2^bits, as floats."""
-        values = probabilities(self._contents.statement)
-        values.flags.writeable = False
-        return values
+        return sealed(probabilities(self.statement))
 
     @property
     def secrets(self) -> Space:
@@ -117,7 +93,7 @@ class Mechanism:
     @cached_property
     def problem(self) -> Problem:
         """The problem this mechanism was certified for, with its measures as matrices."""
-        statement = self._contents.statement
+        statement = self.statement
         return Problem(
             Prior(self.secrets, statement.prior),
             cost=statement.cost,
@@ -129,7 +105,18 @@ class Mechanism:
     @property
     def multipliers(self) -> Multipliers | None:
         """The evidence behind the certificate's bound."""
-        return self._contents.statement.multipliers
+        return self.statement.multipliers
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the exact weights, of what they promise and of what the promise is about.
+
+        The same for the same mechanism, whoever designed it, with or without its proof of optimality: it names what is
+        released in ledgers and manifests.
+        """
+        certificate = self.certificate
+        named = (content_hash(self.weights), self.bits, certificate.bounds, certificate.hashes)
+        return sha256(repr((*named, self.secrets.labels, self.observables.labels)).encode()).hexdigest()
 
     @overload
     def sample(self, secret: Label | set[str], generator: np.random.Generator | None = None) -> Label: ...
@@ -166,9 +153,27 @@ class Mechanism:
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
         """What an adversary believes after seeing ``observable`` (by default starting from the problem's prior)."""
         belief = self.problem.prior if prior is None else prior
-        if belief.space.labels != self.secrets.labels:
-            raise InvalidProblem("the prior is over other secrets than the mechanism's")
+        self.require_secrets(belief)
         return belief.posterior(self.probabilities[:, self.observables.index(observable)])
+
+    def require_secrets(self, prior: Prior) -> None:
+        """Raise unless a belief is about this mechanism's secrets: the same space, not only labels that look alike."""
+        if prior.space != self.secrets:
+            raise InvalidProblem(
+                f"the prior is over other secrets than the mechanism's: {prior.space!r}, not {self.secrets!r}"
+            )
+
+    def require_fit(self, problem: Problem) -> None:
+        """Raise unless a problem has this mechanism's secrets and observables: equal spaces, not equal labels."""
+        for what, own, other in (
+            ("secrets", self.secrets, problem.space),
+            ("observables", self.observables, problem.observables),
+        ):
+            if own != other:
+                raise InvalidProblem(
+                    f"the mechanism and the problem have different {what}: {own!r} and {other!r}; "
+                    "mechanism.problem is the one it was made for"
+                )
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
@@ -179,42 +184,47 @@ class Mechanism:
         return f"Mechanism({secrets} secrets, {observables} observables, cost {self.certificate.cost:.4g})"
 
 
+def certify(
+    problem: Problem,
+    bounds: Bounds | Realised,
+    table: FloatArray | IntArray,
+    multipliers: Multipliers | None = None,
+    *,
+    origin: str,
+    cheapest: Mechanism | None = None,
+    before: FloatArray | None = None,
+) -> Mechanism:
+    """A mechanism near a table of numbers, with exact weights, that keeps its promises; or an error.
+
+    Args:
+        problem: what it is judged against.
+        bounds: what it is to promise: the table is repaired until it does. With :class:`Realised` nothing is changed
+            but last digits, and what it keeps is promised.
+        table: (secrets, observables): probabilities, or exact weights whose rows sum to 2^62 (kept as they are).
+        multipliers: evidence for how far from the best possible it is.
+        origin: where it comes from, for the certificate.
+        cheapest: a mechanism that keeps the ratios and costs less than the limit, where the cost is limited.
+        before: what the cost of the repair is counted from; by default the table.
+
+    Raises:
+        BrokenPromise: the promises cannot be kept near the table.
+        InvalidProblem: the table does not fit the problem.
+    """
+    weights = None if cheapest is None else cheapest.weights
+    return Mechanism(*certified(problem, bounds, table, multipliers, origin=origin, cheapest=weights, before=before))
+
+
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read a mechanism file, re-checking every promise in it."""
     contents = unpack(*container.read(path))
     return Mechanism(contents, check(contents.statement))
 
 
-def draft_statement(problem: Problem, bounds: Bounds, multipliers: Multipliers | None = None) -> Statement:
-    """A statement about a problem whose weights are still to come."""
-    return Statement(
-        weights=np.zeros((0, 0), dtype=np.int64),
-        bits=BITS,
-        prior=problem.prior.probabilities,
-        cost=problem.cost,
-        distance=problem.distance,
-        distinguishability=problem.distinguishability,
-        bounds=bounds,
-        multipliers=multipliers,
-    )
+def verify(path: str | os.PathLike[str]) -> Certificate:
+    """Re-check every promise in a mechanism file and return the certificate it earns.
 
-
-def own_version() -> str:
-    """This release, as it appears in certificates."""
-    return version("privacygames")
-
-
-def _certify_realised(statement: Statement, within: float | None, known: float) -> tuple[Statement, Findings]:
-    """Promise exactly what the weights keep: the largest distortion and the smallest epsilon that verify."""
-    distortion = distortion_below(statement)
-    epsilon = realised_epsilon(statement.weights, statement.distinguishability, within)
-    margin = 1e-14
-    while np.isfinite(epsilon) and margin < 1:
-        promised = min(max(epsilon * (1 + margin), LEAST_EPSILON), known)
-        certified = replace(statement, bounds=Bounds(epsilon=promised, within=within, distortion=distortion))
-        try:
-            return certified, check(certified)
-        except BrokenPromise:
-            margin *= 8
-    plain = replace(statement, bounds=Bounds(distortion=distortion))
-    return plain, check(plain)
+    Raises:
+        InvalidFile: the file is damaged, altered, too large or of another version.
+        BrokenPromise: the file is in order but the mechanism does not keep what it promises.
+    """
+    return load(path).certificate

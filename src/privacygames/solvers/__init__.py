@@ -1,8 +1,22 @@
-"""Engines that solve the programs, each a small object with a ``solve`` method returning a Solution."""
+"""Solvers of the design programs: a protocol, two solvers of ours, and which one suits which problem."""
 
-from privacygames.solvers.choice import Engine, choose
-from privacygames.solvers.highs import Highs
-from privacygames.solvers.interior import Interior
-from privacygames.solvers.solution import Progress, Solution, Status
+from privacygames.solvers.concave import maximise
+from privacygames.solvers.highs import Highs, read_multipliers, refuse_too_large
+from privacygames.solvers.interior import Interior, chained_pairs
+from privacygames.solvers.minmax_pairs import least_largest_error
+from privacygames.solvers.protocol import Solution, SolveOptions, Solver
+from privacygames.solvers.selection import choose
 
-__all__ = ["Engine", "Highs", "Interior", "Progress", "Solution", "Status", "choose"]
+__all__ = [
+    "Highs",
+    "Interior",
+    "Solution",
+    "SolveOptions",
+    "Solver",
+    "chained_pairs",
+    "choose",
+    "least_largest_error",
+    "maximise",
+    "read_multipliers",
+    "refuse_too_large",
+]

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.programs.linear import LinearProgram
+from privacygames.programs import LinearProgram
 
 MOST_ITERATIONS = 150
 BACK_OFF = 0.99

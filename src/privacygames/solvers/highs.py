@@ -1,6 +1,5 @@
 """The reference engine: HiGHS on the program as the paper writes it out."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event, Thread
 from time import monotonic
@@ -9,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.bounds import Bounds
-from privacygames.errors import InvalidProblem, SolveFailed
-from privacygames.multipliers import Multipliers, RatioMultipliers
-from privacygames.problem import Problem
-from privacygames.programs.designs import design_program, tie_break
-from privacygames.programs.linear import LinearProgram
-from privacygames.programs.rows import ratio_pairs
+from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.events import Progress, Watcher
+from privacygames.problem import Bounds, Problem
+from privacygames.programs import LinearProgram, design_program, ratio_pairs, tie_break
 from privacygames.solvers.memory import require_memory
-from privacygames.solvers.solution import Progress, Solution, Status
+from privacygames.solvers.protocol import Solution, SolveOptions
 
 TOLERANCE = 1e-9
+TICK = 0.2
 BYTES_PER_ENTRY = 320  # measured at 8×8 with the Euclidean cost: the program and HiGHS' own copies
 
 
@@ -52,42 +50,43 @@ class Highs:
         if self.method not in ("ipm", "simplex"):
             raise InvalidProblem(f"HiGHS' method is {self.method!r}; choose 'ipm' or 'simplex'")
 
+    @property
+    def fallbacks(self) -> tuple["Highs", ...]:
+        """The other method: a second opinion where rounding spoils the first."""
+        return (self.other(),)
+
     def other(self) -> "Highs":
-        """The same engine with the other method: a second opinion where rounding spoils the first."""
+        """HiGHS by the other method."""
         return Highs("simplex" if self.method == "ipm" else "ipm")
 
-    def solve(
-        self,
-        problem: Problem,
-        bounds: Bounds,
-        *,
-        tolerance: float = TOLERANCE,
-        time_limit: float | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        inside: FloatArray | None = None,
-    ) -> Solution:
-        """Solve the design program for these bounds, written out in full, to a vertex: as exactly as HiGHS can."""
-        del tolerance, progress, inside  # HiGHS' own tolerances are tighter; it reports nothing and starts by itself
+    def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
+        """Solve the design program for these bounds, written out in full, to a vertex: as exactly as HiGHS can.
+
+        HiGHS' own tolerances are tighter than any asked for, and it starts by itself.
+        """
         refuse_too_large(problem, bounds)
         started = monotonic()
         program = design_program(problem, bounds)
         _ = program.matrix
-        left = None if time_limit is None else max(time_limit - (monotonic() - started), 1e-3)
-        found = self.solve_program(program, time_limit=left)
+        limit = options.time_limit
+        left = None if limit is None else max(limit - (monotonic() - started), 1e-3)
+        found = self.solve_program(program, time_limit=left, progress=options.progress)
         probabilities = found.block("p").reshape(problem.shape)
         multipliers = read_multipliers(found, problem, bounds)
         return Solution(probabilities, multipliers, found.status, found.method)
 
-    def solve_program(self, program: LinearProgram, *, time_limit: float | None = None) -> LinearSolution:
+    def solve_program(
+        self, program: LinearProgram, *, time_limit: float | None = None, progress: Watcher | None = None
+    ) -> LinearSolution:
         """Solve any linear program to optimality, or raise :class:`SolveFailed` saying why not.
 
         When the method asked for does not end at an optimum, the other one gets its chance.
         """
-        found = _run(program, self.method, time_limit)
+        found = _run(program, self.method, time_limit, progress)
         if found.status is Status.NUMERICAL:
-            found = _run(program, self.other().method, time_limit)
+            found = _run(program, self.other().method, time_limit, progress)
         if found.status is not Status.OPTIMAL:
-            raise SolveFailed(f"HiGHS found no optimum: {found.status}", status=found.status.name)
+            raise SolveFailed(f"HiGHS found no optimum: {found.status.advice}", status=found.status)
         return found
 
 
@@ -100,7 +99,7 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
 
-def _run(program: LinearProgram, method: str, time_limit: float | None) -> LinearSolution:
+def _run(program: LinearProgram, method: str, time_limit: float | None, progress: Watcher | None) -> LinearSolution:
     import highspy
 
     engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -111,7 +110,7 @@ def _run(program: LinearProgram, method: str, time_limit: float | None) -> Linea
     if time_limit is not None:
         engine.setOptionValue("time_limit", float(time_limit))
     engine.passModel(_model(program))
-    _run_interruptibly(engine)
+    _run_interruptibly(engine, method, progress)
     statuses = {
         highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
         highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
@@ -143,9 +142,10 @@ def _model(program: LinearProgram) -> Any:
     return model
 
 
-def _run_interruptibly(engine: Any) -> None:
-    """Run HiGHS in a thread, so that Ctrl-C stops it at once instead of when it is done."""
+def _run_interruptibly(engine: Any, method: str, progress: Watcher | None) -> None:
+    """Run HiGHS in a thread, so that Ctrl-C or a progress function stops it at once instead of when it is done."""
     done = Event()
+    started = monotonic()
 
     def work() -> None:
         try:
@@ -156,16 +156,18 @@ def _run_interruptibly(engine: Any) -> None:
     engine.HandleUserInterrupt = True
     Thread(target=work).start()
     try:
-        while not done.wait(0.2):  # not Thread.join, which an interrupt leaves in a broken state
-            pass
-    except KeyboardInterrupt:
+        while not done.wait(TICK):  # not Thread.join, which an interrupt leaves in a broken state
+            if progress is not None:
+                seconds = monotonic() - started
+                progress(Progress(job="design", done=0, seconds=seconds, message=f"HiGHS {method}, {seconds:.0f} s"))
+    except BaseException:
         engine.cancelSolve()
         done.wait()
         raise
 
 
 def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) -> Multipliers:
-    """Turn HiGHS' dual values into the prices that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
+    """Turn HiGHS' dual values into the multipliers that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
     guesses, distortion = found.family("guesses"), found.family("distortion")
     _, observables = problem.shape
     if guesses is None:
@@ -173,23 +175,23 @@ def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) ->
     else:
         attack = np.maximum(guesses.reshape(observables, -1), 0.0)
         attack[attack.sum(axis=1) <= 0] = 1.0
-    weights, cost_price = _read_costs(found, problem, bounds)
-    paid = 0.0 if distortion is None else max(float(distortion[0]), 0.0)
+    weights, cost_dual = _read_costs(found, problem, bounds)
+    distortion_dual = 0.0 if distortion is None else max(float(distortion[0]), 0.0)
     ratios = _read_ratios(found, problem, bounds)
-    return Multipliers(cost_price, 1.0 if bounds.reverse else paid, attack, ratios, weights)
+    return Multipliers(cost_dual, 1.0 if bounds.reverse else distortion_dual, attack, ratios, weights)
 
 
 def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
-    """How much each secret counts in the worst case (None on average), and the price of the cost as a whole."""
+    """How much each secret counts in the worst case (None on average), and the dual value of the cost as a whole."""
     duals = found.family("costs")
     if duals is None:
         return None, 1.0
-    prices = np.maximum(-duals, 0.0)
+    weights = np.maximum(-duals, 0.0)
     if not bounds.reverse:
-        return (prices if prices.sum() > 0 else np.ones_like(prices)), 1.0
+        return (weights if weights.sum() > 0 else np.ones_like(weights)), 1.0
     extra = tie_break(problem) * problem.prior.probabilities  # the cost is in the objective, too
-    total = float(prices.sum() + extra.sum())
-    return (prices + extra + (total == 0) if bounds.worst_case else None), total
+    total = float(weights.sum() + extra.sum())
+    return (weights + extra + (total == 0) if bounds.worst_case else None), total
 
 
 def _read_ratios(found: LinearSolution, problem: Problem, bounds: Bounds) -> RatioMultipliers:

@@ -2,7 +2,7 @@
 
 import os
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import TooLarge
 
 SHARE = 0.6
 """Of the machine's memory, how much one solve may plan to use."""
@@ -12,7 +12,7 @@ def require_memory(gigabytes: float, secrets: int, observables: int, engine: str
     """Raise, with the estimate, if a solve is not going to fit into this machine."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     if gigabytes > SHARE * machine:
-        raise InvalidProblem(
+        raise TooLarge(
             f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
             f"observables; this machine has {machine:.0f}: use fewer secrets or observables"
         )

@@ -1,11 +1,29 @@
 """What secrets and observables are, and how far apart."""
 
-from privacygames.spaces.base import Label, Space, shown
 from privacygames.spaces.categories import Categories
+from privacygames.spaces.codec import blaming, describe, space_from
 from privacygames.spaces.graph import Graph
-from privacygames.spaces.grid import Grid
+from privacygames.spaces.grid import Box, Grid, checked_box
 from privacygames.spaces.numbers import Numbers
 from privacygames.spaces.sets import Sets
+from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, shown
 from privacygames.spaces.subsets import Subsets
 
-__all__ = ["Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets", "shown"]
+__all__ = [
+    "Box",
+    "Categories",
+    "DistanceSpace",
+    "Graph",
+    "Grid",
+    "Label",
+    "Numbers",
+    "Sets",
+    "Space",
+    "Subsets",
+    "blaming",
+    "checked_box",
+    "describe",
+    "find_label",
+    "shown",
+    "space_from",
+]

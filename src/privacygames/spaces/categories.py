@@ -1,6 +1,6 @@
 """Categories: diagnoses, occupations, answers; any two different ones are equally far apart."""
 
-from privacygames.spaces.base import Space
+from privacygames.spaces.space import Space
 
 
 class Categories(Space):

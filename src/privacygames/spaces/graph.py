@@ -1,12 +1,13 @@
 """Graphs: road junctions, web pages, rooms, friends; distances are shortest paths."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.base import Label, Space
+from privacygames.spaces.space import Label, Named, Space
 
 
 class Graph(Space):
@@ -18,6 +19,9 @@ class Graph(Space):
         directed: whether an edge can be walked one way only (distances are then not symmetric).
     """
 
+    edges: tuple[tuple[int, int, float], ...]
+    """The positions of the two nodes of each edge, and its length."""
+    directed: bool
     default_distance = "shortest path"
 
     def __init__(
@@ -26,10 +30,14 @@ class Graph(Space):
         parsed = [_edge(edge) for edge in edges]
         order = dict.fromkeys((*nodes, *(end for a, b, _ in parsed for end in (a, b))))
         super().__init__(order)  # type: ignore[arg-type]
-        self.directed = directed
-        self._edges = [(self.index(a), self.index(b), length) for a, b, length in parsed]
+        edges_by_position = tuple((self.index(a), self.index(b), length) for a, b, length in parsed)
+        self._fill(edges=edges_by_position, directed=bool(directed))
 
-    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.labels, self.edges, self.directed
+
+    def _named_distances(self) -> Named:
         return {"shortest path": self._shortest_path, **super()._named_distances()}
 
     def _shortest_path(self, other: Space) -> FloatArray:
@@ -37,12 +45,12 @@ class Graph(Space):
         from scipy.sparse.csgraph import dijkstra
 
         lengths: dict[tuple[int, int], float] = {}
-        for a, b, length in self._edges:  # of parallel edges the shortest counts
+        for a, b, length in self.edges:  # of parallel edges the shortest counts
             lengths[a, b] = min(length, lengths.get((a, b), np.inf))
         starts, ends = np.array(list(lengths), dtype=np.int64).reshape(-1, 2).T
         weights = coo_array((list(lengths.values()), (starts, ends)), shape=(len(self), len(self)))
         matrix: FloatArray = dijkstra(weights.tocsr(), directed=self.directed)
-        return matrix if other is self else matrix[self.indices(other.labels)]
+        return matrix if other == self else matrix[self.indices(other.labels)]
 
 
 def _edge(edge: Sequence[object]) -> tuple[object, object, float]:

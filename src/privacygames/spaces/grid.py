@@ -1,6 +1,6 @@
 """Places: a rectangle cut into cells, in plain kilometres or over a longitude/latitude box."""
 
-from collections.abc import Callable
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.base import Label, Space
+from privacygames.spaces.space import Label, Named, Space
 from privacygames.spaces.subsets import Reading, Subsets
 
 EARTH_RADIUS_KM = 6371.0088
@@ -24,20 +24,33 @@ class Grid(Space):
     north, and labelled ``"cell-0"``, ``"cell-1"``, … Distances are between cell centres, in kilometres.
     """
 
+    columns: int
+    rows: int
+    width: float
+    height: float
+    box: Box | None
+    """West, south, east and north in degrees; None for plain kilometres."""
     default_distance = "euclidean"
 
-    def __init__(self, columns: int, rows: int, width: float | None = None, height: float | None = None) -> None:
+    def __init__(
+        self,
+        columns: int,
+        rows: int,
+        width: float | None = None,
+        height: float | None = None,
+        *,
+        box: Box | None = None,
+    ) -> None:
         if not (_whole(columns) and _whole(rows) and columns * rows <= MOST_CELLS):
             raise InvalidProblem(
                 f"a grid needs whole numbers of columns and rows, at least 1 each and at most {MOST_CELLS} cells "
                 f"in all; got {columns} columns and {rows} rows"
             )
-        self.columns, self.rows = int(columns), int(rows)
-        self.width = float(self.columns if width is None else width)
-        self.height = float(self.rows if height is None else height)
-        if not (0 < self.width < np.inf and 0 < self.height < np.inf):
+        size = float(columns if width is None else width), float(rows if height is None else height)
+        if not all(0 < length < np.inf for length in size):
             raise InvalidProblem(f"a grid needs positive width and height; got {width} × {height} km")
-        self.box: Box | None = None
+        edges = None if box is None else checked_box(box)
+        self._fill(columns=int(columns), rows=int(rows), width=size[0], height=size[1], box=edges)
         super().__init__(f"cell-{number}" for number in range(self.columns * self.rows))
 
     @classmethod
@@ -47,18 +60,15 @@ class Grid(Space):
         The width is taken at the middle latitude, so for a box some tens of kilometres high the plain
         Euclidean distance is right to a fraction of a percent (ask for ``"haversine"`` for the sphere's).
         """
-        west, south, east, north = (float(edge) for edge in box)
-        if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
-            raise InvalidProblem(
-                "the box must be (west, south, east, north) in degrees with -180 ≤ west < east ≤ 180 and "
-                f"-90 ≤ south < north ≤ 90; got {box}"
-            )
+        west, south, east, north = checked_box(box)
         middle = np.radians((south + north) / 2)
         width = EARTH_RADIUS_KM * np.radians(east - west) * np.cos(middle)
         height = EARTH_RADIUS_KM * np.radians(north - south)
-        grid = cls(columns, rows, float(width), float(height))
-        grid.box = (west, south, east, north)
-        return grid
+        return cls(columns, rows, float(width), float(height), box=(west, south, east, north))
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.columns, self.rows, self.width, self.height, self.box
 
     def __repr__(self) -> str:
         size = f"{self.columns}×{self.rows} cells, {self.width:.3g}×{self.height:.3g} km"
@@ -153,20 +163,17 @@ class Grid(Space):
         """Kilometres, except for the Hamming distance."""
         return "" if name == "hamming" else "km"
 
-    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+    def _named_distances(self) -> Named:
         known = {"euclidean": self._euclidean, **super()._named_distances()}
         return known | {"haversine": self._haversine} if self.box else known
 
     def _hamming(self, other: Space) -> FloatArray:
-        if isinstance(other, Grid) and self._shape() != other._shape():
+        if isinstance(other, Grid) and other != self:
             raise InvalidProblem(
                 "cells of different grids have the same names but not the same places: use the euclidean distance, "
                 "blocks of this grid, or a matrix"
             )
         return super()._hamming(other)
-
-    def _shape(self) -> tuple[object, ...]:
-        return self.columns, self.rows, self.width, self.height, self.box
 
     def _euclidean(self, other: Space) -> FloatArray:
         rows = self._centres_of(self._needs_same_kind(other, "euclidean"))
@@ -189,6 +196,20 @@ class Grid(Space):
         half = np.sin((rows - columns) / 2) ** 2
         chord = half[..., 1] + np.cos(rows[..., 1]) * np.cos(columns[..., 1]) * half[..., 0]
         return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(chord, 1.0))))
+
+
+def checked_box(box: Box, *, what: str = "box") -> Box:
+    """A box in degrees as four plain numbers, or an error that says what it may be."""
+    try:
+        west, south, east, north = (float(edge) for edge in box)
+    except (TypeError, ValueError):
+        raise InvalidProblem(f"the {what} must be four numbers: (west, south, east, north) in degrees") from None
+    if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
+        raise InvalidProblem(
+            f"the {what} must be (west, south, east, north) in degrees with -180 ≤ west < east ≤ 180 and "
+            f"-90 ≤ south < north ≤ 90; got {box}"
+        )
+    return west, south, east, north
 
 
 def _whole(number: object) -> bool:

@@ -1,12 +1,13 @@
 """Numbers: ages, incomes, counts, hours; distances are absolute differences."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, frozen
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.base import Space
+from privacygames.spaces.space import Named, Space
 from privacygames.spaces.subsets import Reading, Subsets, runs
 
 LONGEST_UNIT = 40
@@ -20,16 +21,25 @@ class Numbers(Space):
         unit: what they count, such as ``"years"``: for sentences and figures.
     """
 
+    counted_in: str
     default_distance = "absolute"
 
     def __init__(self, values: Iterable[float], *, unit: str = "") -> None:
         super().__init__(values)
         if not isinstance(unit, str) or not unit.isprintable() or len(unit) > LONGEST_UNIT:
             raise InvalidProblem(f"unit must be a printable text of at most {LONGEST_UNIT} characters")
-        self._unit = unit
+        self._fill(counted_in=unit)
         if any(isinstance(label, str | frozenset) for label in self.labels):
             raise InvalidProblem("Numbers takes numbers only; use Categories for texts")
-        self.values = np.array(self.labels, dtype=np.float64)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.labels, self.counted_in
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The numbers as floats."""
+        return frozen(self.labels)  # type: ignore[arg-type]
 
     def intervals(self, length: int, *, reading: Reading = "mean") -> Subsets:
         """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"``."""
@@ -41,9 +51,9 @@ class Numbers(Space):
 
     def unit(self, name: str) -> str:
         """What the numbers count, except for the Hamming distance."""
-        return "" if name == "hamming" else self._unit
+        return "" if name == "hamming" else self.counted_in
 
-    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+    def _named_distances(self) -> Named:
         return {"absolute": self._absolute, **super()._named_distances()}
 
     def _absolute(self, other: Space) -> FloatArray:

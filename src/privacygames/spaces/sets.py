@@ -1,12 +1,12 @@
 """Sets: films watched, pages liked, medicines taken; distances are Jaccard's."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.base import Label, Space
+from privacygames.spaces.space import Label, Named, Space
 
 
 class Sets(Space):
@@ -20,7 +20,7 @@ class Sets(Space):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)
 
-    def _named_distances(self) -> dict[str, Callable[[Space], FloatArray]]:
+    def _named_distances(self) -> Named:
         return {"jaccard": self._jaccard, **super()._named_distances()}
 
     def _jaccard(self, other: Space) -> FloatArray:

@@ -1,15 +1,16 @@
 """Observables that are sets of secrets: coarser cells, intervals, or any part of the powerset."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import combinations, islice
 from math import comb
 from typing import Literal
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.base import Averaged, Label, Space, shown
+from privacygames.spaces.space import Averaged, Label, Space, shown
 
 Reading = Literal["mean", "max", "min"]
 """What answering with a set costs, from what answering with each member costs."""
@@ -33,6 +34,11 @@ class Subsets(Averaged):
         reading: how a set's cost follows from its members'.
     """
 
+    underlying: Space
+    members: tuple[IntArray, ...]
+    """For each observable, the positions of its members in the underlying space."""
+    reading: Reading
+
     def __init__(
         self,
         space: Space,
@@ -43,14 +49,13 @@ class Subsets(Averaged):
     ) -> None:
         if reading not in ("mean", "max", "min"):
             raise InvalidProblem(f"reading is {reading!r}; choose from 'mean', 'max', 'min'")
-        self.underlying = space
-        self.reading: Reading = reading
-        self._members = [np.unique(space.indices(group)) for group in members]
-        if any(len(group) == 0 for group in self._members):
+        groups = tuple(sealed(np.unique(space.indices(group))) for group in members)
+        if any(len(group) == 0 for group in groups):
             raise InvalidProblem("every subset needs at least one member; an empty one was given")
-        super().__init__([self._default_label(group) for group in self._members] if labels is None else labels)
-        if len(self.labels) != len(self._members):
-            raise InvalidProblem(f"{len(self._members)} subsets were given but {len(self.labels)} labels")
+        self._fill(underlying=space, reading=reading, members=groups)
+        super().__init__([self._default_label(group) for group in groups] if labels is None else labels)
+        if len(self.labels) != len(groups):
+            raise InvalidProblem(f"{len(groups)} subsets were given but {len(self.labels)} labels")
 
     @classmethod
     def all(cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean") -> "Subsets":
@@ -62,16 +67,20 @@ class Subsets(Averaged):
         groups = [group for size in range(1, largest + 1) for group in combinations(space.labels, size)]
         return cls(space, groups, reading=reading)
 
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.underlying, self.labels, tuple(tuple(group.tolist()) for group in self.members), self.reading
+
     @property
     def elements(self) -> Sequence[frozenset[Label]]:
         """The members of each observable: what a cost function is called with."""
-        return [frozenset(self.underlying.labels[i] for i in group) for group in self._members]
+        return [frozenset(self.underlying.labels[i] for i in group) for group in self.members]
 
     def summarise(self, matrix: FloatArray) -> FloatArray:
         """One row per subset: the mean, largest or least of its members' rows."""
-        return np.stack([getattr(matrix[group], self.reading)(axis=0) for group in self._members])
+        return np.stack([getattr(matrix[group], self.reading)(axis=0) for group in self.members])
 
-    def _default_label(self, group: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    def _default_label(self, group: IntArray) -> str:
         return "{" + ", ".join(shown(self.underlying.labels[i]) for i in group) + "}"
 
 

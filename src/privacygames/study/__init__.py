@@ -1,15 +1,16 @@
 """The paper's evaluation, on any people: scenarios, the effect of the prior, approximations, and the claims checked."""
 
+from privacygames.study import demo_city
 from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
 from privacygames.study.parts import approximation, effect_of_the_prior, scenario_1, scenario_2, scenario_3
 from privacygames.study.people import Person, coarser, informed, people_of
 from privacygames.study.publish import publish, read_study
-from privacygames.study.runner import Progress, Study, compute, run
+from privacygames.study.runner import Study, compute, run
 from privacygames.study.settings import PARTS, QUICK, Settings
 from privacygames.study.store import Store
 from privacygames.study.tables import Table, read_table, write_table
-from privacygames.study.workers import Cluster, Here, Processes, Workers
+from privacygames.study.workers import Cluster, Here, Processes, Workers, workers_for
 
 __all__ = [
     "PARTS",
@@ -19,7 +20,6 @@ __all__ = [
     "Here",
     "Person",
     "Processes",
-    "Progress",
     "Settings",
     "Store",
     "Study",
@@ -29,6 +29,7 @@ __all__ = [
     "check_claims",
     "coarser",
     "compute",
+    "demo_city",
     "effect_of_the_prior",
     "informed",
     "people_of",
@@ -40,5 +41,6 @@ __all__ = [
     "scenario_1",
     "scenario_2",
     "scenario_3",
+    "workers_for",
     "write_table",
 ]

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from privacygames.storage import write_text
+
 MANIFEST = "study.json"
 
 
@@ -75,7 +77,7 @@ class About:
     def write(self, folder: Path) -> None:
         """Write the manifest into a folder."""
         text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
-        (folder / MANIFEST).write_text(text, encoding="utf-8")
+        write_text(folder / MANIFEST, text)
 
 
 def read_about(folder: Path) -> About:

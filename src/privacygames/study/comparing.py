@@ -1,8 +1,8 @@
 """The evidence of scenarios 1, 2 and 3: one function per claim, from a scenario's table."""
 
-from privacygames.study.cells import DONE
 from privacygames.study.evidence import Evidence, Triple, spread, steps, triples
 from privacygames.study.tables import Table, number, where
+from privacygames.study.tasks import DONE
 
 METRE = 0.001
 NEAR_KM = 0.01

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from privacygames.study.cells import DONE
 from privacygames.study.tables import Row, Table, Value, number
+from privacygames.study.tasks import DONE
 
 MOSTLY = 0.9
 """A claim that holds in at least this share of cases "holds except" in the others; below, it does not hold."""

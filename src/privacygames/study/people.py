@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
-from privacygames.prior import Prior
 from privacygames.spaces import Grid
 from privacygames.traces import Visited
 

@@ -1,8 +1,8 @@
-"""The plan: which cells a person's part in a study needs.
+"""The plan: which tasks a person's part in a study needs.
 
 What a differential mechanism was found to give decides about others: scenarios 1 and 2 and appendix C set d_m by it.
 And where it gives a d_m already, it *is* an optimal joint mechanism (it keeps both bounds, and costs the least that
-keeping one of them can), so none is designed. A plan is therefore asked again once the cells it named are finished.
+keeping one of them can), so none is designed. A plan is therefore asked again once the tasks it named are finished.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,15 @@ from functools import cached_property
 from math import ceil
 from typing import TypedDict
 
-from privacygames.prior import Prior
+from privacygames.beliefs import Prior
 from privacygames.problem import Problem, max_distortion
-from privacygames.study.cells import DONE, Cell, Measured
 from privacygames.study.people import Person, coarser
 from privacygames.study.settings import Settings
 from privacygames.study.tables import number
+from privacygames.study.tasks import DONE, Measured, Task
 
 Results = Mapping[str, Measured]
-"""What is known so far, by the key of the cell."""
+"""What is known so far, by the key of the task."""
 
 TOP = 1 - 1e-5
 """How much of the largest distortion possible is asked for at most: a centimetre less than a kilometre.
@@ -43,18 +43,18 @@ class Setting:
         epsilon: ε.
         distortion: d_m.
         share: how far d_m is on the way from the differential mechanism's privacy to the largest, where that chose it.
-        differential: the cell of the mechanism for ε alone.
+        differential: the task of the mechanism for ε alone.
         reused: whether that is the joint mechanism, too.
     """
 
     epsilon: float
     distortion: float
     share: float | None
-    differential: Cell
+    differential: Task
     reused: bool
 
-    def cells(self) -> dict[str, Cell]:
-        """The cell of each kind of mechanism."""
+    def tasks(self) -> dict[str, Task]:
+        """The task of each kind of mechanism."""
         both = replace(self.differential, distortion=self.distortion)
         return {
             "differential": self.differential,
@@ -80,27 +80,27 @@ class Plan:
         """The prior on the grid of the approximations."""
         return coarser(self.person.prior, most=self.settings.coarse_cells)
 
-    def cells(self, results: Results) -> Iterator[Cell]:
-        """Every cell whose bounds are known, given what is known so far."""
+    def tasks(self, results: Results) -> Iterator[Task]:
+        """Every task whose bounds are known, given what is known so far."""
         for part in self.settings.parts:
             yield from (self._differential(part, epsilon) for epsilon in self._epsilons(part))
             if part == "scenario-3":
-                yield from (Cell(self.person.prior, distortion=d_m, **self._adversaries()) for d_m in self.thresholds())
+                yield from (Task(self.person.prior, distortion=d_m, **self._adversaries()) for d_m in self.thresholds())
             for setting in self.compared(part, results):
                 if part == "approximation":
-                    yield from (setting.cells()["joint"], *self.pruned(setting))
+                    yield from (setting.tasks()["joint"], *self.pruned(setting))
                 else:
-                    yield from setting.cells().values()
+                    yield from setting.tasks().values()
 
     def compared(self, part: str, results: Results) -> list[Setting]:
         """The settings in which a part compares mechanisms, as far as they are known."""
         found = []
         for epsilon in self._epsilons(part):
-            cell = self._differential(part, epsilon)
-            reached = _privacy(cell, results)
+            task = self._differential(part, epsilon)
+            reached = _privacy(task, results)
             if reached is not None:
                 found += [
-                    Setting(epsilon, distortion, share, cell, reused=reached >= distortion)
+                    Setting(epsilon, distortion, share, task, reused=reached >= distortion)
                     for distortion, share in self._distortions(part, reached)
                 ]
         return found
@@ -115,13 +115,13 @@ class Plan:
         step, last = self.settings.step, self.most * TOP
         return [*(step * count for count in range(1, ceil(last / step))), last] if last > 0 else []
 
-    def pruned(self, setting: Setting) -> list[Cell]:
+    def pruned(self, setting: Setting) -> list[Task]:
         """The approximations of a joint design: with each radius, of both kinds."""
         exact = replace(setting.differential, distortion=setting.distortion)
         return [replace(exact, radius=radius, reach=reach) for reach in (False, True) for radius in self.settings.radii]
 
     def expected(self) -> int:
-        """At most so many cells there will be."""
+        """At most so many tasks there will be."""
         settings, parts = self.settings, self.settings.parts
         count = len({epsilon for part in parts if part != "approximation" for epsilon in self._epsilons(part)})
         if "scenario-1" in parts or "prior" in parts:
@@ -143,10 +143,10 @@ class Plan:
             "approximation": self.settings.epsilons_approximation,
         }[part]
 
-    def _differential(self, part: str, epsilon: float) -> Cell:
+    def _differential(self, part: str, epsilon: float) -> Task:
         if part == "approximation":
-            return Cell(self.coarse, epsilon=epsilon)
-        return Cell(self.person.prior, epsilon=epsilon, **self._adversaries())
+            return Task(self.coarse, epsilon=epsilon)
+        return Task(self.person.prior, epsilon=epsilon, **self._adversaries())
 
     def _adversaries(self) -> Adversaries:
         return {"strengths": self.settings.strengths, "places": self.settings.places}
@@ -161,6 +161,6 @@ class Plan:
         return [(min(distortion, most * TOP), share) for share, distortion in between]
 
 
-def _privacy(cell: Cell, results: Results) -> float | None:
-    found = results.get(cell.key)
+def _privacy(task: Task, results: Results) -> float | None:
+    found = results.get(task.key)
     return number(found, "privacy_km") if found is not None and found["status"] == DONE else None

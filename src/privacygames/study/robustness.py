@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from privacygames.study.cells import DONE
 from privacygames.study.comparing import METRE, METRES, NEAR_KM, TENS_OF_METRES
 from privacygames.study.evidence import Evidence, brief, spread, steps
 from privacygames.study.tables import Table, Value, number, where
+from privacygames.study.tasks import DONE
 
 ALMOST = 0.1
 FASTER = 1.0

@@ -1,7 +1,7 @@
 """Running a study: what is finished is kept, what is left is handed out, and tables are made of it all."""
 
 import os
-from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -9,9 +9,9 @@ from time import monotonic
 from typing import cast
 
 from privacygames.errors import InvalidProblem
+from privacygames.events import Progress, Watcher
 from privacygames.spaces import Grid
 from privacygames.study.about import About
-from privacygames.study.cells import DONE, Cell
 from privacygames.study.claims import CLAIM_COLUMNS, check_claims
 from privacygames.study.people import Person
 from privacygames.study.plan import Plan
@@ -19,27 +19,10 @@ from privacygames.study.scenarios import COLUMNS, tables_of
 from privacygames.study.settings import Settings
 from privacygames.study.store import Store
 from privacygames.study.tables import Table, number, write_table
+from privacygames.study.tasks import DONE, Task
 from privacygames.study.workers import Here, Workers, unfinished
 
 CELLS, TABLES, FIGURES = "cells", "tables", "figures"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a study is.
-
-    Attributes:
-        done: designs finished, earlier runs included.
-        total: how many there will be.
-        fresh: designs finished in this run.
-    """
-
-    done: int
-    total: int
-    fresh: int
-
-
-Watcher = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
@@ -58,6 +41,10 @@ class Study:
     claims: Table
     fresh: int
 
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON: how much was designed, and the claims."""
+        return {"designed": self.fresh, "failed": self.about.failed, "claims": self.claims}
+
 
 def compute(
     people: list[Person],
@@ -74,14 +61,14 @@ def compute(
         settings: the paper's by default.
         store: what is known already, and where results are kept.
         workers: who does the work; by default this process.
-        progress: called after every design.
+        progress: called with a :class:`privacygames.Progress` after every design; what it raises ends the study, and
+            what is finished is kept in the store.
     """
     if not people:
         raise InvalidProblem("a study needs at least one person")
     plans = [Plan(person, settings or Settings()) for person in people]
     kept = Store() if store is None else store
-    for _ in _finished(plans, kept, workers or Here(), progress):
-        pass
+    _finish(plans, kept, workers or Here(), progress)
     return tables_of(plans, kept.results)
 
 
@@ -111,16 +98,10 @@ def run(
     if not all(isinstance(person.prior.space, Grid) for person in people):
         raise InvalidProblem("a study needs priors over the cells of a Grid")
     start = monotonic()
-    fresh = 0
-
-    def count(now: Progress) -> None:
-        nonlocal fresh
-        fresh = now.fresh
-        if progress is not None:
-            progress(now)
-
     store = Store(folder / CELLS)
-    tables = compute(people, settings, store=store, workers=workers, progress=count)
+    known = len(store.results)
+    tables = compute(people, settings, store=store, workers=workers, progress=progress)
+    fresh = len(store.results) - known
     claims = check_claims(tables)
     about = _about(people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start)
     (folder / TABLES).mkdir(exist_ok=True)
@@ -135,27 +116,30 @@ def run(
     return Study(about, tables, claims, fresh)
 
 
-def needed(plans: list[Plan], store: Store) -> list[Cell]:
-    """Every cell whose bounds are known, finished or not."""
-    return list({cell.key: cell for plan in plans for cell in plan.cells(store.results)}.values())
+def needed(plans: list[Plan], store: Store) -> list[Task]:
+    """Every task whose bounds are known, finished or not."""
+    return list({task.key: task for plan in plans for task in plan.tasks(store.results)}.values())
 
 
-def _finished(plans: list[Plan], store: Store, workers: Workers, progress: Watcher | None) -> Iterator[str]:
-    """Do what is left; results may name further cells, so ask again until there are none."""
+def _finish(plans: list[Plan], store: Store, workers: Workers, progress: Watcher | None) -> None:
+    """Do what is left; results may name further tasks, so ask again until there are none."""
     expected = sum(plan.expected() for plan in plans)
-    fresh = 0
+    started, before = monotonic(), len(store.results)
     while True:
-        cells = needed(plans, store)
-        left = unfinished(cells, store.results)
-        done, expected = len(cells) - len(left), max(expected, len(cells))
-        for key, measured in workers.work(left) if left else ():
-            store.add(key, measured)
-            fresh, done = fresh + 1, done + 1
-            if progress is not None:
-                progress(Progress(done, max(expected, done), fresh))
-            yield key
+        tasks = needed(plans, store)
+        left = unfinished(tasks, store.results)
+        done, expected = len(tasks) - len(left), max(expected, len(tasks))
         if not left:
             return
+        with closing(workers.work(left)) as finished:  # whatever happens here, no work goes on
+            for key, measured in finished:
+                store.add(key, measured)
+                done += 1
+                if progress is not None:
+                    total, fresh = max(expected, done), len(store.results) - before
+                    message = f"{done} of {total} designs, {fresh} of them in this run"
+                    seconds = monotonic() - started
+                    progress(Progress(job="study", done=done, total=total, seconds=seconds, message=message))
         expected = 0  # what was found names all the others
 
 
@@ -164,7 +148,7 @@ def _about(
 ) -> About:
     plans = [Plan(person, settings) for person in people]
     grid, coarse = (cast("Grid", space) for space in (people[0].prior.space, plans[0].coarse.space))
-    found = [store.results[cell.key] for cell in needed(plans, store)]
+    found = [store.results[task.key] for task in needed(plans, store)]
     return About(
         data=data,
         format=read_as,

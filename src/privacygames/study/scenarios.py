@@ -1,12 +1,12 @@
-"""From the results of cells to the tables of a study: one function per table."""
+"""From the results of tasks to the tables of a study: one function per table."""
 
 from collections.abc import Iterable
 
 from privacygames.spaces import Grid
-from privacygames.study.cells import DONE, Cell, against
 from privacygames.study.people import informed
 from privacygames.study.plan import Plan, Results
 from privacygames.study.tables import Row, Table, Value, number
+from privacygames.study.tasks import DONE, Task, against
 
 MEASURED = (
     "status",
@@ -88,7 +88,7 @@ def _user(plan: Plan) -> Row:
 def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
     """Scenarios 1, 2 and 3: three mechanisms in every setting; one row where even the differential one failed."""
     for setting in plan.compared(part, results):
-        for mechanism, cell in setting.cells().items():
+        for mechanism, task in setting.tasks().items():
             yield {
                 "user": plan.person.label,
                 "epsilon": setting.epsilon,
@@ -96,7 +96,7 @@ def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
                 "share": setting.share,
                 "mechanism": mechanism,
                 "reused": mechanism == "joint" and setting.reused,
-                **results[cell.key],
+                **results[task.key],
             }
     for epsilon, found in plan.failed(part, results):
         yield {"user": plan.person.label, "epsilon": epsilon, "mechanism": "differential", **found}
@@ -105,8 +105,8 @@ def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
 def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
     """Scenario 1's mechanisms against adversaries who know more and more."""
     for setting in plan.compared("prior", results):
-        for mechanism, cell in setting.cells().items():
-            found = results[cell.key]
+        for mechanism, task in setting.tasks().items():
+            found = results[task.key]
             for strength in (1.0, *plan.settings.strengths) if found["status"] == DONE else ():
                 belief = informed(plan.person.prior, strength, plan.settings.places)
                 yield {
@@ -117,14 +117,14 @@ def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
                     "prior_entropy_bits": plan.person.prior.entropy(),
                     "entropy_bits": belief.entropy(),
                     "privacy_km": found["privacy_km" if strength == 1.0 else against(strength)],
-                    "blind_km": blind(cell, strength),
+                    "blind_km": blind(task, strength),
                 }
 
 
-def blind(cell: Cell, strength: float) -> float:
+def blind(task: Task, strength: float) -> float:
     """What guessing by an adversary's belief alone errs by, where the belief is the truth."""
-    grid = cell.prior.space
-    belief = informed(cell.prior, strength, cell.places)
+    grid = task.prior.space
+    belief = informed(task.prior, strength, task.places)
     return float((grid.distance("euclidean") @ belief.probabilities).min())
 
 
@@ -132,17 +132,17 @@ def _approximation_rows(plan: Plan, results: Results) -> Iterable[Row]:
     """Appendix C: each approximation beside the exact design."""
     grid = plan.coarse.space
     for setting in plan.compared("approximation", results):
-        exact = results[setting.cells()["joint"].key]
-        for cell in plan.pruned(setting):
-            found = results[cell.key]
+        exact = results[setting.tasks()["joint"].key]
+        for task in plan.pruned(setting):
+            found = results[task.key]
             yield {
                 "user": plan.person.label,
-                "epsilon": cell.epsilon,
-                "d_m_km": cell.distortion,
+                "epsilon": task.epsilon,
+                "d_m_km": task.distortion,
                 "columns": grid.columns if isinstance(grid, Grid) else None,
                 "rows": grid.rows if isinstance(grid, Grid) else None,
-                "kind": "both" if cell.reach else "secrets",
-                "radius_km": cell.radius,
+                "kind": "both" if task.reach else "secrets",
+                "radius_km": task.radius,
                 **found,
                 "exact_privacy_km": exact.get("privacy_km"),
                 "error_km": _difference(exact, found, "privacy_km"),

@@ -1,10 +1,11 @@
-"""Finished cells, kept: one small file each, there whole or not at all."""
+"""Finished tasks, kept: one small file each, there whole or not at all."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from privacygames.study.cells import Measured
+from privacygames.storage import write_text
+from privacygames.study.tasks import Measured
 
 
 class Store:
@@ -32,9 +33,7 @@ class Store:
         """Keep a result, at once."""
         self._known[key] = measured
         if self._folder is not None:
-            partial = self._folder / f"{key}.partial"
-            partial.write_text(json.dumps(measured), encoding="utf-8")
-            partial.replace(self._folder / f"{key}.json")
+            write_text(self._folder / f"{key}.json", json.dumps(measured))
 
     def __contains__(self, key: str) -> bool:
         return key in self._known

@@ -1,10 +1,13 @@
 """Tables: rows of plain values by column name, kept as CSV files that any program reads."""
 
 import csv
+import io
 import json
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from pathlib import Path
+
+from privacygames.storage import write_text
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -14,12 +17,11 @@ Table = list[dict[str, Value]]
 
 def write_table(path: Path, table: Iterable[Row], columns: tuple[str, ...]) -> None:
     """Write a table with these columns, in this order; the file appears whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_text(row.get(column)) for column in columns] for row in table)
-    partial.replace(path)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(row.get(column)) for column in columns] for row in table)
+    write_text(path, text.getvalue())
 
 
 def read_table(path: Path) -> Table:

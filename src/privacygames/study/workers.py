@@ -4,40 +4,41 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
 from threadpoolctl import threadpool_limits
 
-from privacygames.errors import InvalidProblem, SolveFailed
-from privacygames.study.cells import Cell, Measured, measure
+from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.study.tasks import Measured, Task, measure
 
 FRUITLESS = 3
-"""So many times in a row may workers die without a single cell finished in between."""
+"""So many times in a row may workers die without a single task finished in between."""
 
 PATIENCE = 10.0
 """How many seconds a scheduler has to answer."""
 
-Finished = Iterator[tuple[str, Measured]]
+Finished = Generator[tuple[str, Measured], None, None]
+"""Results as they come. Closing it stops the work; nothing goes on behind one's back."""
 
 
 class Workers(Protocol):
-    """Something that measures cells, in any order, giving each result with the cell's key as soon as there is one."""
+    """Something that measures tasks, in any order, giving each result with the task's key as soon as there is one."""
 
-    def work(self, cells: list[Cell]) -> Finished:
-        """Measure every cell."""
+    def work(self, tasks: list[Task]) -> Finished:
+        """Measure every task."""
         ...
 
 
 class Here:
-    """This process, one cell after the other."""
+    """This process, one task after the other."""
 
-    def work(self, cells: list[Cell]) -> Finished:
-        """Measure every cell."""
-        for cell in cells:
-            yield cell.key, measure(cell)
+    def work(self, tasks: list[Task]) -> Finished:
+        """Measure every task."""
+        for task in tasks:
+            yield task.key, measure(task)
 
 
 class Processes:
@@ -50,9 +51,9 @@ class Processes:
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or os.cpu_count() or 1
 
-    def work(self, cells: list[Cell]) -> Finished:
-        """Measure every cell."""
-        left = {cell.key: cell for cell in cells}
+    def work(self, tasks: list[Task]) -> Finished:
+        """Measure every task."""
+        left = {task.key: task for task in tasks}
         deaths = 0
         while left:
             try:
@@ -66,17 +67,17 @@ class Processes:
                     raise SolveFailed(
                         f"processes died {deaths} times in a row with nothing finished; with too little memory, fewer "
                         "jobs help. What was finished is kept.",
-                        status="WORKERS_DIED",
+                        status=Status.WORKERS_DIED,
                     ) from None
 
-    def _round(self, cells: list[Cell]) -> Finished:
+    def _round(self, tasks: list[Task]) -> Finished:
         before = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(
-            min(self.jobs, len(cells)), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
+            min(self.jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
         )
         done = False
         try:
-            futures = {pool.submit(measure_alone, cell): cell.key for cell in cells}
+            futures = {pool.submit(measure_alone, task): task.key for task in tasks}
             yield from _results(futures)
             done = True
         finally:
@@ -98,8 +99,8 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def work(self, cells: list[Cell]) -> Finished:
-        """Measure every cell; what a dying worker had is given to another."""
+    def work(self, tasks: list[Task]) -> Finished:
+        """Measure every task; what a dying worker had is given to another."""
         try:
             import distributed
         except ImportError:
@@ -111,8 +112,8 @@ class Cluster:
             raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
         lost = 0
         with client:
-            futures = [client.submit(measure_alone, cell, key=f"privacygames-{cell.key}") for cell in cells]
-            keys = {future.key: cell.key for future, cell in zip(futures, cells, strict=True)}
+            futures = [client.submit(measure_alone, task, key=f"privacygames-{task.key}") for task in tasks]
+            keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
             for future in cluster.as_completed(futures, loop=client.loop):
                 try:
                     measured = future.result()
@@ -124,14 +125,14 @@ class Cluster:
             raise SolveFailed(
                 f"{lost} designs killed every worker that tried; with too little memory, fewer threads a worker help. "
                 "What was finished is kept.",
-                status="WORKERS_DIED",
+                status=Status.WORKERS_DIED,
             )
 
 
-def measure_alone(cell: Cell) -> Measured:
-    """Measure with one thread for linear algebra: the cores are taken by other cells."""
+def measure_alone(task: Task) -> Measured:
+    """Measure with one thread for linear algebra: the cores are taken by other tasks."""
     with threadpool_limits(1, "blas"):
-        return measure(cell)
+        return measure(task)
 
 
 def _results(futures: dict["Future[Measured]", str]) -> Finished:
@@ -162,10 +163,10 @@ def workers_for(jobs: int | None, scheduler: str | None) -> Workers:
     return Here() if processes.jobs == 1 else processes
 
 
-def unfinished(cells: Iterable[Cell], known: Iterable[str]) -> list[Cell]:
-    """The cells that are not known yet, each once, in an order unrelated to how long they take.
+def unfinished(tasks: Iterable[Task], known: Iterable[str]) -> list[Task]:
+    """The tasks that are not known yet, each once, in an order unrelated to how long they take.
 
     So that the time left can be told from the time so far.
     """
     finished = set(known)
-    return [cell for key, cell in sorted({cell.key: cell for cell in cells}.items()) if key not in finished]
+    return [task for key, task in sorted({task.key: task for task in tasks}.items()) if key not in finished]

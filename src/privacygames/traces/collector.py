@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
-from privacygames.spaces.grid import Box
-from privacygames.traces import times
-from privacygames.traces.rows import Rows
+from privacygames.spaces import Box
+from privacygames.traces import clock
+from privacygames.traces.readers import RowBatch
 from privacygames.traces.visits import Visits
 
 BROKEN, BAD_TIME, BAD_PLACE = "broken line", "bad time", "bad coordinates"
@@ -20,7 +20,7 @@ REASONS = (BROKEN, BAD_TIME, BAD_PLACE, OTHER_USER, OUTSIDE, SAME_SLOT)
 """Why a row is no visit, in the order they are asked: each row is counted once."""
 
 PENDING = 1 << 18
-"""Rows held before they are merged with what is kept already."""
+"""RowBatch held before they are merged with what is kept already."""
 
 FIX = np.dtype([("user", "i8"), ("slot", "i8"), ("time", "i8"), ("latitude", "f8"), ("longitude", "f8")])
 Fixes = NDArray[np.void]
@@ -40,7 +40,7 @@ class Collector:
         self.skipped = dict.fromkeys(REASONS, 0)
         self.first: dict[str, str] = {}
 
-    def add(self, rows: Rows, file: str) -> None:
+    def add(self, rows: RowBatch, file: str) -> None:
         """Take some rows of a file."""
         self.rows += len(rows.users) + len(rows.broken)
         self._skip(BROKEN, rows.broken, file)
@@ -52,7 +52,7 @@ class Collector:
         fixes = np.empty(len(left), dtype=FIX)
         fixes["user"], fixes["time"] = users[left], rows.times[left]
         fixes["latitude"], fixes["longitude"] = rows.latitude[left], rows.longitude[left]
-        fixes["slot"] = 0 if self._slot is None else times.slots(fixes["time"], self._slot, self._zone)
+        fixes["slot"] = 0 if self._slot is None else clock.slots(fixes["time"], self._slot, self._zone)
         self._pending.append(self._first_in_slots(fixes))
         self._waiting += len(self._pending[-1])
         if self._waiting > max(PENDING, len(self._kept)):
@@ -84,9 +84,9 @@ class Collector:
         met = [f"{self.skipped[reason]} {reason} (first: {self.first[reason]})" for reason in self.first]
         return ", ".join(met) or "none skipped"
 
-    def _tests(self, rows: Rows, users: IntArray) -> Iterable[tuple[str, NDArray[np.bool_]]]:
+    def _tests(self, rows: RowBatch, users: IntArray) -> Iterable[tuple[str, NDArray[np.bool_]]]:
         latitude, longitude = rows.latitude, rows.longitude
-        yield BAD_TIME, rows.times != times.BAD
+        yield BAD_TIME, rows.times != clock.BAD
         yield BAD_PLACE, (np.abs(latitude) <= 90) & (np.abs(longitude) <= 180)  # NaN is neither
         if self._chosen is not None:
             yield OTHER_USER, np.isin(users, self._chosen)

@@ -10,8 +10,7 @@ import numpy as np
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid
-from privacygames.traces.table import check_names, header_of, shown
-from privacygames.traces.text import lines_of, split_line
+from privacygames.traces.readers import check_names, header_of, lines_of, shown, split_line
 from privacygames.traces.visits import Visited
 
 

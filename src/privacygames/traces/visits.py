@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
-from privacygames.prior import Prior
 from privacygames.spaces import Grid
 
 SLOTS_APART = 1.5
@@ -69,7 +69,7 @@ class Visits(Visited):
         users: the users' names.
         slot: the length in seconds of the slots of which each visit is the first fix; None: every row is a visit.
         rows: how many rows were read.
-        skipped: how many of them are not visits, by reason. Rows = visits + everything skipped.
+        skipped: how many of them are not visits, by reason. RowBatch = visits + everything skipped.
     """
 
     user: IntArray

@@ -5,24 +5,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygames.study.about import About
-from privacygames.study.figures.approximation import APPROXIMATION
-from privacygames.study.figures.joint import JOINT
-from privacygames.study.figures.plan import Plan, Tables
-from privacygames.study.figures.prior import PRIOR
-from privacygames.study.figures.rows import distinct
+from privacygames.study.figures.captions import missing, setting
+from privacygames.study.figures.figure_plan import FigurePlan, Tables
+from privacygames.study.figures.figure_rows import distinct
+from privacygames.study.figures.joint_bounds import JOINT
+from privacygames.study.figures.prior_effect import PRIOR
+from privacygames.study.figures.pruning import APPROXIMATION
 from privacygames.study.figures.scenario_1 import SCENARIO_1
 from privacygames.study.figures.style import save, sentence
-from privacygames.study.figures.words import missing, setting
 from privacygames.study.tables import Table, write_table
 
-PLANS: tuple[Plan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *APPROXIMATION)
+PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *APPROXIMATION)
 """All figures, in the order in which the paper has them."""
 
 NOTHING = "No result to draw."
 
 
 @dataclass(frozen=True)
-class Figure:
+class DrawnFigure:
     """A figure that was drawn.
 
     Attributes:
@@ -38,7 +38,7 @@ class Figure:
     files: tuple[Path, ...]
 
 
-def draw(tables: Tables, about: About, folder: Path) -> list[Figure]:
+def draw(tables: Tables, about: About, folder: Path) -> list[DrawnFigure]:
     """Draw every figure whose table is there into a folder, which is made if need be.
 
     A table without results makes a figure that says so.
@@ -47,7 +47,7 @@ def draw(tables: Tables, about: About, folder: Path) -> list[Figure]:
     return [_draw(plan, tables, about, folder) for plan in PLANS if plan.table in tables]
 
 
-def _draw(plan: Plan, tables: Tables, about: About, folder: Path) -> Figure:
+def _draw(plan: FigurePlan, tables: Tables, about: About, folder: Path) -> DrawnFigure:
     rows = plan.select(tables)
     picture = plan.paint(rows) if rows else sentence(NOTHING)
     data = folder / f"{plan.name}.csv"
@@ -55,7 +55,7 @@ def _draw(plan: Plan, tables: Tables, about: About, folder: Path) -> Figure:
     seen = plan.see(rows) if rows else NOTHING
     where = setting(about, _grids(rows)) if plan.own_grid else setting(about)
     caption = " ".join(filter(None, (plan.shows, seen, where, missing(tables[plan.table]))))
-    return Figure(plan.name, plan.title, caption, (*save(picture, folder, plan.name), data))
+    return DrawnFigure(plan.name, plan.title, caption, (*save(picture, folder, plan.name), data))
 
 
 def _grids(rows: Table) -> Sequence[tuple[int, int]]:

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from privacygames.study.figures.plan import Plan, Tables
-from privacygames.study.figures.rows import MECHANISMS, SETTING, columns, distinct, done, side_by_side, wide
+from privacygames.study.figures.captions import against_diagonal, at_most, copied, middle, plain, share, tidy
+from privacygames.study.figures.figure_plan import FigurePlan, Tables
+from privacygames.study.figures.figure_rows import MECHANISMS, SETTING, columns, distinct, done, side_by_side, wide
 from privacygames.study.figures.style import (
     MARKS,
     REFERENCE,
@@ -15,7 +16,6 @@ from privacygames.study.figures.style import (
     legend,
     panel,
 )
-from privacygames.study.figures.words import against_diagonal, at_most, copied, middle, plain, share, tidy
 from privacygames.study.tables import Table, where
 
 PRIVACY = "distortion privacy (km)"
@@ -125,7 +125,7 @@ def _see_attacks(rows: Table) -> str:
 
 
 SCENARIO_1 = (
-    Plan(
+    FigurePlan(
         "privacy-epsilon",
         "Privacy against ε",
         "scenario-1",
@@ -136,7 +136,7 @@ SCENARIO_1 = (
         _paint_privacy,
         _see_privacy,
     ),
-    Plan(
+    FigurePlan(
         "cost-privacy",
         "Cost against privacy",
         "scenario-1",
@@ -146,7 +146,7 @@ SCENARIO_1 = (
         _paint_cost,
         _see_cost,
     ),
-    Plan(
+    FigurePlan(
         "bayesian",
         "Two mechanisms against the Bayesian attack",
         "scenario-1",
@@ -159,7 +159,7 @@ SCENARIO_1 = (
         _paint_bayesian,
         _see_bayesian,
     ),
-    Plan(
+    FigurePlan(
         "attacks",
         "Bayesian against optimal attack",
         "scenario-1",

@@ -1,0 +1,30 @@
+"""Attacks, metrics and reports; the best parameter, ties among optima, and mechanisms side by side."""
+
+from privacygames.analysis import attacks, metrics
+from privacygames.analysis.attacks import Attack
+from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
+from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.finder import Found, find
+from privacygames.analysis.matching import contenders
+from privacygames.analysis.quantities import amount, percent
+from privacygames.analysis.ties import TieBreak, break_ties
+
+__all__ = [
+    "Attack",
+    "Comparison",
+    "Found",
+    "Report",
+    "Row",
+    "TieBreak",
+    "amount",
+    "attacks",
+    "break_ties",
+    "compare",
+    "contenders",
+    "evaluate",
+    "find",
+    "metrics",
+    "percent",
+    "trade_off",
+    "usual_adversaries",
+]

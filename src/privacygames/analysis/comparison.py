@@ -1,0 +1,217 @@
+"""Mechanisms side by side: cost, realised ε, what attackers make of them, time to design; one table, one figure."""
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.matching import Make, contenders
+from privacygames.analysis.quantities import percent
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem
+from privacygames.events import Progress, Watcher
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Problem
+from privacygames.storage import write_text
+
+INFORMED, IGNORANT = "knows the prior", "knows nothing"
+HEADINGS = ("mechanism", "cost", "worst", "epsilon", "adversary", "optimal", "Bayesian", "exact", "seconds")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mechanism against one adversary.
+
+    Attributes:
+        mechanism: its name.
+        adversary: the adversary's name.
+        asked: the ε or distortion it was matched at, on a trade-off curve.
+        seconds: how long making it took; None if it was given ready-made.
+        bound: proved: no mechanism with its promises costs less; None if it has no such proof.
+        report: everything measured.
+        made: the mechanism itself.
+    """
+
+    mechanism: str
+    adversary: str
+    asked: float | None
+    seconds: float | None
+    bound: float | None
+    report: Report
+    made: Mechanism = field(repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The mechanism's name, with what it was matched at on a trade-off curve."""
+        return self.mechanism if self.asked is None else f"{self.mechanism} at {self.asked:g}"
+
+    def to_dict(self) -> dict[str, str | float | None]:
+        """Plain values by name, one level deep."""
+        head: dict[str, str | float | None] = {"mechanism": self.mechanism, "adversary": self.adversary}
+        rest = {"asked": self.asked, "seconds": self.seconds, "bound": self.bound}
+        return head | rest | self.report.to_dict()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows, one for each mechanism and adversary, mechanisms in the order given."""
+
+    problem: Problem
+    rows: tuple[Row, ...]
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        """The table as texts under ``HEADINGS``; what does not depend on the adversary is said once."""
+        lines: list[tuple[str, ...]] = []
+        before: Row | None = None
+        for row in self.rows:
+            again = before is not None and before.made is row.made
+            report = row.report
+            epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
+            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", f"{epsilon:.4f}")
+            seen = (
+                row.adversary,
+                f"{report.distortion:.4f}",
+                f"{report.distortion_bayesian:.4f}",
+                percent(report.exact),
+            )
+            time = "" if again or row.seconds is None else f"{row.seconds:.2f}"
+            lines.append((*(("",) * 4 if again else own), *seen, time))
+            before = row
+        return lines
+
+    def table(self) -> str:
+        """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
+        lines = [HEADINGS, *self._cells()]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS))]
+        texts = (0, 4)  # names to the left, numbers to the right
+        return "\n".join(
+            "  ".join(
+                cell.ljust(width) if at in texts else cell.rjust(width)
+                for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {"rows": [row.to_dict() for row in self.rows]}
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write every number to a CSV file, one line a row."""
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, fieldnames=list(self.rows[0].to_dict()))
+        writer.writeheader()
+        writer.writerows(row.to_dict() for row in self.rows)
+        write_text(path, text.getvalue())
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def compare(
+    problem: Problem,
+    mechanisms: Mapping[str, Mechanism | Make],
+    *,
+    adversaries: Mapping[str, Prior] | None = None,
+    within: float | None = None,
+    progress: Watcher | None = None,
+) -> Comparison:
+    """Mechanisms side by side, against the same adversaries.
+
+    Args:
+        problem: what they are judged against.
+        mechanisms: by name: a mechanism, or a function without arguments that makes one (and is timed), such as
+            :func:`privacygames.contenders` returns.
+        adversaries: what each believes, by name; by default one who knows the prior and one who knows nothing
+            (believes every secret equally likely). Costs and errors are averaged over the problem's prior.
+        within: state ε in the threshold form.
+        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
+    """
+    if not mechanisms:
+        raise InvalidProblem("there is nothing to compare: give at least one mechanism")
+    beliefs = _adversaries(problem, adversaries)
+    rows: list[Row] = []
+    for done, (name, given) in enumerate(mechanisms.items()):
+        if progress is not None:
+            progress(Progress(job="compare", done=done, total=len(mechanisms), message=name))
+        rows += _rows(problem, name, given, beliefs, within=within)
+    return Comparison(problem, tuple(rows))
+
+
+def trade_off(
+    problem: Problem,
+    *,
+    epsilons: Iterable[float] = (),
+    distortions: Iterable[float] = (),
+    names: Iterable[str] = ("optimal",),
+    adversaries: Mapping[str, Prior] | None = None,
+    within: float | None = None,
+    progress: Watcher | None = None,
+) -> Comparison:
+    """What privacy costs: mechanisms matched at each of several ε, or at each of several distortions.
+
+    Args:
+        problem: what they are for.
+        epsilons: the ε to match at; or
+        distortions: the distortion privacy to match at.
+        names: which mechanisms, as in :func:`privacygames.contenders`.
+        adversaries: as in :func:`compare`.
+        within: the threshold form of ε, as in :func:`privacygames.contenders`.
+        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message says which.
+    """
+    points = [("epsilon", each) for each in epsilons] + [("distortion", each) for each in distortions]
+    if len({kind for kind, _ in points}) != 1:
+        raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
+    beliefs = _adversaries(problem, adversaries)
+    rows: list[Row] = []
+    wanted = [(name, kind, value) for name in names for kind, value in points]
+    for done, (name, kind, value) in enumerate(wanted):
+        if progress is not None:
+            message = f"{name} at {kind} {value:g}"
+            progress(Progress(job="compare", done=done, total=len(wanted), message=message))
+        made = contenders(problem, **{kind: value}, within=within, names=[name])
+        rows += _rows(problem, name, made[name], beliefs, within=within, asked=value)
+    return Comparison(problem, tuple(rows))
+
+
+def usual_adversaries(prior: Prior) -> dict[str, Prior]:
+    """One who knows the prior, and one to whom every secret is equally likely."""
+    return {INFORMED: prior, IGNORANT: Prior.uniform(prior.space)}
+
+
+def _adversaries(problem: Problem, given: Mapping[str, Prior] | None) -> Mapping[str, Prior]:
+    if given is None:
+        return usual_adversaries(problem.prior)
+    if not given:
+        raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
+    return given
+
+
+def _rows(
+    problem: Problem,
+    name: str,
+    given: Mechanism | Make,
+    adversaries: Mapping[str, Prior],
+    *,
+    within: float | None,
+    asked: float | None = None,
+) -> list[Row]:
+    """One mechanism, made and timed once, against each adversary."""
+    start = perf_counter()
+    made = given if isinstance(given, Mechanism) else given()
+    seconds = None if isinstance(given, Mechanism) else perf_counter() - start
+    return [
+        Row(
+            name,
+            adversary,
+            asked,
+            seconds,
+            made.certificate.bound,
+            evaluate(made, problem, adversary_prior=belief, within=within),
+            made,
+        )
+        for adversary, belief in adversaries.items()
+    ]

@@ -1,0 +1,123 @@
+"""``evaluate``: everything about a mechanism in one report."""
+
+from dataclasses import asdict, dataclass
+
+from privacygames.analysis import attacks, metrics
+from privacygames.beliefs import Prior
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Measure, Problem
+
+
+@dataclass(frozen=True)
+class Report:
+    """A mechanism's cost and privacy; prints as a table and converts to a dict.
+
+    Attributes:
+        cost: the average cost.
+        worst_cost: the cost of the worst secret.
+        epsilon: realised ε in the metric form (∞ if no ε holds).
+        epsilon_within: realised ε in the threshold form, if a threshold was given.
+        distortion: distortion privacy against the optimal attack.
+        distortion_bayesian: distortion privacy against the Bayesian attack.
+        distortion_from_prior: what the adversary's error would be without any observation.
+        prior_entropy: bits the adversary lacks before an observation, by his own prior.
+        posterior_entropy: bits he lacks after one, on average, by his own prior.
+        mutual_information: bits an observation gives him, on average.
+        prior_vulnerability: the chance of guessing the secret outright before an observation, by the likeliest guess.
+        vulnerability: the chance of guessing it outright after one, by the likeliest guess.
+        exact_from_prior: how often the guess with the least expected error is exact before an observation.
+        exact: how often the optimal attack's guess, the one with the least expected error, is exact.
+    """
+
+    cost: float
+    worst_cost: float
+    epsilon: float
+    epsilon_within: float | None
+    distortion: float
+    distortion_bayesian: float
+    distortion_from_prior: float
+    prior_entropy: float
+    posterior_entropy: float
+    mutual_information: float
+    prior_vulnerability: float
+    vulnerability: float
+    exact_from_prior: float
+    exact: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values by name."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Pairs of name and value, in words."""
+        rows = [
+            ("cost, average", _number(self.cost)),
+            ("cost, worst secret", _number(self.worst_cost)),
+            ("distortion, optimal attack", _number(self.distortion)),
+            ("distortion, Bayesian attack", _number(self.distortion_bayesian)),
+            ("distortion, before observing", _number(self.distortion_from_prior)),
+            ("realised epsilon", _number(self.epsilon)),
+            ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
+            ("given away by an answer", f"{self.mutual_information:.3f} bits"),
+            ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
+            ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
+        ]
+        if self.epsilon_within is not None:
+            rows.insert(6, ("realised epsilon, within", _number(self.epsilon_within)))
+        return rows
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<30}{value}" for name, value in self.rows())
+
+
+def evaluate(
+    mechanism: Mechanism,
+    problem: Problem,
+    *,
+    adversary_prior: Prior | None = None,
+    adversary_distance: Measure | None = None,
+    truth: Prior | None = None,
+    within: float | None = None,
+) -> Report:
+    """Measure a mechanism against a problem.
+
+    Args:
+        mechanism: what is released.
+        problem: costs and distances.
+        adversary_prior: what the adversary believes, π̂; by default the problem's prior.
+        adversary_distance: what the optimal attack minimises; by default the problem's distance. Errors are
+            always measured in the problem's.
+        truth: how likely secrets really are, over which costs and errors are averaged; by default the
+            problem's prior. An adversary who *knows more* has ``adversary_prior`` and ``truth`` the same.
+        within: also report the realised ε of the threshold form.
+    """
+    mechanism.require_fit(problem)
+    belief = problem.prior if adversary_prior is None else adversary_prior
+    real = problem.prior if truth is None else truth
+    for prior in (belief, real):
+        mechanism.require_secrets(prior)
+    best = attacks.optimal(mechanism, problem, prior=belief, distance=adversary_distance)
+    bayes = attacks.bayesian(mechanism, problem, prior=belief)
+    costs = metrics.cost_per_secret(mechanism, problem)
+    guess = int((problem.distance @ belief.probabilities).argmin())
+    return Report(
+        cost=float(real.probabilities @ costs),
+        worst_cost=float(costs.max()),
+        epsilon=metrics.epsilon(mechanism, problem),
+        epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),
+        distortion=metrics.distortion(mechanism, problem, best, real),
+        distortion_bayesian=metrics.distortion(mechanism, problem, bayes, real),
+        distortion_from_prior=float(problem.distance[guess] @ real.probabilities),
+        prior_entropy=belief.entropy(),
+        posterior_entropy=metrics.posterior_entropy(mechanism, belief),
+        mutual_information=metrics.mutual_information(mechanism, belief),
+        prior_vulnerability=float(real.probabilities[belief.probabilities.argmax()]),
+        vulnerability=metrics.vulnerability(mechanism, belief, real),
+        exact_from_prior=float(real.probabilities[guess]),
+        exact=metrics.exactness(mechanism, problem, best, real),
+    )
+
+
+def _number(value: float) -> str:
+    """Four decimals, or four digits where those would be zeros."""
+    return f"{value:.4g}" if 0 < abs(value) < 0.001 else f"{value:.4f}"

@@ -1,0 +1,271 @@
+"""Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
+
+from dataclasses import asdict, dataclass, field, replace
+from math import log
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygames import baselines
+from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.root_search import Trial, narrow
+from privacygames.designer import design
+from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
+from privacygames.events import Progress, Watcher, within_job
+from privacygames.mechanism import Mechanism, Realised, certify
+from privacygames.problem import Bounds, Problem
+
+What = Literal["epsilon", "distortion", "cost"]
+
+LARGEST_EXPONENT = 45.0
+"""e^45 is more than weights can tell from ∞: a larger ε promises nothing."""
+
+SMALLEST_EXPONENT = 1e-4
+"""An ε at which even the farthest secrets differ by 0.01 %: a smaller one is not looked for."""
+
+STEP = 3.0
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best value of what was sought, the mechanism that has it, and the proof that nothing better exists.
+
+    Attributes:
+        what: ``"epsilon"`` (sought smallest), ``"distortion"`` (largest) or ``"cost"`` (least).
+        value: what the mechanism is certified to have of it.
+        limit: proved: no mechanism that keeps the rest has an ε of this or less; or more distortion privacy, or less
+            cost, than this.
+        mechanism: it keeps the rest and has ``value``.
+        refutation: for ε, the design at ``limit``: its certificate's ``bound`` is a cost above the one allowed. None
+            where a closed form proves the limit, or the limit is 0.
+        report: the mechanism, measured.
+        solves: how many designs it took.
+    """
+
+    what: What
+    value: float
+    limit: float
+    mechanism: Mechanism = field(repr=False)
+    refutation: Mechanism | None = field(repr=False)
+    report: Report = field(repr=False)
+    solves: int
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Pairs of name and value: what was found, and what is proved."""
+        certificate = self.mechanism.certificate
+        kind = "worst secret" if certificate.bounds.worst_case else "average"
+        best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.what]
+        proved = {
+            "epsilon": "impossible: {} or less",
+            "distortion": "impossible: above {}",
+            "cost": "impossible: below {}",
+        }
+        rows = [(best, f"{self.value:.8g}"), ("proved", proved[self.what].format(f"{self.limit:.8g}"))]
+        if self.refutation is not None:
+            rows.append(("since there the least cost is", f"{self.refutation.certificate.bound:.9g}"))
+        rows += [] if self.what == "cost" else [(f"cost, {kind}", f"{certificate.cost:.6g}")]
+        rows += [] if self.what == "distortion" else [("distortion, optimal attack", f"{self.report.distortion:.6g}")]
+        rows += [] if self.what == "epsilon" else [("realised epsilon", f"{self.report.epsilon:.6g}")]
+        return rows
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            "what": self.what,
+            "value": self.value,
+            "limit": self.limit,
+            "solves": self.solves,
+            "certificate": self.mechanism.certificate.to_dict(),
+            "refutation": None if self.refutation is None else self.refutation.certificate.to_dict(),
+            "report": self.report.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<33}{value}" for name, value in self.rows())
+
+
+def find(
+    problem: Problem,
+    what: What,
+    *,
+    cost_at_most: float | None = None,
+    epsilon: float | None = None,
+    distortion: float | None = None,
+    within: float | None = None,
+    worst_case: bool = False,
+    precision: float = 1e-3,
+    progress: Watcher | None = None,
+) -> Found:
+    """The best value of one of ε, distortion privacy and cost for given limits on the others, proved to be the best.
+
+    The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls
+    as ε grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is
+    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        what: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest, for
+            ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
+        cost_at_most: the cost one can bear.
+        epsilon: differential privacy to keep, as in :func:`privacygames.design`.
+        distortion: distortion privacy to keep, as in :func:`privacygames.design`.
+        within: the threshold form of ε, as in :func:`privacygames.design`.
+        worst_case: count the cost of the worst secret instead of the average.
+        precision: how far apart, relatively, the ε found and the ε proved impossible may be.
+        progress: called with a :class:`privacygames.Progress` before each design and during it; its message says
+            which ε is shown not to do, and which to do. Raise ``Cancelled`` in it to stop.
+
+    Raises:
+        InvalidProblem: something given does not fit.
+        Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
+        SolveFailed: designs were not accurate enough for the precision.
+    """
+    if what not in get_args(What):
+        raise InvalidProblem(f"what is {what!r}; choose from {', '.join(map(repr, get_args(What)))}")
+    own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
+    if own is not None:
+        given = "cost_at_most" if what == "cost" else what
+        raise InvalidProblem(f"{given} is what is to be found; leave it out")
+    if what != "cost" and cost_at_most is None:
+        raise InvalidProblem(f"give cost_at_most: the {what} is found for a cost one can bear")
+    if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
+        raise InvalidProblem(f"precision is {precision!r}; it must be at least 1e-6 and below 1")
+    if what == "epsilon":
+        asked = Bounds(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
+        return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
+    bounds = Bounds(
+        epsilon=epsilon, within=within, distortion=distortion, cost_at_most=cost_at_most, worst_case=worst_case
+    )
+    mechanism = design(problem, **asdict(bounds), progress=within_job("find", progress, f"looking for the best {what}"))
+    certificate = mechanism.certificate
+    value = certificate.findings.distortion if what == "distortion" else certificate.cost
+    limit = value if certificate.bound is None else certificate.bound
+    return Found(what, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
+
+
+class _Search:
+    """The search for the smallest ε: what is known so far, and how to learn more."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        asked: Bounds,
+        most: float,
+        precision: float,
+        progress: Watcher | None,
+    ) -> None:
+        self.problem, self.asked, self.most = problem, asked, most
+        self.precision, self.progress = precision, progress
+        self.met: Mechanism | None = None
+        self.refuted: Mechanism | None = None
+        self.solves = 0
+        exponents = asked.exponents(problem.distinguishability)
+        self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
+        self.connected = bool(np.isfinite(exponents[~np.eye(len(exponents), dtype=bool)]).all())
+
+    def run(self) -> Found:
+        """The smallest ε, to the precision asked for."""
+        blind = certify(
+            self.problem, Realised(self.asked.within), baselines.constant(self.problem).weights, origin="constant"
+        )
+        if self._affordable(blind) and blind.certificate.findings.distortion >= (self.asked.distortion or 0.0):
+            return self._found(blind, 0.0, None)
+        self._require_possible()
+        refused, met = self._bracket()
+        if refused is not None:
+            refused, met = narrow(self._trial, refused, met, self.precision)
+        return self._found(self.met or blind, 0.0 if refused is None else refused.at, self.refuted)
+
+    def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> Found:
+        value = mechanism.certificate.bounds.epsilon or 0.0
+        report = evaluate(mechanism, self.problem, within=self.asked.within)
+        return Found("epsilon", value, limit, mechanism, refutation, report, self.solves)
+
+    def _affordable(self, mechanism: Mechanism) -> bool:
+        return mechanism.certificate.findings.cost(worst_case=self.asked.worst_case) <= self.most
+
+    def _require_possible(self) -> None:
+        """Raise if the cost cannot be met with any ε at all, or none."""
+        if self.asked.distortion is None:
+            cheapest = baselines.cheapest(self.problem)
+        else:
+            cheapest = design(self.problem, **asdict(replace(self.asked, epsilon=None, within=None)))
+            self.solves += 1
+        if not self._affordable(cheapest):
+            raise self._too_little(cheapest.certificate.findings.cost(worst_case=self.asked.worst_case))
+
+    def _too_little(self, least: float) -> Infeasible:
+        return Infeasible(
+            f"no mechanism with a finite epsilon can be certified to cost at most {self.most:.9g}: the least possible "
+            f"cost, whatever epsilon, is about {least:.9g}; allow more",
+            limit=least,
+        )
+
+    def _trial(self, epsilon: float) -> Trial:
+        """One design: it shows that ε will do, or that no smaller ε will, or (too near to call) neither."""
+        known = f"{_shown(self.refuted)} is too little, {_shown(self.met)} will do"
+        if self.progress is not None:
+            self.progress(Progress(job="find", done=self.solves, message=known))
+        bounds = asdict(replace(self.asked, epsilon=epsilon))
+        watch = within_job("find", self.progress, known)
+        try:
+            mechanism = design(self.problem, **bounds, progress=watch)
+        except SolveFailed:  # a wide gap still decides wherever the cost is not within it
+            mechanism = design(self.problem, **bounds, tolerance=1.0, progress=watch)
+        self.solves += 1
+        certificate = mechanism.certificate
+        if certificate.cost <= self.most:
+            self.met = mechanism
+            return Trial(epsilon, certificate.cost - self.most)
+        if certificate.bound is not None and certificate.bound > self.most:
+            self.refuted = mechanism
+            return Trial(epsilon, certificate.bound - self.most)
+        return Trial(epsilon, None)
+
+    def _bracket(self) -> tuple[Trial | None, Trial]:
+        """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""
+        smallest = float(self.compared.min(initial=1.0))
+        refused = self._refused_by_formula()
+        at = 1 / float(self.compared.mean()) if self.compared.size else 1.0
+        at = at if refused is None else max(at, 2 * refused.at)
+        while (found := self._trial(at)).excess is None or found.excess > 0:
+            refused = refused if found.excess is None else found
+            at *= STEP
+            if at * smallest > LARGEST_EXPONENT:
+                raise self._too_little(self.most)
+        met = found
+        while refused is None:
+            at /= STEP
+            if at * float(self.compared.max(initial=1.0)) < SMALLEST_EXPONENT:
+                break
+            found = self._trial(at)
+            if found.excess is not None and found.excess > 0:
+                refused = found
+            elif found.excess is not None:
+                met = found
+        return refused, met
+
+    def _refused_by_formula(self) -> Trial | None:
+        """An ε below which no design is needed to see that the cost is too high.
+
+        p(o|s) ≥ exp(−ε·L) p(o|s₀) for all s, where L is the largest distance, so no mechanism costs less than exp(−ε·L)
+        times what the cheapest constant answer does; the worst secret's cost is at least the average.
+        """
+        constant = float((self.problem.cost @ self.problem.prior.probabilities).min())
+        if not (self.connected and self.compared.size and 0 < self.most < constant * (1 - ROUNDING)):
+            return None
+        at = log(constant / self.most) / float(self.compared.max()) * (1 - ROUNDING) - ROUNDING
+        return Trial(at, constant - self.most) if at > 0 else None
+
+
+def _shown(mechanism: Mechanism | None) -> str:
+    return "nothing yet" if mechanism is None else f"{mechanism.certificate.bounds.epsilon or 0.0:.4g}"
+
+
+def _cost(given: float | None) -> float:
+    """A cost as a plain float, or an error that says what it may be."""
+    plain = Bounds(cost_at_most=given).cost_at_most
+    if plain is None:
+        raise InvalidProblem("give cost_at_most")
+    return plain

@@ -1,0 +1,78 @@
+"""What a mechanism costs and how much privacy it gives, measured: independent of how it was designed."""
+
+import numpy as np
+
+from privacygames.analysis.attacks import Attack
+from privacygames.arrays import FloatArray
+from privacygames.beliefs import Prior, entropy
+from privacygames.certificates import realised_epsilon
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Problem
+
+
+def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
+    """Σ_o p(o|s) c(o,s) for every secret."""
+    mechanism.require_fit(problem)
+    return np.asarray((mechanism.probabilities * problem.cost.T).sum(axis=1))
+
+
+def expected_cost(mechanism: Mechanism, problem: Problem) -> float:
+    """The average cost over the prior (eq:utility:avgmetric)."""
+    return float(problem.prior.probabilities @ cost_per_secret(mechanism, problem))
+
+
+def worst_cost(mechanism: Mechanism, problem: Problem) -> float:
+    """The cost of the worst secret (eq:utility:maxmetric)."""
+    return float(cost_per_secret(mechanism, problem).max())
+
+
+def distortion_per_secret(mechanism: Mechanism, problem: Problem, attack: Attack) -> FloatArray:
+    """How wrong the attack is when the secret is s: Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret)."""
+    mechanism.require_fit(problem)
+    return np.asarray((mechanism.probabilities.T * (attack.matrix @ problem.distance)).sum(axis=0))
+
+
+def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
+    """Distortion privacy against an attack, averaged over the prior (eq:privacy:bayesian:average) or ``truth``."""
+    belief = problem.prior if truth is None else truth
+    return float(belief.probabilities @ distortion_per_secret(mechanism, problem, attack))
+
+
+def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
+    """How often an attack's estimate is the secret itself: Σ_{s,o} π(s) p(o|s) q(s|o)."""
+    mechanism.require_fit(problem)
+    belief = problem.prior if truth is None else truth
+    return float(belief.probabilities @ (mechanism.probabilities * attack.matrix.T).sum(axis=1))
+
+
+def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:
+    """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
+    mechanism.require_fit(problem)
+    if within is not None and not (isinstance(within, int | float) and within >= 0):
+        raise InvalidProblem(f"within is {within!r}; it must be a number, 0 or more")
+    return realised_epsilon(mechanism.weights, problem.distinguishability, within)
+
+
+def posterior_entropy(mechanism: Mechanism, prior: Prior) -> float:
+    """What the adversary still does not know after an observation, on average, in bits: H(S|O)."""
+    mechanism.require_secrets(prior)
+    joint = mechanism.probabilities.T * prior.probabilities
+    return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
+
+
+def mutual_information(mechanism: Mechanism, prior: Prior) -> float:
+    """What an observation gives away, on average, in bits: H(S) − H(S|O)."""
+    return max(prior.entropy() - posterior_entropy(mechanism, prior), 0.0)
+
+
+def vulnerability(mechanism: Mechanism, prior: Prior, truth: Prior | None = None) -> float:
+    """The chance that the adversary's one best guess is exactly right.
+
+    Σ_o max_s π(s) p(o|s) if his prior is the truth; otherwise how often what he guesses is true.
+    """
+    mechanism.require_secrets(prior)
+    real = prior if truth is None else truth
+    guesses = (mechanism.probabilities.T * prior.probabilities).argmax(axis=1)
+    columns = np.arange(len(guesses))
+    return float((mechanism.probabilities[guesses, columns] * real.probabilities[guesses]).sum())

@@ -1,0 +1,87 @@
+"""Root search: the argument at which something stops being possible, bracketed from both sides in few trials."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, inf, log, log1p
+
+from privacygames.errors import SolveFailed
+
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial showed: a positive ``excess`` where it is refused, 0 or less where it is met, None if unsure."""
+
+    at: float
+    excess: float | None
+
+
+def narrow(trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float) -> tuple[Trial, Trial]:
+    """Narrow the bracket between a refused and a met argument to a relative ``precision``.
+
+    A step aims where the chord crosses zero, a little to the far side, so that two good guesses close the interval from
+    both sides; after a step that did not at least halve the interval (in logarithms) the next one does just that, so
+    that it cannot take long whatever the function.
+    """
+    width, before = log1p(precision), inf
+    for _ in range(MOST_STEPS):
+        now = abs(log(met.at / refused.at))
+        if now <= width * (1 + 1e-9):
+            return refused, met
+        found = trial(exp(_aim(refused, met, width) if now <= before / 2 else _middle(refused, met)))
+        before = now
+        if found.excess is None:
+            return _beside(trial, refused, met, found, precision)
+        if found.excess > 0:
+            refused = found
+        else:
+            met = found
+    raise _unsettled(refused, met)
+
+
+def _beside(
+    trial: Callable[[float], Trial], refused: Trial, met: Trial, unsure: Trial, precision: float
+) -> tuple[Trial, Trial]:
+    """The edge is so near an argument that it cannot be told on which side: half a width to either side must do."""
+    width = log1p(precision)
+    refused = _outward(trial, unsure.at, refused, width / 2)
+    met = _outward(trial, unsure.at, met, width / 2)
+    if abs(log(met.at / refused.at)) > width * (1 + 1e-9):
+        raise _unsettled(refused, met)
+    return refused, met
+
+
+def _outward(trial: Callable[[float], Trial], start: float, end: Trial, step: float) -> Trial:
+    """The first argument found on the way from ``start`` to ``end``, in steps that double, that is as the end is."""
+    whole = log(end.at / start)
+    while step < abs(whole):
+        found = trial(start * exp(step if whole > 0 else -step))
+        if found.excess is not None and end.excess is not None and (found.excess > 0) == (end.excess > 0):
+            return found
+        step *= 2
+    return end
+
+
+def _middle(refused: Trial, met: Trial) -> float:
+    return (log(refused.at) + log(met.at)) / 2
+
+
+def _aim(refused: Trial, met: Trial, width: float) -> float:
+    """Where the chord crosses zero, a third of the width towards the farther end, and not too near either."""
+    start, end = log(refused.at), log(met.at)
+    if refused.excess is None or met.excess is None or refused.excess - met.excess <= 0:
+        return (start + end) / 2
+    share = refused.excess / (refused.excess - met.excess)
+    nudge = width / 3 / abs(end - start)
+    share += nudge if share < 0.5 else -nudge
+    share = min(max(share, min(nudge, 0.5)), max(1 - nudge, 0.5))
+    return start + share * (end - start)
+
+
+def _unsettled(refused: Trial, met: Trial) -> SolveFailed:
+    low, high = sorted((refused.at, met.at))
+    return SolveFailed(
+        f"the value sought lies between {low:.6g} and {high:.6g}, and solves are not accurate enough to say it closer: "
+        "raise precision"
+    )

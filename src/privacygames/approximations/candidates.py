@@ -1,0 +1,66 @@
+"""Candidates for what a relaxed program's answer may be repaired to, and the cheapest of them, certified."""
+
+from dataclasses import dataclass
+
+from privacygames import baselines
+from privacygames.arrays import FloatArray
+from privacygames.certificates import Multipliers, least_mixture
+from privacygames.mechanism import Mechanism, certify
+from privacygames.problem import Bounds, Problem, rounding
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A mechanism that may break a few promises by a little, and how it came about."""
+
+    probabilities: FloatArray
+    how: str
+
+
+def cheapest_repaired(
+    problem: Problem,
+    bounds: Bounds,
+    relaxed: FloatArray,
+    candidates: list[Candidate],
+    *,
+    multipliers: Multipliers | None,
+    origin: str,
+) -> Mechanism:
+    """The cheapest of some candidates once each keeps every promise exactly, certified for the exact problem.
+
+    The multipliers of a program with fewer constraints are multipliers of the exact one, too (the price of what was
+    left out is 0), so the bound they prove is one on the exact optimum.
+
+    Args:
+        problem: the exact problem.
+        bounds: the promises to keep.
+        relaxed: what the relaxed program found: its cost is what the repair's cost is counted from.
+        candidates: what to choose from, one at least.
+        multipliers: of the relaxed program.
+        origin: for the certificate.
+    """
+    repaired = (
+        certify(problem, bounds, each.probabilities, multipliers, origin=f"{origin}{each.how}", before=relaxed)
+        for each in candidates
+    )
+    return min(repaired, key=lambda found: found.certificate.cost)
+
+
+def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Candidate]:
+    """What can be had without solving again: the least mixture with a constant mechanism, and a constant one."""
+    constant = baselines.constant(problem).probabilities
+    mixed = least_mixture(bounds.exponents(problem.distinguishability), relaxed)
+    share = _share_for_distortion(problem, bounds, mixed)
+    return [
+        Candidate((1 - share) * mixed + share * constant, "; repaired by mixing in a constant mechanism"),
+        Candidate(constant, "; nothing better than a constant mechanism was found"),
+    ]
+
+
+def _share_for_distortion(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
+    """How much of a constant mechanism restores the distortion: it has the most, and distortion is concave."""
+    errors = problem.distance * problem.prior.probabilities
+    had, most = float((errors @ table).min(axis=0).sum()), float(errors.sum(axis=1).min())
+    if bounds.distortion is None or had >= bounds.distortion or most <= had:
+        return 0.0
+    return min(1.0, (bounds.distortion - had) / (most - had) + rounding(problem))

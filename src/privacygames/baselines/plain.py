@@ -1,0 +1,56 @@
+"""Mechanisms without a parameter, and the best post-processing of any mechanism."""
+
+import numpy as np
+
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Problem
+
+
+def uniform(problem: Problem) -> Mechanism:
+    """Any observable, equally likely, whatever the secret: reveals nothing, costs much."""
+    everything = np.full(problem.shape, 1.0 / problem.shape[1])
+    return Mechanism.from_probabilities(problem, everything, origin="uniform")
+
+
+def cheapest(problem: Problem) -> Mechanism:
+    """The cheapest observable for each secret, always: costs least, reveals most (the identity, usually)."""
+    best = problem.cost.argmin(axis=0)
+    return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[best], origin="cheapest observable")
+
+
+def constant(problem: Problem) -> Mechanism:
+    """The one observable that is cheapest on average, always: the least a mechanism costs that reveals nothing."""
+    best = int((problem.cost @ problem.prior.probabilities).argmin())
+    row = np.zeros(problem.shape[1])
+    row[best] = 1.0
+    return Mechanism.from_probabilities(problem, np.tile(row, (problem.shape[0], 1)), origin="constant")
+
+
+def identity(problem: Problem) -> Mechanism:
+    """The secret itself, always: no privacy. Needs every secret to be among the observables."""
+    apart = problem.space.distance("hamming", problem.observables)
+    if apart.min(axis=0).any():
+        raise InvalidProblem("the identity needs every secret to be among the observables")
+    own = apart.argmin(axis=0)
+    return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[own], origin="identity")
+
+
+def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
+    r"""The best deterministic post-processing: each answer replaced by what costs least given that answer.
+
+    .. math:: o ↦ \arg\min_{o'} \sum_s π(s)\,p(o|s)\,c(o',s)
+
+    No post-processing of this mechanism, random or not, costs less for this prior and cost
+    (docs/theory/baselines.md). Weights are added up as integers, so every ratio the mechanism kept is kept exactly,
+    and distortion privacy does not fall. The ε certified is the realised one, in the form (metric or threshold) the
+    mechanism promised. Answers move among the *problem's* observables, which may be others than the mechanism's.
+    """
+    mechanism.require_secrets(problem.prior)
+    joint = problem.prior.probabilities[:, None] * mechanism.probabilities
+    target = (problem.cost @ joint).argmin(axis=0)
+    weights = np.zeros(problem.shape, dtype=np.int64)
+    np.add.at(weights.T, target, mechanism.weights.T)
+    certificate = mechanism.certificate
+    origin = f"remapped: {certificate.provenance.solver}"
+    return Mechanism.from_weights(problem, weights, origin=origin[:200], within=certificate.bounds.within)

@@ -1,0 +1,111 @@
+"""Beliefs over secrets: the prior leakage π of the paper (eq:prior:pdf)."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, frozen
+from privacygames.errors import InvalidProblem
+from privacygames.spaces import Label, Space
+from privacygames.values import Value
+
+SUM_TOLERANCE = 1e-9
+
+
+class Prior(Value):
+    """A probability for every secret of a space: what an adversary already believes.
+
+    Args:
+        space: the secrets.
+        weights: one probability per secret, in the order of the space's labels, summing to 1. Counts go to
+            :meth:`from_visits` or :meth:`from_counts`, which normalise.
+    """
+
+    space: Space
+    probabilities: FloatArray
+
+    def __init__(self, space: Space, weights: ArrayLike) -> None:
+        if not isinstance(space, Space):
+            raise InvalidProblem("a Prior starts with the Space of secrets, such as a Grid")
+        plain = np.asarray(weights)
+        if plain.dtype.kind == "f":
+            plain = np.where((plain > 0) & (plain < SMALLEST), 0.0, plain)  # as good as impossible
+        given = checked(plain, what="the prior", shape=(len(space),), meaning="one probability per secret")
+        total = float(given.sum())
+        if abs(total - 1.0) > SUM_TOLERANCE:
+            raise InvalidProblem(
+                f"the prior sums to {total:.9g}, not 1; pass counts to Prior.from_counts to have them normalised"
+            )
+        # Already as near to one as floats add up: kept bit for bit, so that saving and loading changes nothing.
+        self._fill(space=space, probabilities=given if abs(total - 1.0) <= 1e-12 else frozen(given / total))
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.space, content_hash(self.probabilities)
+
+    @classmethod
+    def uniform(cls, space: Space) -> "Prior":
+        """Every secret equally likely."""
+        return cls(space, np.full(len(space), 1.0 / len(space)))
+
+    @classmethod
+    def from_counts(cls, space: Space, counts: ArrayLike, *, smoothing: float = 0.0) -> "Prior":
+        """Normalised counts, one per secret in the order of the space's labels.
+
+        Args:
+            space: the secrets.
+            counts: how often each was seen; need not be whole.
+            smoothing: added to every count first (0 is maximum likelihood, as in the paper).
+        """
+        seen = checked(counts, what="the counts", shape=(len(space),), meaning="one count per secret")
+        if not 0 <= smoothing < np.inf:
+            raise InvalidProblem(f"smoothing is {smoothing}; it must be 0 or more")
+        total = float((seen + smoothing).sum())
+        if not 0 < total < np.inf:
+            raise InvalidProblem("there are no visits to estimate a prior from; give some, or smoothing > 0")
+        return cls(space, (seen + smoothing) / total)
+
+    @classmethod
+    def from_visits(
+        cls, space: Space, visits: Iterable[Label] | Mapping[Label, float], *, smoothing: float = 0.0
+    ) -> "Prior":
+        """The prior estimated from visits: labels one by one, or a mapping from label to count."""
+        counts = np.zeros(len(space))
+        if isinstance(visits, Mapping):
+            np.add.at(counts, space.indices(visits), list(visits.values()))
+        else:
+            np.add.at(counts, space.indices(visits), 1.0)
+        return cls.from_counts(space, counts, smoothing=smoothing)
+
+    def posterior(self, likelihood: ArrayLike) -> "Prior":
+        """Bayes' rule: the belief after an observation o, given p(o|s) for every secret.
+
+        An observation that was impossible teaches nothing: the belief stays as it was.
+        """
+        values = np.asarray(likelihood, dtype=np.float64)
+        scale = float(values.max(initial=0.0))
+        scaled = values / scale if 0 < scale < np.inf else values
+        scaled = np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)
+        seen = checked(scaled, what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
+        joint = self.probabilities * seen
+        total = float(joint.sum())
+        return Prior(self.space, joint / total) if total > 0 else self
+
+    def entropy(self) -> float:
+        """Shannon entropy in bits: 0 when the secret is known, log₂ n when nothing is."""
+        return entropy(self.probabilities)
+
+    def __getitem__(self, label: Label) -> float:
+        return float(self.probabilities[self.space.index(label)])
+
+    def __repr__(self) -> str:
+        held = int((self.probabilities > 0).sum())
+        return f"Prior({held} of {len(self.space)} secrets possible, {self.entropy():.3g} bits)"
+
+
+def entropy(probabilities: FloatArray) -> float:
+    """Shannon entropy in bits of probabilities that sum to one, with 0·log 0 = 0."""
+    positive = probabilities[probabilities > 0]
+    return float(-(positive * np.log2(positive)).sum()) + 0.0

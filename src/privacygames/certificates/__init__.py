@@ -1,0 +1,28 @@
+"""What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
+
+from privacygames.certificates.certificate import NEGLIGIBLE, Certificate, Provenance
+from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
+from privacygames.certificates.realised import realised_epsilon
+from privacygames.certificates.repair import least_mixture, repair, to_weights
+from privacygames.certificates.statement import BITS, Statement, Subject, check_form
+from privacygames.certificates.verifier import Findings, check, distortion_below, probabilities
+
+__all__ = [
+    "BITS",
+    "NEGLIGIBLE",
+    "Certificate",
+    "Findings",
+    "Multipliers",
+    "Provenance",
+    "RatioMultipliers",
+    "Statement",
+    "Subject",
+    "check",
+    "check_form",
+    "distortion_below",
+    "least_mixture",
+    "probabilities",
+    "realised_epsilon",
+    "repair",
+    "to_weights",
+]

@@ -1,0 +1,152 @@
+"""From a solver's floating-point probabilities to integer weights that keep every promise exactly.
+
+The means is a whisper of a constant mechanism u: p' = (1−η)p + ηu. A constant mechanism satisfies every ratio
+strictly and has the largest distortion privacy there is (d_m^max); the ratios form a convex cone and distortion
+privacy is concave, so some η restores every promise, at a cost of at most η·cost(u).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.certificates.statement import Statement
+from privacygames.certificates.verifier import Findings, check, exact_cost
+from privacygames.errors import BrokenPromise, SolveFailed
+
+SMALLEST_MIX = 1e-15
+LEAST_COLUMN = 1e-13  # columns nobody uses more often than this are dropped: they hold only rounding noise
+EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
+
+
+def repair(
+    draft: Statement, probabilities: FloatArray, cheapest: FloatArray | None = None
+) -> tuple[Statement, Findings]:
+    """Weights near ``probabilities`` that keep every promise of ``draft``, verified.
+
+    Args:
+        draft: everything but the weights.
+        probabilities: (secrets, observables), possibly off by any solver's error.
+        cheapest: a mechanism that keeps every ratio and costs less than the limit; needed if there is a limit.
+
+    Raises:
+        SolveFailed: if the probabilities are not numbers.
+        BrokenPromise: if not even constant mechanisms keep the promises.
+    """
+    exponents = draft.bounds.exponents(draft.distinguishability)
+    clean = _merge_equals(exponents, _cleaned(probabilities, drop=draft.bounds.epsilon is not None))
+    constant = _constant(clean)
+    failure: BrokenPromise | None = None
+    for share in _shares(_mix_needed(exponents, clean)):
+        mixed = (1 - share) * clean + share * constant
+        if cheapest is not None:
+            mixed = _within_cost(draft, mixed, cheapest)
+        statement = replace(draft, weights=to_weights(mixed, draft.bits))
+        try:
+            return statement, check(statement)
+        except BrokenPromise as error:
+            failure = error
+    raise failure or BrokenPromise("no mechanism was tried")
+
+
+def least_mixture(exponents: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """The mixture (1−λ)p + λw with the least λ, over all constant mechanisms w, that keeps every ratio.
+
+    ``exponents`` are the logarithms of the ratios' bounds, ∞ where there is none.
+
+    Column o keeps its ratios once e(o) = max (p(o|s) − γp(o|s')) / (γ−1) is added to all of it, and not before; so
+    w ∝ e, and the mixture is (p + e) / (1 + Σe). Off by rounding only: :func:`repair` does the rest.
+    """
+    clean = _merge_equals(exponents, _cleaned(probabilities, drop=False))
+    added = _excess(exponents, clean)
+    return np.asarray((clean + added) / (1 + added.sum()))
+
+
+def to_weights(probabilities: FloatArray, bits: int) -> IntArray:
+    """Integers that sum to exactly 2^bits in every row, as near as can be; zero stays zero, equal stays equal."""
+    total = 2**bits
+    weights = np.floor(probabilities * float(total)).astype(np.int64)
+    for _ in range(2):  # the float rows may miss one by 10^-16: first scale, then settle the last few units
+        missing = total - weights.sum(axis=1)
+        weights += (missing[:, None] * probabilities).astype(np.int64)
+    weights[np.arange(len(weights)), weights.argmax(axis=1)] += total - weights.sum(axis=1)
+    return sealed(weights)
+
+
+def _cleaned(probabilities: FloatArray, *, drop: bool) -> FloatArray:
+    if not np.isfinite(probabilities).all():
+        raise SolveFailed("the solver returned numbers that are not finite")
+    clean = np.maximum(probabilities, 0.0)
+    if drop:
+        clean[:, clean.max(axis=0) < LEAST_COLUMN] = 0.0
+    sums = clean.sum(axis=1, keepdims=True)
+    if not (sums > 0.5).all():
+        raise SolveFailed("the solver returned rows that do not sum to one")
+    return np.asarray(clean / sums)
+
+
+def _merge_equals(exponents: FloatArray, clean: FloatArray) -> FloatArray:
+    """Give secrets that must not be told apart at all the same row: their mean."""
+    if not (exponents <= EQUAL).any():
+        return clean
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, group = connected_components(csr_array(exponents <= EQUAL), directed=False)
+    means = np.zeros((count, clean.shape[1]))
+    np.add.at(means, group, clean)
+    return np.asarray((means / np.bincount(group)[:, None])[group])
+
+
+def _constant(clean: FloatArray) -> FloatArray:
+    """The constant mechanism that is uniform over the columns in use."""
+    used = clean.max(axis=0) > 0
+    return np.broadcast_to(used / used.sum(), clean.shape)
+
+
+def _mix_needed(exponents: FloatArray, clean: FloatArray) -> float:
+    """The η that restores all ratios by mixing in every column in use equally."""
+    columns = int((clean.max(axis=0) > 0).sum())
+    needed = columns * float(_excess(exponents, clean).max())
+    return needed / (1 + needed)
+
+
+def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
+    """What must be added to all of a column so that its ratios hold: max over pairs of (p − γp') / (γ−1), or 0."""
+    needed = np.zeros(clean.shape[1])
+    for secret, row in enumerate(clean):
+        others = np.flatnonzero((exponents[secret] > EQUAL) & np.isfinite(exponents[secret]))
+        factor = np.exp(np.minimum(exponents[secret, others], 100.0))[:, None]
+        excess = (row - factor * clean[others]) / (factor - 1)
+        needed = np.maximum(needed, excess.max(axis=0, initial=0.0))
+    return needed
+
+
+def _shares(needed: float) -> Iterator[float]:
+    """Nothing if nothing is needed, then ever larger shares of the constant mechanism, then all of it."""
+    if needed == 0:
+        yield 0.0
+    share = max(1.01 * needed, SMALLEST_MIX)
+    while share < 1:
+        yield share
+        share *= 8
+    yield 1.0
+
+
+def _within_cost(draft: Statement, mixed: FloatArray, cheapest: FloatArray) -> FloatArray:
+    """Mix in as much of the cheapest mechanism as brings the cost under its limit."""
+    limit = draft.bounds.cost_at_most
+    if limit is None:
+        return mixed
+
+    def excess_of(values: FloatArray) -> float:
+        return float(exact_cost(replace(draft, weights=to_weights(values, draft.bits))) - Fraction(limit))
+
+    excess = excess_of(mixed)
+    if excess <= 0:
+        return mixed
+    room = -excess_of(cheapest)
+    share = 1.0 if room <= 0 else min(1.0, 1.01 * excess / (excess + room))
+    return (1 - share) * mixed + share * cheapest

@@ -1,0 +1,94 @@
+"""A statement: a mechanism's exact numbers together with everything needed to re-check what it promises."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
+from privacygames.certificates.multipliers import Multipliers
+from privacygames.errors import BrokenPromise
+from privacygames.problem import Bounds
+
+BITS = 62
+"""Every row of weights sums to 2^62, the most that signed 64-bit integers add up comfortably."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The numbers a certificate is about; nothing else is consulted when it is checked.
+
+    Attributes:
+        weights: (secrets, observables) integers; p(o|s) = weights[s, o] / 2**bits, exactly.
+        bits: what the rows sum to, as a power of two.
+        prior: π(s).
+        cost: c(o, s), (observables, secrets).
+        distance: d(ŝ, s), (secrets, secrets).
+        distinguishability: d^ε(s, s'), (secrets, secrets).
+        bounds: what is promised.
+        multipliers: evidence for the bound on the optimum; None if it was left out.
+    """
+
+    weights: IntArray
+    bits: int
+    prior: FloatArray
+    cost: FloatArray
+    distance: FloatArray
+    distinguishability: FloatArray
+    bounds: Bounds
+    multipliers: Multipliers | None
+
+    @property
+    def subject(self) -> "Subject":
+        """What the promise is about, by content."""
+        matrices = (self.prior, self.cost, self.distance, self.distinguishability)
+        return Subject(*(content_hash(matrix) for matrix in matrices))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a promise is about: SHA-256 of the exact numbers."""
+
+    prior: str
+    cost: str
+    distance: str
+    distinguishability: str
+
+
+def check_form(statement: Statement) -> None:
+    """Refuse a statement that is not made of numbers of the right shape, sign and size.
+
+    Every number is 0 or between 10^-60 and 10^60 (only the distinguishability may be ∞), so that no product of
+    a few of them under- or overflows: the verifier's error bounds rely on it.
+    """
+    if statement.weights.ndim != 2 or statement.weights.size == 0 or statement.weights.dtype != np.int64:
+        raise BrokenPromise("the weights must be a table of 64-bit integers")
+    n, m = statement.weights.shape
+    shapes = {"prior": (n,), "cost": (m, n), "distance": (n, n), "distinguishability": (n, n)}
+    for name, shape in shapes.items():
+        values = getattr(statement, name)
+        if values.shape != shape or values.dtype != np.float64:
+            raise BrokenPromise(f"the {name} must be floating-point numbers of shape {shape}")
+        if not in_range(values, infinite=name == "distinguishability"):
+            raise BrokenPromise(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
+    if not (statement.prior <= 1).all() or not abs(float(statement.prior.sum()) - 1) <= 1e-12:
+        raise BrokenPromise("the prior must sum to one")
+    if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():
+        raise BrokenPromise("distances must be 0 on the diagonal")
+    if statement.multipliers is not None:
+        _check_multipliers(statement.multipliers, n, m)
+
+
+def _check_multipliers(given: Multipliers, n: int, m: int) -> None:
+    ratios, rows = given.ratios, len(given.attack)
+    duals = np.array([given.cost_dual, given.distortion_dual])
+    weights = np.zeros(n) if given.secret_weights is None else given.secret_weights
+    for values in (duals, given.attack, ratios.value, weights):
+        if not ((values >= 0) & (values <= 1e60)).all():
+            raise BrokenPromise("multipliers must lie between 0 and 1e60")
+    if given.attack.shape != (rows, n) or weights.shape != (n,) or given.like.shape != (m,):
+        raise BrokenPromise("the multipliers do not fit the secrets and observables")
+    columns = ((given.like, rows), (ratios.observable, rows), (ratios.secret, n), (ratios.other, n))
+    if any(len(positions) and not (positions.min() >= 0 and positions.max() < limit) for positions, limit in columns):
+        raise BrokenPromise("the multipliers point outside")
+    if not len(ratios.observable) == len(ratios.secret) == len(ratios.other) == len(ratios.value):
+        raise BrokenPromise("the multipliers of ratios are not of equal length")

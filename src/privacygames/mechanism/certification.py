@@ -1,0 +1,132 @@
+"""From numbers that may be slightly off to exact weights whose every promise was checked: behind ``certify``."""
+
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from math import inf
+
+import numpy as np
+
+from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
+from privacygames.certificates import (
+    BITS,
+    Findings,
+    Multipliers,
+    Provenance,
+    Statement,
+    check,
+    distortion_below,
+    probabilities,
+    realised_epsilon,
+    repair,
+    to_weights,
+)
+from privacygames.errors import BrokenPromise, InvalidProblem
+from privacygames.mechanism.contents import Contents
+from privacygames.problem import Bounds, Problem
+
+SUM_TOLERANCE = 1e-6
+LEAST_EPSILON = 1e-12
+NO_WEIGHTS: IntArray = np.zeros((0, 0), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Realised:
+    """Instead of bounds: promise what the mechanism turns out to keep.
+
+    Attributes:
+        within: state ε in the threshold form, between secrets at most this far apart.
+        known: an ε that is known to hold. Rounding makes the ε stated a few last digits larger than the realised one;
+            this caps it.
+    """
+
+    within: float | None = None
+    known: float = inf
+
+
+def certified(
+    problem: Problem,
+    bounds: Bounds | Realised,
+    table: FloatArray | IntArray,
+    multipliers: Multipliers | None,
+    *,
+    origin: str,
+    cheapest: IntArray | None,
+    before: FloatArray | None,
+) -> tuple[Contents, Findings]:
+    """What :func:`privacygames.mechanism.certify` says, as the contents of a mechanism and what was found of them."""
+    draft = Statement(
+        weights=NO_WEIGHTS,
+        bits=BITS,
+        prior=problem.prior.probabilities,
+        cost=problem.cost,
+        distance=problem.distance,
+        distinguishability=problem.distinguishability,
+        bounds=Bounds(distortion=0.0) if isinstance(bounds, Realised) else bounds,
+        multipliers=multipliers,
+    )
+    added = 0.0
+    if isinstance(bounds, Realised):
+        statement, findings = _realised(replace(draft, weights=_weights(problem, table)), bounds)
+    else:
+        statement, findings = _repaired(draft, table, cheapest)
+        start = _as_probabilities(table) if before is None else before
+        added = cost_of(problem, bounds, probabilities(statement)) - cost_of(problem, bounds, start)
+    return Contents(statement, problem.space, problem.observables, Provenance(origin, own_version(), added)), findings
+
+
+def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
+    """The cost that counts, of any table of probabilities: the worst secret's, or the average."""
+    per_secret = (table * problem.cost.T).sum(axis=1)
+    return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)
+
+
+def own_version() -> str:
+    """This release, as it appears in certificates."""
+    return version("privacygames")
+
+
+def _weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:
+    """Exact weights as they are, or probabilities as the nearest weights."""
+    if table.dtype == np.int64:
+        if table.shape != problem.shape:
+            raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
+        return sealed(table.astype(np.int64))
+    likely = np.where((table > 0) & (table < SMALLEST), 0.0, table)  # less than any weight
+    given = checked(likely, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
+    sums = given.sum(axis=1, keepdims=True)
+    if (abs(sums - 1) > SUM_TOLERANCE).any():
+        raise InvalidProblem("every row of the mechanism must sum to 1: p(·|s) is a distribution")
+    return to_weights(given / sums, BITS)
+
+
+def _as_probabilities(table: FloatArray | IntArray) -> FloatArray:
+    return np.ldexp(table.astype(np.float64), -BITS) if table.dtype == np.int64 else np.asarray(table, dtype=np.float64)
+
+
+def _repaired(draft: Statement, table: FloatArray | IntArray, cheapest: IntArray | None) -> tuple[Statement, Findings]:
+    if table.dtype == np.int64:
+        statement = replace(draft, weights=sealed(table.astype(np.int64)))
+        return statement, check(statement)
+    try:
+        return repair(draft, _as_probabilities(table), None if cheapest is None else _as_probabilities(cheapest))
+    except BrokenPromise:
+        if cheapest is None:
+            raise
+        statement = replace(draft, weights=cheapest)  # the limit is what the cheapest costs
+        return statement, check(statement)
+
+
+def _realised(statement: Statement, asked: Realised) -> tuple[Statement, Findings]:
+    """Promise exactly what the weights keep: the largest distortion and the smallest epsilon that verify."""
+    distortion = distortion_below(statement)
+    epsilon = realised_epsilon(statement.weights, statement.distinguishability, asked.within)
+    margin = 1e-14
+    while np.isfinite(epsilon) and margin < 1:
+        promised = min(max(epsilon * (1 + margin), LEAST_EPSILON), asked.known)
+        bounds = Bounds(epsilon=promised, within=asked.within, distortion=distortion)
+        try:
+            return replace(statement, bounds=bounds), check(replace(statement, bounds=bounds))
+        except BrokenPromise:
+            margin *= 8
+    plain = replace(statement, bounds=Bounds(distortion=distortion))
+    return plain, check(plain)

@@ -1,0 +1,126 @@
+"""The problem: who may have which secret, what an answer costs, and what a good guess does. Validated once."""
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, content_hash
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem
+from privacygames.problem.measures import Measure, distance_matrix, finite, matrix_of
+from privacygames.spaces import Space, Subsets
+from privacygames.values import Value
+
+MOST_ENTRIES = 10**8
+
+
+class Problem(Value):
+    """Everything a mechanism is designed for, frozen.
+
+    Args:
+        prior: π, the belief over secrets (it knows the space of secrets).
+        cost: c(o, s), what answering ``o`` costs a user whose secret is ``s``.
+        distance: d(ŝ, s), how wrong the estimate ``ŝ`` is; by default the space's own distance.
+        distinguishability: d^ε(s, s'), in which epsilon is counted; by default the distance. ∞ asks nothing.
+        observables: what may be answered; by default the secrets. A space, or sets of secrets.
+
+    Each measure is a name the space knows, a matrix or a function of two labels (for observables that are
+    sets of secrets the function gets the set of members). Matrices are (observable, secret),
+    (estimate, secret) and (secret, secret). Distances are any non-negative numbers with a zero diagonal:
+    neither symmetry nor the triangle inequality is assumed anywhere.
+    """
+
+    prior: Prior
+    observables: Space
+    cost: FloatArray
+    distance: FloatArray
+    distinguishability: FloatArray
+
+    def __init__(
+        self,
+        prior: Prior,
+        cost: Measure = "hamming",
+        distance: Measure | None = None,
+        distinguishability: Measure | None = None,
+        observables: Space | None = None,
+    ) -> None:
+        if not isinstance(prior, Prior):
+            raise InvalidProblem("a Problem starts with a Prior, such as Prior.uniform(space)")
+        if observables is not None and not isinstance(observables, Space):
+            raise InvalidProblem("observables must be a Space, such as Subsets of the secrets")
+        space = prior.space
+        answers = space if observables is None or observables == space else observables
+        if len(space) * max(len(space), len(answers)) > MOST_ENTRIES:
+            raise InvalidProblem(
+                f"{len(space)} secrets and {len(answers)} observables are too many: their distances and costs "
+                f"would have more than {MOST_ENTRIES} entries"
+            )
+        if isinstance(answers, Subsets) and answers.underlying != space:
+            raise InvalidProblem("the observables are subsets of another space than the prior's")
+        if distance is None:
+            distance = space.default_distance
+        apart = finite(distance_matrix(distance, "the distance", space), "the distance")
+        told = (
+            apart
+            if distinguishability is None
+            else distance_matrix(distinguishability, "the distinguishability", space)
+        )
+        self._fill(
+            prior=prior,
+            observables=answers,
+            cost=finite(matrix_of(cost, "the cost", space, answers), "the cost"),
+            distance=apart,
+            distinguishability=told,
+        )
+
+    @property
+    def space(self) -> Space:
+        """What may be secret."""
+        return self.prior.space
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many secrets and how many observables."""
+        return len(self.space), len(self.observables)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        matrices = (self.cost, self.distance, self.distinguishability)
+        return self.prior, self.observables, *(content_hash(matrix) for matrix in matrices)
+
+    def with_prior(self, prior: Prior) -> Self:
+        """The same problem with another belief over the same secrets; costs and distances are shared, not copied."""
+        if not isinstance(prior, Prior):
+            raise InvalidProblem("with_prior takes a Prior, such as Prior.uniform(space)")
+        if prior.space != self.space:
+            raise InvalidProblem("the prior is over other secrets than the problem's")
+        changed = object.__new__(type(self))
+        changed._fill(
+            prior=prior,
+            observables=self.observables,
+            cost=self.cost,
+            distance=self.distance,
+            distinguishability=self.distinguishability,
+        )
+        return changed
+
+    def __repr__(self) -> str:
+        secrets, observables = self.shape
+        return f"Problem({secrets} secrets, {observables} observables, prior of {self.prior.entropy():.3g} bits)"
+
+
+def max_distortion(problem: Problem) -> float:
+    r"""The most distortion privacy any mechanism has: d_m^max, the error of the best guess from the prior alone.
+
+    .. math:: d_m^{max} = \min_{ŝ} \sum_s π(s)\,d(ŝ,s)
+
+    Rounded down by some units in the last place, so that it can be promised and verified.
+    """
+    least = float((problem.distance @ problem.prior.probabilities).min())
+    return least * (1 - 4 * rounding(problem))
+
+
+def rounding(problem: Problem) -> float:
+    """How much, relatively, the verifier rounds distortion privacy down at most."""
+    return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)

@@ -1,0 +1,94 @@
+"""The prior of a problem document that comes from a CSV file of visits or counts."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem
+from privacygames.keys import Keys
+from privacygames.spaces import Grid, Label, Space, find_label
+
+CSV_KEYS = ("label", "count", "x", "y", "outside", "format", "where")
+"""The keys that say how the file is read."""
+
+Rows = list[tuple[int, dict[str, str]]]
+
+
+def prior_from_csv(space: Space, given: Keys, path: Path) -> Prior:
+    """The prior estimated from the rows of a file: labels or points, one visit each or counted."""
+    rows = list(_csv_rows(path, _where(given)))
+    if not rows:
+        raise InvalidProblem(f"{path.name} has no rows (that fit where, if given): there are no visits in it")
+    by_point = "x" in given or "y" in given
+    labels = _labels_by_point(space, given, rows) if by_point else _labels_by_name(space, given, rows, path)
+    counts: dict[Label, float] = {}
+    for (line, row), label in zip(rows, labels, strict=True):
+        if label is not None:
+            count = _number(row, given.text("count"), line) if "count" in given else 1.0
+            counts[label] = counts.get(label, 0.0) + count
+    return Prior.from_visits(space, counts, smoothing=given.number("smoothing", 0.0))
+
+
+def label_at(space: Space, text: str, place: str) -> Label:
+    """Find a label; an error says where it stood, not what it was."""
+    try:
+        return find_label(space, text)
+    except InvalidProblem as error:
+        raise InvalidProblem(f"{place}: {error}") from None
+
+
+def _where(given: Keys) -> dict[str, object]:
+    where = given.value("where", {})
+    if not isinstance(where, dict):
+        raise given.wrong("where", "a table of columns and the values wanted in them")
+    return where
+
+
+def _labels_by_name(space: Space, given: Keys, rows: Rows, path: Path) -> list[Label | None]:
+    column, pattern = given.text("label", "label"), given.text("format", "{}")
+    texts = [(line, pattern.replace("{}", _field(row, column))) for line, row in rows]
+    return [label_at(space, text, f"{path.name}, line {line}") for line, text in texts]
+
+
+def _labels_by_point(space: Space, given: Keys, rows: Rows) -> list[Label | None]:
+    if not isinstance(space, Grid) or not ("x" in given and "y" in given):
+        raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
+    outside = given.text("outside", "error")
+    if outside not in ("error", "drop"):
+        raise given.wrong("outside", '"error" or "drop"')
+    x, y = given.text("x"), given.text("y")
+    points = [(_number(row, x, line), _number(row, y, line)) for line, row in rows]
+    positions = space.locate(points)
+    if outside == "error" and (positions < 0).any():
+        raise InvalidProblem(
+            f"{int((positions < 0).sum())} of {len(rows)} points in the CSV file lie outside the grid; widen it, or "
+            'say outside = "drop" to leave them out'
+        )
+    return [space.labels[position] if position >= 0 else None for position in positions]
+
+
+def _csv_rows(path: Path, where: dict[str, object]) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            for line, row in enumerate(csv.DictReader(file), start=2):
+                if all(_field(row, column) == str(value) for column, value in where.items()):
+                    yield line, row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InvalidProblem(f"{path.name} cannot be read as CSV ({type(error).__name__})") from None
+
+
+def _field(row: dict[str, str], column: str) -> str:
+    if row.get(column) is None:
+        known = ", ".join(key for key in row if key is not None)
+        raise InvalidProblem(f"the CSV file has no column {column!r}; it has {known}")
+    return row[column]
+
+
+def _number(row: dict[str, str], column: str, line: int) -> float:
+    try:
+        return float(_field(row, column))
+    except ValueError as error:
+        if isinstance(error, InvalidProblem):
+            raise
+        raise InvalidProblem(f"line {line} of the CSV file has no number in column {column!r}") from None

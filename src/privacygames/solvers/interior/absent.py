@@ -1,0 +1,66 @@
+"""Secrets nobody has: no prior, no cost, only ratios. They are left out until they limit the others.
+
+Ratios bound ln v by a metric, so a column given for some secrets extends to one more, z, by anything between
+
+    least: max_i e^{−e(i,z)} v(i)    and    most: min_j e^{e(z,j)} v(j).
+
+What is left to ask is that z's row can sum to one: Σ_o least ≤ 1 ≤ Σ_o most. docs/theory/solver.md has the proof.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.arrays import FloatArray, IntArray
+
+TRIANGLE_TOLERANCE = 1e-12
+HALVINGS = 60
+UNBOUNDED = 600.0
+"""The logarithm that stands for no bound: sums of its exponential are still finite."""
+
+
+def may_be_left_out(exponents: FloatArray, absent: NDArray[np.bool_]) -> bool:
+    """Whether no ratio between other secrets follows from two over an absent one: the triangle inequality there."""
+    limit = exponents * (1 - TRIANGLE_TOLERANCE)
+    limit[np.arange(len(limit)), np.arange(len(limit))] = 0.0
+    return all((exponents[:, z, None] + exponents[None, z, :] >= limit).all() for z in np.flatnonzero(absent))
+
+
+def between(exponents: FloatArray, logs: FloatArray, known: IntArray, secret: int) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the least and the most a secret's entries may be, by observable, given others' (m, known)."""
+    least, most = (logs - exponents[known, secret]).max(axis=1), (logs + exponents[secret, known]).min(axis=1)
+    return np.maximum(least, -UNBOUNDED), np.minimum(most, UNBOUNDED)
+
+
+def margins(exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray) -> FloatArray:
+    """How far each of the other secrets is from not being able to have a row: not positive where it cannot."""
+    logs = np.log(column)
+    found = np.empty(len(others))
+    for at, secret in enumerate(others):
+        least, most = between(exponents, logs, known, int(secret))
+        found[at] = min(1 - float(np.exp(least).sum()), float(np.exp(most).sum()) - 1)
+    return found
+
+
+def fill_in(
+    exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Rows for other secrets, one after the other, each strictly between its bounds: columns, whose, and who failed."""
+    logs = np.log(column)
+    failed = []
+    order = others[np.argsort(margins(exponents, column, known, others), kind="stable")]  # the tightest choose first
+    for secret in order:
+        least, most = between(exponents, logs, known, int(secret))
+        if np.exp(least).sum() >= 1 or np.exp(most).sum() <= 1:
+            failed.append(secret)
+            continue
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            share = (low + high) / 2
+            if np.exp((1 - share) * least + share * most).sum() < 1:
+                low = share
+            else:
+                high = share
+        row = (1 - low) * least + low * most
+        logs = np.column_stack([logs, row - np.log(np.exp(row).sum())])
+        known = np.append(known, secret)
+    return np.exp(logs[:, column.shape[1] :]), known[column.shape[1] :], np.array(failed, dtype=np.int64)

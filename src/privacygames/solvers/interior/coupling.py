@@ -1,0 +1,71 @@
+"""The rows in which blocks meet: Σ_o v_o = 1, the total distortion, and limits on the cost.
+
+All are written J u ≥ or = something, with J of (rows × unknowns of all blocks) and u of shape (m, k):
+
+- n rows Σ_o v_o(s) = 1;
+- with a distortion bound, one row Σ_o x_o ≥ d_m;
+- with a limit on the average cost, one row −Σ_o ⟨c_o, v_o⟩ ≥ −C;
+- with a limit on (or, as a variable y, the least) worst cost, n rows y − Σ_o c_o(s) v_o(s) ≥ 0.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.solvers.interior.program import Limit
+from privacygames.solvers.linalg import Links
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Which rows there are, and the products with J and its transpose.
+
+    Attributes:
+        size: n, the number of secrets.
+        width: k, the unknowns of a block.
+        total: whether Σ_o x_o is bounded.
+        cost: c_o(s), (observables, secrets), where the cost is limited.
+        limit: how it is limited: "none", on "average" or for "each" secret.
+    """
+
+    size: int
+    width: int
+    total: bool
+    cost: FloatArray
+    limit: Limit
+
+    @property
+    def links(self) -> Links:
+        """The same rows as the block algebra takes them."""
+        weights = None if self.limit == "none" else self.cost
+        return Links(self.size + self.total, weights, self.limit == "each")
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are; the first n are equalities."""
+        return self.links.rows
+
+    def gather(self, u: FloatArray) -> FloatArray:
+        """J u."""
+        v = u[:, : self.size]
+        parts = [v.sum(axis=0)]
+        if self.total:
+            parts.append(u[:, -1].sum(keepdims=True))
+        if self.limit == "average":
+            parts.append(-(self.cost * v).sum(keepdims=True)[0])
+        if self.limit == "each":
+            parts.append(-(self.cost * v).sum(axis=0))
+        return np.concatenate(parts)
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Jᵀ values."""
+        result = np.zeros((len(self.cost), self.width))
+        result[:, : self.size] = values[: self.size]
+        if self.total:
+            result[:, -1] = values[self.size]
+        if self.limit == "average":
+            result[:, : self.size] -= self.cost * values[-1]
+        if self.limit == "each":
+            result[:, : self.size] -= self.cost * values[-self.size :]
+        return result

@@ -1,0 +1,114 @@
+"""The loop: a primal-dual interior-point method with one dense block per observable.
+
+Mehrotra's predictor-corrector with Gondzio's centrality correctors on
+
+    min Σ_o ⟨c_o, v_o⟩   s.t.   Σ_o v_o = 1,  Σ_o x_o ≥ d_m,  and in each block ratios, guesses, v ≥ 0,
+
+started from a mechanism that reveals nothing, which is strictly feasible. The Newton matrix sees a working set of
+ratios and of secrets that changes as the method goes on; steps are cut so that *every* ratio holds and every secret
+left out can still have a row, so each iterate is a valid mechanism and stopping early is safe.
+docs/theory/solver.md derives it.
+"""
+
+from math import inf
+from time import monotonic
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.events import Progress, Watcher
+from privacygames.solvers.interior.absent import fill_in
+from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.program import BlockProgram, Outcome
+from privacygames.solvers.interior.start import first_present, first_state
+from privacygames.solvers.interior.steps import ADMIT, Iterate, Stepper
+from privacygames.solvers.linalg import BlockAlgebra, FactorisationFailed
+
+MOST_ITERATIONS = 300
+PATIENCE = 40
+"""After so many iterations without a tenth off the gap, rounding has won."""
+
+
+def minimise(
+    program: BlockProgram,
+    algebra: BlockAlgebra,
+    *,
+    tolerance: float,
+    scale: float,
+    time_limit: float | None = None,
+    progress: Watcher | None = None,
+) -> Outcome:
+    """Solve a program until value − bound ≤ tolerance·max(|bound or value|, scale), or time or accuracy runs out.
+
+    The value is the cost, or minus the distortion privacy where that is maximised; it counts only once the
+    iterate keeps its limits.
+    """
+    started = monotonic()
+    stepper = Stepper(algebra, tolerance, scale)
+    formulation = Formulation.of(program, first_present(program, ADMIT))
+    now = stepper.first(formulation, first_state(formulation, scale))
+    reached, since = inf, 0
+    best = Outcome(now.column, now.dual, now.value, 0, formulation.present, formulation.ratio_count)
+    for iteration in range(1, MOST_ITERATIONS + 1):
+        gap = (best.value - best.dual.bound) / max(best.value, -best.dual.bound, scale)
+        seconds = monotonic() - started
+        if progress is not None:
+            progress(_told(now, best, iteration - 1, gap, seconds))
+        if gap < 0.9 * reached:
+            reached, since = gap, iteration
+        lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if gap <= tolerance else None
+        best.finished = lacking is not None and not len(lacking)
+        best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
+        if best.finished or best.out_of_time:
+            break
+        if lacking is not None:
+            admitted = stepper.admit(now, lacking)
+            if admitted is None:
+                break
+            now = admitted
+        try:
+            moved = stepper.step(now)
+        except FactorisationFailed:
+            break
+        if moved is None:
+            break
+        now = moved
+        _keep_best(best, now, iteration)
+        if iteration > since + PATIENCE:
+            break
+    best.probabilities = everyone(program, best.probabilities, best.secrets)
+    return best
+
+
+def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:
+    """Remember the best mechanism and the best bound so far; what more secrets have agreed to is always better."""
+    present = now.formulation.present
+    value = now.value
+    if value < best.value or len(present) > len(best.secrets):
+        best.value, best.probabilities = value, now.column
+        best.secrets, best.ratios = present, now.formulation.ratio_count
+    if now.dual.bound > best.dual.bound:
+        best.dual = now.dual
+    best.iterations = iteration
+
+
+def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: float) -> Progress:
+    pairs = now.formulation.working_set
+    message = f"iteration {iteration}, gap {gap:.1e}, {0 if pairs is None else len(pairs)} ratios in the working set"
+    return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
+
+
+def everyone(program: BlockProgram, column: FloatArray, secrets: IntArray) -> FloatArray:
+    """The mechanism for every secret of a program, (observables, secrets)."""
+    others = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
+    share, mixed = 0.0, column
+    while True:
+        rows, whose, failed = fill_in(program.exponents, mixed, secrets, others)
+        if not len(failed):
+            break
+        # Only a run that was stopped gets here: a constant mechanism has a margin for everyone.
+        share = min(1.0, 4 * share + 1e-9)
+        mixed = (1 - share) * column + share * column.mean(axis=1, keepdims=True)
+    full = np.empty(program.objective.shape)
+    full[:, secrets], full[:, whose] = mixed, rows
+    return full

@@ -1,0 +1,143 @@
+"""Presolve: from a problem and bounds to a smaller program with the same optimum, and back."""
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.errors import InvalidProblem
+from privacygames.problem import Bounds, Problem
+from privacygames.programs import LARGEST_EXPONENT, tie_break
+from privacygames.solvers.interior.absent import may_be_left_out
+from privacygames.solvers.interior.program import BlockProgram, Outcome
+from privacygames.solvers.interior.reductions import dominated_observables
+from privacygames.solvers.memory import require_memory
+
+BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
+KEPT_DUALS = 1e-13
+
+
+class Presolved:
+    """A problem made smaller, and the way back.
+
+    Args:
+        problem: the problem.
+        bounds: what is asked.
+        merge_dominated: leave out observables and guesses that others dominate.
+        drop_chained: leave out ratios that others imply.
+        leave_out_absent: leave out secrets nobody has until they limit the others.
+        start: where the cost is limited, a mechanism that keeps the ratios and costs less.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        *,
+        merge_dominated: bool,
+        drop_chained: bool,
+        leave_out_absent: bool,
+        start: FloatArray | None,
+    ) -> None:
+        self.shape = problem.shape
+        n, m = self.shape
+        prior = problem.prior.probabilities
+        held = np.flatnonzero(prior > 0)
+        every = np.arange(n)
+        counts = every if bounds.worst_case else held  # whose cost matters
+        self.like = dominated_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
+        self.kept = np.unique(self.like)
+        # Without ratios a secret nobody has constrains nothing: it gets any other's row.
+        self.secrets = held if bounds.epsilon is None and not bounds.worst_case else every
+        size = len(self.kept) * len(self.secrets) ** 2 * BYTES_PER_ENTRY / 2**30
+        require_memory(size, len(self.secrets), len(self.kept), "the block engine")
+        self.guesses = every
+        with_errors = bool(bounds.distortion) or bounds.reverse  # a distortion of 0 asks for nothing
+        if merge_dominated and with_errors:
+            self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
+        exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
+        exponents[exponents > LARGEST_EXPONENT] = np.inf
+        self.ratios = int(np.isfinite(exponents).sum())
+        absent = np.isin(self.secrets, held, invert=True) & (not bounds.worst_case and leave_out_absent)
+        if not may_be_left_out(exponents, absent):
+            absent[:] = False
+        self.cost_scale = float((problem.cost * prior).max()) or 1.0
+        weight = prior[self.secrets]
+        plain = problem.cost[np.ix_(self.kept, self.secrets)]
+        expected = plain * weight
+        objective = np.zeros_like(plain) if bounds.worst_case else expected
+        if bounds.reverse:
+            objective = tie_break(problem) * expected
+            self.extra = tie_break(problem) * weight
+        self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
+        self.program = BlockProgram(
+            objective=objective,
+            exponents=exponents,
+            absent=absent,
+            drop_chained=drop_chained,
+            errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
+            distortion=bounds.distortion or None,
+            reverse=bounds.reverse,
+            limited=plain if bounds.worst_case else expected,
+            limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
+            cost_at_most=bounds.cost_at_most,
+            start=None if bounds.cost_at_most is None else self._start(start, plain, weight, bounds.cost_at_most),
+        )
+
+    def _start(self, given: FloatArray | None, cost: FloatArray, weight: FloatArray, limit: float) -> FloatArray:
+        """As much of the uniform mechanism as halves what a cheap one leaves of the limit."""
+        uniform = np.full(cost.shape, 1.0 / len(cost))
+        if given is None:
+            raise InvalidProblem("a limit on the cost needs a mechanism that keeps it to start from")
+        cheap = np.zeros(cost.shape)  # what goes to a dominated observable goes to the one that dominates it
+        np.add.at(cheap, np.searchsorted(self.kept, self.like), given.T[:, self.secrets])
+
+        def spent(columns: FloatArray) -> float:
+            each = (cost * columns).sum(axis=0)
+            return float(each.max() if self.worst_case else each @ weight)
+
+        least, most = spent(cheap), spent(uniform)
+        share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
+        return (1 - share) * cheap + share * uniform
+
+    def describe(self, outcome: Outcome) -> str:
+        """How much smaller the program was."""
+        n, m = self.shape
+        observables, secrets = f"{len(self.kept)} of {m} observables", f"{len(outcome.secrets)} of {n} secrets"
+        return f"{observables}, {secrets}, {outcome.ratios} of {self.ratios} ratios"
+
+    def expand(self, outcome: Outcome) -> FloatArray:
+        """The mechanism for the whole problem, (secrets, observables)."""
+        n, m = self.shape
+        rows = np.zeros(n, dtype=np.int64)
+        rows[self.secrets] = np.arange(len(self.secrets))
+        full = np.zeros((n, m))
+        full[:, self.kept] = outcome.probabilities.T[rows]
+        return full
+
+    def multipliers(self, outcome: Outcome) -> Multipliers:
+        """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
+        dual = outcome.dual
+        attack = np.ones((len(self.kept), self.shape[0]))
+        if dual.attack is not None:
+            attack[:] = 0.0
+            attack[:, self.guesses] = dual.attack
+        matters = dual.ratio > KEPT_DUALS * self.cost_scale
+        ratios = RatioMultipliers(
+            dual.observable[matters].astype(np.int32),
+            self.secrets[dual.secret[matters]].astype(np.int32),
+            self.secrets[dual.other[matters]].astype(np.int32),
+            dual.ratio[matters],
+        )
+        like: IntArray = np.searchsorted(self.kept, self.like)
+        cost_dual, weights = self._cost_duals(dual.limits)
+        return Multipliers(cost_dual, dual.distortion, attack, ratios, weights, like)
+
+    def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None]:
+        """The dual value of the cost, and how much each secret counts in its worst case."""
+        extra = self.extra if self.reverse else np.zeros(len(self.secrets))  # the cost is in the objective, too
+        total = float(limits.sum() + extra.sum()) if self.reverse else 1.0
+        if not self.worst_case:
+            return total, None
+        weights = np.zeros(self.shape[0])
+        weights[self.secrets] = limits + extra
+        return total, weights

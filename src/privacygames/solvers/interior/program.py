@@ -1,0 +1,105 @@
+"""The program that the interior-point method solves, in plain numbers, and what it returns."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.reductions import chained_pairs
+
+Limit = Literal["none", "average", "each"]
+
+
+@dataclass(frozen=True)
+class BlockProgram:
+    """The numbers of a design after reductions.
+
+    Attributes:
+        objective: what the mechanism's entries cost in the objective, (observables, secrets).
+        exponents: logarithms of the ratio bounds, ∞ where there is none.
+        absent: which secrets are left out until they limit the others (``absent.py``).
+        drop_chained: whether ratios that follow from others are left out.
+        errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
+        distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
+        reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
+        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets).
+        limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
+        cost_at_most: the limit; None where the worst case is minimised.
+        start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
+    """
+
+    objective: FloatArray
+    exponents: FloatArray
+    absent: NDArray[np.bool_]
+    drop_chained: bool
+    errors: FloatArray | None
+    distortion: float | None
+    reverse: bool
+    limited: FloatArray
+    limit: Limit
+    cost_at_most: float | None
+    start: FloatArray | None = None
+
+    @property
+    def minimises_worst(self) -> bool:
+        """Whether the worst secret's cost is a variable y of its own, to be minimised."""
+        return self.limit == "each" and self.cost_at_most is None
+
+    def only(self, secrets: IntArray) -> "BlockProgram":
+        """The program with some of its secrets, and the ratios between them that follow from no others."""
+        exponents = self.exponents[np.ix_(secrets, secrets)]
+        if self.drop_chained:
+            exponents[chained_pairs(exponents)] = np.inf
+        return replace(
+            self,
+            objective=self.objective[:, secrets],
+            exponents=exponents,
+            absent=self.absent[secrets],
+            errors=None if self.errors is None else self.errors[:, secrets],
+            limited=self.limited[:, secrets],
+            start=None if self.start is None else self.start[:, secrets],
+        )
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """Dual values of one iterate: parallel arrays for the ratios, an attack, and what they prove.
+
+    Attributes:
+        observable: of each ratio in the working set.
+        secret: its first secret.
+        other: its second secret.
+        ratio: its dual value.
+        attack: q(ŝ|o), where distortion privacy plays a part.
+        distortion: the dual value of the total distortion.
+        limits: the dual values of the limits on the cost: none, one, or one per secret.
+        bound: what the minimum is at least.
+    """
+
+    observable: IntArray
+    secret: IntArray
+    other: IntArray
+    ratio: FloatArray
+    attack: FloatArray | None
+    distortion: float
+    limits: FloatArray
+    bound: float
+
+
+@dataclass
+class Outcome:
+    """A mechanism, and the dual values behind the bound on the optimum.
+
+    ``secrets`` are those in the program at the end, and ``ratios`` how many it has between them.
+    """
+
+    probabilities: FloatArray
+    dual: DualPoint
+    value: float
+    iterations: int
+    secrets: IntArray
+    ratios: int
+    finished: bool = False
+    out_of_time: bool = False

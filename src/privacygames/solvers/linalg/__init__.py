@@ -1,0 +1,25 @@
+"""Linear algebra on batches of symmetric blocks, behind one protocol."""
+
+from privacygames.solvers.linalg.blocks import (
+    BlockAlgebra,
+    BlockFactors,
+    FactorisationFailed,
+    Gram,
+    Links,
+    OffDiagonal,
+    SymmetricBlocks,
+)
+from privacygames.solvers.linalg.host import host_algebra
+from privacygames.solvers.linalg.schur import Schur
+
+__all__ = [
+    "BlockAlgebra",
+    "BlockFactors",
+    "FactorisationFailed",
+    "Gram",
+    "Links",
+    "OffDiagonal",
+    "Schur",
+    "SymmetricBlocks",
+    "host_algebra",
+]

@@ -1,0 +1,154 @@
+"""Block algebra by threads and LAPACK, on this machine's processor."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg.blocks import (
+    FactorisationFailed,
+    Gram,
+    Links,
+    Result,
+    SymmetricBlocks,
+)
+from privacygames.solvers.linalg.lapack import Square
+
+REGULARISATIONS = (1e-14, 1e-12, 1e-10)
+"""What is added to a unit diagonal: as little as lets the block be factorised."""
+
+THREADS = 2
+
+
+@contextmanager
+def host_algebra(threads: int = THREADS) -> Iterator["HostAlgebra"]:
+    """Block algebra by so many threads; each does its linear algebra alone."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
+        yield HostAlgebra(pool, threads)
+
+
+class HostAlgebra:
+    """Block algebra by the threads of a pool."""
+
+    def __init__(self, pool: Executor, threads: int) -> None:
+        self._pool, self._threads = pool, threads
+
+    def batches(self, count: int, *, most: int | None = None) -> list[slice]:
+        """Ranges of about equal length: one a thread, or as many as it takes for none to be longer than ``most``."""
+        parts = self._threads if most is None else max(self._threads, -(-count // max(most, 1)))
+        edges = np.linspace(0, count, min(parts, max(count, 1)) + 1).round().astype(int).tolist()
+        return [slice(start, stop) for start, stop in pairwise(edges) if stop > start]
+
+    def map(self, work: Callable[[slice], Result], batches: Sequence[slice]) -> list[Result]:
+        """What ``work`` gives for every batch, in their order."""
+        if len(batches) == 1:
+            return [work(batches[0])]
+        return list(self._pool.map(work, batches))
+
+    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple["HostFactors", FloatArray]:
+        """The factors, and the Schur complement of the links."""
+        factors = HostFactors(self, blocks)
+        parts = self.map(lambda batch: factors.factorise(batch, links), self.batches(len(blocks.diagonal)))
+        upper = np.triu(sum(parts, np.zeros((links.rows, links.rows))))
+        return factors, np.asarray(upper + np.triu(upper, 1).T)
+
+
+class HostFactors:
+    """Cholesky's factors of all blocks."""
+
+    def __init__(self, algebra: HostAlgebra, blocks: SymmetricBlocks) -> None:
+        self._algebra, self._blocks = algebra, blocks
+        count, width = blocks.diagonal.shape
+        self._factors = np.empty((count, width, width))
+        self._scales = np.empty((count, width))
+
+    def factorise(self, batch: slice, links: Links) -> FloatArray:
+        """Factorise some blocks; their part of the Schur complement, right on and above the diagonal."""
+        width = self._factors.shape[1]
+        square, diagonal, inverse = Square(width), np.arange(width), np.empty((width, width))
+        total = np.zeros((links.rows, links.rows))
+        for block in range(batch.start, batch.stop):
+            factor = self._factors[block]
+            scale = self._factor(block, factor, square, diagonal) * np.abs(self._blocks.sizes[block])
+            self._scales[block] = scale
+            np.copyto(inverse, factor)
+            square.invert(inverse)
+            inverse *= scale
+            inverse *= scale[:, None]
+            _add_projected(total, links, block, inverse)
+        return total
+
+    def _factor(self, block: int, into: FloatArray, square: Square, diagonal: IntArray) -> FloatArray:
+        """Factorise one block; what it was scaled by."""
+        for regularisation in REGULARISATIONS:
+            _write(self._blocks, block, into)
+            scale = 1 / np.sqrt(into[diagonal, diagonal])
+            into *= scale
+            into *= scale[:, None]
+            into[diagonal, diagonal] += regularisation
+            if np.isfinite(scale).all() and square.factor(into):
+                return np.asarray(scale)
+        raise FactorisationFailed
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r_o for every block."""
+        found = right * self._scales
+
+        def solve(batch: slice) -> None:
+            square = Square(found.shape[1])
+            for block in range(batch.start, batch.stop):
+                square.solve(self._factors[block], found[block])
+
+        self._algebra.map(solve, self._algebra.batches(len(found)))
+        found *= self._scales
+        return found
+
+
+def _write(blocks: SymmetricBlocks, block: int, into: FloatArray) -> None:
+    """One block in the variables relative to its sizes."""
+    size = blocks.sizes[block]
+    into[:] = 0.0
+    flat, width = into.reshape(-1), len(size)
+    beside = blocks.beside
+    if beside is not None:
+        part = slice(beside.starts[block], beside.starts[block + 1])
+        row, column = beside.row[part], beside.column[part]
+        value = beside.value[part] * size[row] * size[column]
+        flat[row * width + column] = value
+        flat[column * width + row] += value
+    flat[:: width + 1] += blocks.diagonal[block] * size * size
+    for gram in blocks.grams:
+        _add_gram(gram, block, size, into)
+
+
+def _add_gram(gram: Gram, block: int, size: FloatArray, into: FloatArray) -> None:
+    rows = gram.rows * size[gram.columns]
+    rows *= np.sqrt(gram.weights[block])[:, None]
+    if len(gram.columns) == len(size):
+        into += rows.T @ rows
+    else:
+        into[np.ix_(gram.columns, gram.columns)] += rows.T @ rows
+
+
+def _add_projected(total: FloatArray, links: Links, block: int, inverse: FloatArray) -> None:
+    """Add J_o M J_oᵀ, on and above the diagonal, for a symmetric M that is given there."""
+    first = links.shared
+    total[:first, :first] += inverse[:first, :first]
+    if links.weights is None:
+        return
+    weights = links.weights[block]
+    n = len(weights)
+    full = np.triu(inverse)
+    full += np.triu(inverse, 1).T
+    if links.each:
+        across = full[:, :n] * weights
+        total[:first, first:] -= across[:first]
+        total[first:, first:] += weights[:, None] * across[:n]
+    else:
+        across = full[:, :n] @ weights
+        total[:first, -1] -= across[:first]
+        total[-1, -1] += weights @ across[:n]

@@ -1,0 +1,234 @@
+"""Spaces as plain tables and back: what problem documents, mechanism files and requests have in common.
+
+A space is a table with a ``kind`` and a few keys (docs/reference: the problem document). Nothing in it is executed,
+and sizes are checked before anything is built.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem, PrivacyGamesError
+from privacygames.keys import Keys
+from privacygames.spaces.categories import Categories
+from privacygames.spaces.graph import Graph
+from privacygames.spaces.grid import MOST_CELLS, Grid
+from privacygames.spaces.numbers import Numbers
+from privacygames.spaces.sets import Sets
+from privacygames.spaces.space import DistanceSpace, Label, Space
+from privacygames.spaces.subsets import Subsets
+
+Description = dict[str, Any]
+"""A space in plain values: texts, numbers, lists and tables of them."""
+
+SECRETS = "secrets"
+"""What subsets are of, where that is the space of secrets beside them."""
+
+
+def describe(
+    space: Space, *, secrets: Space | None = None, store: Callable[[FloatArray], str] | None = None
+) -> Description:
+    """A space as a plain table.
+
+    Args:
+        space: the space.
+        secrets: the space of secrets beside it, which subsets then only refer to.
+        store: keeps a matrix elsewhere and says under which name; by default it is written out.
+    """
+    return next(form for kind, form in _FORMS if isinstance(space, kind))(space, secrets, store)
+
+
+def space_from(
+    table: object,
+    *,
+    name: str = "[space]",
+    secrets: Space | None = None,
+    matrices: Mapping[str, FloatArray] | None = None,
+    size: int | None = None,
+) -> Space:
+    """The space that a plain table describes.
+
+    Args:
+        table: as :func:`describe` gives it, or a person wrote it.
+        name: what messages call the table.
+        secrets: the space that subsets of ``"secrets"`` are of.
+        matrices: where a matrix is found that the table only names.
+        size: how many labels it must have.
+
+    Raises:
+        InvalidProblem: the table is not that of a space; says which key is wrong.
+    """
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in KEYS:
+        raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
+    keys = Keys(table, name, ("kind", *KEYS[kind]))
+    with blaming(name):
+        return _Builder(keys, secrets, dict(matrices or {}), size).build(kind)
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Whatever a value of the wrong type breaks inside, say which table it is in."""
+    try:
+        yield
+    except PrivacyGamesError as error:
+        if str(error).startswith("["):
+            raise
+        raise InvalidProblem(f"{name} {error}") from None
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, MemoryError, RecursionError):
+        raise InvalidProblem(f"{name} has a value of the wrong type or size") from None
+
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "grid": ("columns", "rows", "width", "height", "box"),
+    "numbers": ("values", "from", "to", "step", "unit"),
+    "categories": ("labels",),
+    "sets": ("sets",),
+    "graph": ("edges", "nodes", "directed"),
+    "distances": ("labels", "matrix"),
+    "subsets": ("of", "members", "labels", "reading"),
+    "labels": ("labels",),
+}
+"""The keys of each kind of space."""
+
+
+class _Builder:
+    """Builds the space of one table."""
+
+    def __init__(self, keys: Keys, secrets: Space | None, matrices: dict[str, FloatArray], size: int | None) -> None:
+        self.keys, self.secrets, self.matrices, self.size = keys, secrets, matrices, size
+
+    def build(self, kind: str) -> Space:
+        builders: dict[str, Callable[[], Space]] = {
+            "grid": self._grid,
+            "numbers": self._numbers,
+            "categories": lambda: Categories(self._labels()),
+            "sets": lambda: Sets(self._sized("sets")),
+            "graph": self._graph,
+            "distances": lambda: Space.from_distances(self._labels(), self._matrix()),
+            "subsets": self._subsets,
+            "labels": lambda: Space(self._labels()),
+        }
+        return builders[kind]()
+
+    def _sized(self, key: str) -> list[Any]:
+        found: list[Any] = self.keys.listed(key)
+        self._fits(len(found))
+        return found
+
+    def _fits(self, count: int) -> None:
+        if self.size is not None and count != self.size:
+            raise InvalidProblem(f"has {count} labels where {self.size} are needed")
+
+    def _labels(self) -> list[Label]:
+        return [_read(label) for label in self._sized("labels")]
+
+    def _grid(self) -> Grid:
+        keys = self.keys
+        columns, rows = keys.whole("columns"), keys.whole("rows")
+        if columns >= 1 and rows >= 1:
+            self._fits(columns * rows)
+        width, height = keys.number("width", None), keys.number("height", None)
+        box = keys.listed("box", None)
+        if box is not None and len(box) != 4:
+            raise keys.wrong("box", "[west, south, east, north] in degrees")
+        if box is not None and width is None and height is None:
+            return Grid.over(tuple(box), columns=columns, rows=rows)
+        return Grid(columns, rows, width, height, box=None if box is None else tuple(box))
+
+    def _numbers(self) -> Numbers:
+        keys, unit = self.keys, self.keys.text("unit", "")
+        if "values" in keys:
+            if any(key in keys for key in ("from", "to", "step")):
+                raise InvalidProblem("give values, or from, to and step, not both")
+            return Numbers(self._sized("values"), unit=unit)
+        first, last, step = keys.whole("from"), keys.whole("to"), keys.whole("step", 1)
+        if step < 1:
+            raise keys.wrong("step", "1 or more")
+        if (last - first) // step >= MOST_CELLS:
+            raise InvalidProblem(f"has more than {MOST_CELLS} numbers")
+        self._fits(len(range(first, last + 1, step)))
+        return Numbers(range(first, last + 1, step), unit=unit)
+
+    def _graph(self) -> Graph:
+        keys = self.keys
+        edges = [[*map(_read, edge[:2]), *edge[2:]] for edge in keys.listed("edges")]
+        graph = Graph(edges, nodes=map(_read, keys.listed("nodes", [])), directed=keys.flag("directed", False))
+        self._fits(len(graph))
+        return graph
+
+    def _matrix(self) -> Any:
+        matrix = self.keys.value("matrix")
+        if isinstance(matrix, str):
+            return self.matrices[matrix]
+        return self.keys.listed("matrix")
+
+    def _subsets(self) -> Subsets:
+        keys = self.keys
+        within = keys.value("of", SECRETS)
+        if within == SECRETS:
+            if self.secrets is None:
+                raise keys.wrong("of", "a space, where there are no secrets beside it")
+            space = self.secrets
+        else:
+            space = space_from(within, name=self.keys.name, matrices=self.matrices)
+        members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
+        labels = None if "labels" not in keys else self._labels()
+        return Subsets(space, members, labels=labels, reading=keys.text("reading", "mean"))
+
+
+Store = Callable[[FloatArray], str] | None
+
+
+def _described_grid(space: Any, _secrets: Space | None, _store: Store) -> Description:
+    size = {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
+    return {"kind": "grid", **size, **({} if space.box is None else {"box": list(space.box)})}
+
+
+def _described_graph(space: Any, _secrets: Space | None, _store: Store) -> Description:
+    names = _names(space)
+    edges = [[names[a], names[b], length] for a, b, length in space.edges]
+    return {"kind": "graph", "edges": edges, "nodes": names, "directed": space.directed}
+
+
+def _described_distances(space: Any, _secrets: Space | None, store: Store) -> Description:
+    matrix = space.matrix.tolist() if store is None else store(space.matrix)
+    return {"kind": "distances", "labels": _names(space), "matrix": matrix}
+
+
+def _described_subsets(space: Any, secrets: Space | None, store: Store) -> Description:
+    within = SECRETS if space.underlying == secrets else describe(space.underlying, store=store)
+    members = [group.tolist() for group in space.members]
+    return {"kind": "subsets", "of": within, "members": members, "labels": _names(space), "reading": space.reading}
+
+
+_FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], Description]], ...] = (
+    (Grid, _described_grid),
+    (Numbers, lambda space, *_: {"kind": "numbers", "values": list(space.labels), "unit": space.counted_in}),
+    (Sets, lambda space, *_: {"kind": "sets", "sets": [sorted(label) for label in space.labels]}),
+    (Graph, _described_graph),
+    (DistanceSpace, _described_distances),
+    (Subsets, _described_subsets),
+    (Categories, lambda space, *_: {"kind": "categories", "labels": _names(space)}),
+    (Space, lambda space, *_: {"kind": "labels", "labels": _names(space)}),
+)
+"""How each kind of space is described; the last takes whatever is left."""
+
+
+def _names(space: Space) -> list[object]:
+    return [_written(label) for label in space.labels]
+
+
+def _positions(group: list[int]) -> list[int]:
+    if not all(type(position) is int and position >= 0 for position in group):
+        raise InvalidProblem("members must be lists of positions in the space they are of")
+    return group
+
+
+def _written(label: Label) -> object:
+    return {"set": sorted(label)} if isinstance(label, frozenset) else label
+
+
+def _read(label: Any) -> Label:
+    return frozenset(label["set"]) if isinstance(label, dict) else label  # Space checks the rest

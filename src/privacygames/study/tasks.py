@@ -1,0 +1,108 @@
+"""A task of a study: one mechanism for one person, designed and measured. Tasks know nothing of each other."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from time import perf_counter
+
+import numpy as np
+
+from privacygames import approximations
+from privacygames.analysis import attacks, evaluate
+from privacygames.beliefs import Prior
+from privacygames.designer import design
+from privacygames.errors import PrivacyGamesError, SolveFailed
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Problem
+from privacygames.spaces import Grid
+from privacygames.study.people import informed
+from privacygames.study.tables import Value
+
+FORMAT = 1
+"""Raise when what a task means or what is measured changes: older results are then not used again."""
+
+DONE = "done"
+
+Measured = dict[str, Value]
+"""What is known of a finished task, by the name of the column."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What to design, and for whom.
+
+    Attributes:
+        prior: the person's.
+        epsilon: ε per km; None: no differential privacy.
+        distortion: d_m in km; None: no distortion privacy.
+        radius: in km: leave out constraints between secrets further apart (appendix C); None: exact.
+        reach: leave out constraints about observables and secrets further apart than ``radius``, too.
+        strengths: the better informed adversaries to try it against.
+        places: about how many places these know more.
+    """
+
+    prior: Prior
+    epsilon: float | None = None
+    distortion: float | None = None
+    radius: float | None = None
+    reach: bool = False
+    strengths: tuple[float, ...] = ()
+    places: int = 2
+
+    @cached_property
+    def key(self) -> str:
+        """The same for the same work, whoever asks for it and whenever."""
+        grid = self.prior.space
+        shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else grid.labels
+        bounds = (self.epsilon, self.distortion, self.radius, self.reach, self.strengths, self.places)
+        digest = sha256(repr((FORMAT, shape, bounds)).encode())
+        digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
+        return digest.hexdigest()[:32]
+
+
+def measure(task: Task) -> Measured:
+    """Design the task's mechanism and measure it; a design that fails is a result, too."""
+    problem = Problem(task.prior, cost="hamming", distance="euclidean")
+    start = perf_counter()
+    try:
+        mechanism = _mechanism(task, problem)
+    except PrivacyGamesError as error:
+        reason = error.status.name if isinstance(error, SolveFailed) else type(error).__name__
+        return {"status": f"failed: {reason}", "seconds": perf_counter() - start}
+    seconds = perf_counter() - start
+    report = evaluate(mechanism, problem)
+    return {
+        "status": DONE,
+        "cost": report.cost,
+        "worst_cost": report.worst_cost,
+        "privacy_km": report.distortion,
+        "bayesian_km": report.distortion_bayesian,
+        "realised_epsilon": report.epsilon,
+        "entropy_bits": report.posterior_entropy,
+        "gap": mechanism.certificate.gap,
+        "seconds": seconds,
+        **{
+            against(strength): attacks.optimal(
+                mechanism, problem, prior=informed(task.prior, strength, task.places)
+            ).error
+            for strength in task.strengths
+        },
+    }
+
+
+def against(strength: float) -> str:
+    """The name of the privacy against an adversary with so much more evidence, who is right about it."""
+    return f"privacy_km against {strength:g}"
+
+
+def _mechanism(task: Task, problem: Problem) -> Mechanism:
+    if task.radius is None:
+        return design(problem, epsilon=task.epsilon, distortion=task.distortion)
+    return approximations.prune(
+        problem,
+        task.epsilon or 0.0,
+        task.radius,
+        reach=task.radius if task.reach else None,
+        distortion=task.distortion,
+        repair=False,
+    )

@@ -1,0 +1,219 @@
+"""Comparisons: every number against a direct computation, matching, and nobody beats the optimum."""
+
+import csv
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from privacygames.analysis.matching import NAMES
+from privacygames.presentation import compared_in_words
+from support import error_by_hand, optimum_by_hand, priors
+
+CITY = pg.Grid(columns=3, rows=2, width=3.0, height=2.4)
+
+
+def city(weights: object = (0.4, 0.1, 0.0, 0.2, 0.25, 0.05), cost: str = "euclidean") -> pg.Problem:
+    return pg.Problem(pg.Prior(CITY, weights), cost=cost)  # type: ignore[arg-type]
+
+
+def ages() -> pg.Problem:
+    return pg.Problem(pg.Prior.from_counts(pg.Numbers(range(6), unit="years"), [1, 4, 6, 3, 2, 1]), cost="absolute")
+
+
+def test_rows_are_what_direct_computation_gives() -> None:
+    problem = city()
+    others = {"visitor": pg.Prior(CITY, [0.0, 0.5, 0.5, 0.0, 0.0, 0.0]), "local": problem.prior}
+    mechanisms: dict[str, pg.Mechanism | Callable[[], pg.Mechanism]] = {
+        "exponential": pg.baselines.exponential(problem, 1.2),
+        "uniform": partial(pg.baselines.uniform, problem),
+    }
+    compared = pg.compare(problem, mechanisms, adversaries=others)
+    assert [(row.mechanism, row.adversary) for row in compared.rows] == [
+        (mechanism, adversary) for mechanism in mechanisms for adversary in others
+    ]
+    truth = problem.prior.probabilities
+    for row in compared.rows:
+        p = row.made.probabilities
+        costs = [sum(p[s, o] * problem.cost[o, s] for o in range(6)) for s in range(6)]
+        assert row.report.cost == pytest.approx(float(truth @ costs))
+        assert row.report.worst_cost == pytest.approx(max(costs))
+        for attack, error in (
+            (pg.attacks.optimal, row.report.distortion),
+            (pg.attacks.bayesian, row.report.distortion_bayesian),
+        ):
+            guesses = attack(row.made, problem, prior=others[row.adversary]).matrix
+            assert error == pytest.approx(error_by_hand(p, guesses, problem.distance, truth))
+    assert compared.rows[0].seconds is None
+    assert (compared.rows[2].seconds or 0) > 0
+    assert compared.rows[2].made is compared.rows[3].made
+
+
+def test_the_usual_adversaries() -> None:
+    problem = city()
+    informed, ignorant = pg.compare(problem, {"a": pg.baselines.exponential(problem, 1.0)}).rows
+    assert informed.adversary == "knows the prior"
+    assert ignorant.adversary == "knows nothing"
+    assert informed.report.distortion <= ignorant.report.distortion
+    assert ignorant.report.prior_entropy == pytest.approx(np.log2(6))
+
+
+def test_matched_at_epsilon_all_realise_it() -> None:
+    epsilon = 0.8
+    compared = pg.compare(city(), pg.contenders(city(), epsilon=epsilon))
+    found = {row.mechanism: row.report.epsilon for row in compared.rows}
+    assert set(found) == {name for name in NAMES if not name.startswith(("geometric", "staircase"))}
+    for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
+        assert epsilon * (1 - 2e-3) <= found[name] <= epsilon * (1 + 1e-9)
+    assert all(value <= epsilon * (1 + 1e-9) for value in found.values())
+    assert found["uniform"] == found["constant"] == 0
+
+
+def test_matched_at_epsilon_within_a_threshold() -> None:
+    problem = ages()
+    compared = pg.compare(problem, pg.contenders(problem, epsilon=1.0, within=2.0), within=2.0)
+    found = {row.mechanism: row.report.epsilon_within for row in compared.rows}
+    assert {"staircase", "staircase+remap", "geometric"} <= set(found)
+    for name in ("optimal", "staircase", "geometric", "exponential", "randomised-response"):
+        assert found[name] == pytest.approx(1.0, rel=2e-3)
+    costs = {row.mechanism: row.report.cost for row in compared.rows}
+    assert costs["optimal"] <= min(costs.values()) + 1e-6
+
+
+def test_matched_at_distortion_all_leave_that_error() -> None:
+    problem = city(cost="hamming")
+    target = 0.6 * pg.max_distortion(problem)
+    compared = pg.compare(problem, pg.contenders(problem, distortion=target), adversaries={"one": problem.prior})
+    found = {row.mechanism: row.report for row in compared.rows}
+    assert "spanner" not in found
+    for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
+        assert target * (1 - 1e-6) <= found[name].distortion <= target * 1.01
+    least = optimum_by_hand(problem, distortion=target)
+    for report in found.values():
+        assert report.distortion >= target * (1 - 1e-6)
+        assert report.cost >= least - 1e-6
+
+
+@given(weights=priors(6), epsilon=st.sampled_from([0.4, 1.0, 2.5]), cost=st.sampled_from(["hamming", "euclidean"]))
+@settings(max_examples=8)
+def test_nobody_beats_the_optimum_at_the_epsilon_it_realises(weights: object, epsilon: float, cost: str) -> None:
+    problem = city(weights, cost)
+    names = [name for name in NAMES if not name.startswith(("planar", "geometric", "staircase"))]
+    mechanisms = pg.contenders(problem, epsilon=epsilon, names=names)
+    mechanisms["planar-laplace"] = partial(pg.baselines.planar_laplace, problem, epsilon)  # not matched: quicker
+    for row in pg.compare(problem, mechanisms, adversaries={"one": problem.prior}).rows:
+        assert isfinite(row.report.epsilon)
+        assert row.report.cost >= optimum_by_hand(problem, epsilon=row.report.epsilon * (1 + 1e-9)) - 1e-7
+        if row.mechanism == "optimal":
+            assert row.bound is not None
+            assert row.bound <= row.report.cost + 1e-9
+
+
+def test_an_epsilon_of_nothing_gives_the_best_constant() -> None:
+    problem = city()
+    made = pg.contenders(problem, epsilon=1e-12, names=["optimal"])["optimal"]()
+    assert (made.probabilities == made.probabilities[0]).all()
+    assert made.certificate.cost == pytest.approx(float((problem.cost @ problem.prior.probabilities).min()))
+
+
+def test_the_trade_off_falls_with_epsilon_and_rises_with_distortion() -> None:
+    problem = city(cost="hamming")
+    curve = pg.trade_off(
+        problem, epsilons=[0.5, 1, 2], names=["optimal", "exponential"], adversaries={"a": problem.prior}
+    )
+    for name in ("optimal", "exponential"):
+        costs = [row.report.cost for row in curve.rows if row.mechanism == name]
+        assert costs == sorted(costs, reverse=True)
+    asked = [row.asked for row in curve.rows]
+    assert asked == [0.5, 1, 2, 0.5, 1, 2]
+    assert curve.rows[0].report.cost == pytest.approx(optimum_by_hand(problem, epsilon=0.5), rel=1e-5)
+    most = pg.max_distortion(problem)
+    rising = pg.trade_off(problem, distortions=[0.2 * most, 0.9 * most]).rows
+    assert rising[0].report.cost < rising[2].report.cost
+
+
+def test_the_table_and_the_csv_say_the_same(tmp_path: Path) -> None:
+    compared = pg.compare(ages(), pg.contenders(ages(), epsilon=0.5, names=["optimal", "geometric+remap"]))
+    lines = str(compared).splitlines()
+    assert lines[0].split() == [
+        *("mechanism", "cost", "worst", "epsilon", "adversary"),
+        *("optimal", "Bayesian", "exact", "seconds"),
+    ]
+    assert len(lines) == 5
+    assert len({line.index("knows") for line in lines[1:]}) == 1
+    compared.to_csv(tmp_path / "rows.csv")
+    with (tmp_path / "rows.csv").open() as file:
+        read = list(csv.DictReader(file))
+    assert [row["mechanism"] for row in read] == [row.mechanism for row in compared.rows]
+    assert float(read[0]["cost"]) == compared.rows[0].report.cost
+    assert f"{compared.rows[0].report.cost:.4f}" in lines[1]
+    assert compared_in_words(compared).splitlines()[0].startswith("optimal: An attacker's best guess is off by ")
+
+
+def test_the_figures_show_every_row(tmp_path: Path) -> None:
+    problem = city(cost="hamming")
+    compared = pg.compare(problem, pg.contenders(problem, distortion=0.5, names=["optimal", "exponential", "uniform"]))
+    figure = pg.plots.comparison(compared)
+    cost, worst, epsilon, attacks, _ = figure.axes
+    assert [text.get_text() for text in cost.get_yticklabels()] == ["optimal", "exponential", "uniform"]
+    drawn = [line.get_xdata()[0] for line in cost.lines if line.get_marker() == "o"]
+    assert drawn == [row.report.cost for row in compared.rows[::2]]
+    assert len(attacks.lines) == 5  # two attacks by two adversaries, and the blind guess
+    assert attacks.get_xlabel() == "error, km"
+    assert worst.get_xlabel() == "share of untrue answers"
+    assert len(epsilon.texts) == 3
+    figure.savefig(tmp_path / "comparison.png")
+    curve = pg.trade_off(problem, epsilons=[0.5, 1.5], names=["optimal", "exponential"])
+    left, right = pg.plots.trade_off(curve).axes
+    assert [line.get_label() for line in left.lines] == ["optimal", "exponential"]
+    assert list(right.lines[0].get_xdata()) == sorted(
+        row.report.distortion for row in curve.rows[:4] if row.adversary == "knows the prior"
+    )
+    with pytest.raises(pg.InvalidProblem, match="one value only"):
+        pg.plots.trade_off(compared)
+
+
+def test_progress_names_what_is_made() -> None:
+    said: list[pg.Progress] = []
+    pg.compare(ages(), pg.contenders(ages(), epsilon=1.0, names=["uniform", "constant"]), progress=said.append)
+    assert [(now.job, now.message, now.done, now.total) for now in said] == [
+        ("compare", "uniform", 0, 2),
+        ("compare", "constant", 1, 2),
+    ]
+
+
+def test_wrong_questions() -> None:
+    problem = city()
+    with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
+        pg.contenders(problem)
+    with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
+        pg.contenders(problem, epsilon=1.0, distortion=0.5)
+    with pytest.raises(pg.InvalidProblem, match="no mechanism 'laplace'"):
+        pg.contenders(problem, epsilon=1.0, names=["laplace"])
+    with pytest.raises(pg.InvalidProblem, match="no mechanism 'optimal\\+remap'"):
+        pg.contenders(problem, epsilon=1.0, names=["optimal+remap"])
+    with pytest.raises(pg.InvalidProblem, match="needs secrets that are Numbers"):
+        pg.contenders(problem, epsilon=1.0, names=["geometric"])
+    with pytest.raises(pg.InvalidProblem, match="needs within"):
+        pg.contenders(ages(), epsilon=1.0, names=["staircase"])
+    with pytest.raises(pg.InvalidProblem, match="spanner"):
+        pg.contenders(problem, distortion=0.1, names=["spanner"])
+    with pytest.raises(pg.Infeasible) as caught:
+        pg.contenders(problem, distortion=9.0)
+    assert caught.value.limit == pg.max_distortion(problem)
+    with pytest.raises(pg.InvalidProblem, match="nothing to compare"):
+        pg.compare(problem, {})
+    with pytest.raises(pg.InvalidProblem, match="adversaries is empty"):
+        pg.compare(problem, pg.contenders(problem, epsilon=1.0, names=["uniform"]), adversaries={})
+    with pytest.raises(pg.InvalidProblem, match="other secrets"):
+        pg.compare(problem, {"a": pg.baselines.uniform(problem)}, adversaries={"x": ages().prior})
+    with pytest.raises(pg.InvalidProblem, match="list of epsilons, or one of distortions"):
+        pg.trade_off(problem, epsilons=[1.0], distortions=[0.1])
+    with pytest.raises(pg.InvalidProblem, match="list of epsilons"):
+        pg.trade_off(problem)

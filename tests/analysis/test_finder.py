@@ -1,0 +1,169 @@
+"""Find the parameter: cases solvable by hand, and proofs that hold for an independent solver."""
+
+import re
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from support import optimum_by_hand, problems, two_secrets
+
+
+@pytest.mark.parametrize("cost", [0.02, 0.3, 0.49])
+@pytest.mark.parametrize("size", [2, 5])
+def test_the_closed_form_for_equally_likely_categories(size: int, cost: float) -> None:
+    """Randomised response is optimal: its cost is (k−1)/(e^ε+k−1), so ε = ln((k−1)(1−c)/c)."""
+    problem = pg.Problem(pg.Prior.uniform(pg.Categories("abcde"[:size])))
+    exact = log((size - 1) * (1 - cost) / cost)
+    found = pg.find(problem, "epsilon", cost_at_most=cost)
+    assert found.limit < exact <= found.value * (1 + 1e-12)
+    assert found.value <= found.limit * 1.0010001
+    assert found.mechanism.certificate.cost <= cost
+    assert found.mechanism.certificate.bounds.epsilon == found.value
+    assert found.solves <= 20
+
+
+def test_two_secrets_in_other_units_and_in_the_threshold_form() -> None:
+    exact = log(0.8 / 0.2)
+    apart = pg.find(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2)
+    assert apart.limit < exact / 4 <= apart.value <= apart.limit * 1.0010001
+    within = pg.find(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2, within=5.0)
+    assert within.limit < exact <= within.value <= within.limit * 1.0010001
+    assert within.mechanism.certificate.bounds.within == 5.0
+
+
+def test_the_precision_asked_for_is_kept() -> None:
+    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.25, precision=1e-5)
+    assert found.limit < log(3) <= found.value <= found.limit * (1 + 1.0001e-5)
+
+
+def test_the_refutation_is_a_certificate_anyone_can_check(tmp_path: pytest.TempPathFactory) -> None:
+    found = pg.find(two_secrets(0.4), "epsilon", cost_at_most=0.3)
+    assert found.refutation is not None
+    found.refutation.save(f"{tmp_path}/no.pgm")
+    certificate = pg.verify(f"{tmp_path}/no.pgm")
+    assert certificate.bounds.epsilon == found.limit
+    assert certificate.bound is not None
+    assert certificate.bound > 0.3
+
+
+@given(
+    problem=problems(largest=4),
+    epsilon=st.sampled_from([0.3, 1.0, 1.7]),
+    share=st.sampled_from([None, 0.0, 0.6]),
+    worst=st.booleans(),
+)
+@settings(max_examples=60)
+def test_what_is_found_is_right_by_an_independent_solver(
+    problem: pg.Problem, epsilon: float, share: float | None, worst: bool
+) -> None:
+    distortion = None if share is None else share * pg.max_distortion(problem)
+    rest: dict[str, Any] = {"distortion": distortion, "worst_case": worst}
+    cost = optimum_by_hand(problem, epsilon=epsilon, **rest) * (1 + 1e-6) + 1e-9
+    found = pg.find(problem, "epsilon", cost_at_most=cost, precision=0.01, **rest)
+    certificate = found.mechanism.certificate
+    assert certificate.cost <= cost
+    assert distortion is None or certificate.findings.distortion >= distortion
+    assert found.value == certificate.bounds.epsilon
+    assert found.limit <= epsilon * (1 + 1e-9)  # ε is known to do
+    if found.limit > 0:
+        assert found.value <= found.limit * 1.0100001
+        assert optimum_by_hand(problem, epsilon=found.limit, **rest) >= cost * (1 - 1e-7)
+
+
+@given(problem=problems(largest=4), share=st.sampled_from([0.3, 0.8]))
+@settings(max_examples=30)
+def test_the_most_distortion_and_the_least_cost(problem: pg.Problem, share: float) -> None:
+    most = pg.baselines.constant(problem).certificate.cost
+    assume(most > 1e-3)
+    least = optimum_by_hand(problem, epsilon=1.0)
+    cost = least + share * (most - least) + 1e-6
+    found = pg.find(problem, "distortion", cost_at_most=cost, epsilon=1.0)
+    expected = optimum_by_hand(problem, cost_at_most=cost, epsilon=1.0)
+    assert found.value <= expected * (1 + 1e-7) + 1e-9
+    assert found.limit >= expected * (1 - 1e-7) - 1e-9
+    assert found.limit - found.value <= 1e-6 * max(found.limit, float(problem.distance.max()))
+    cheapest = pg.find(problem, "cost", epsilon=1.0)
+    assert cheapest.limit - 1e-9 <= least <= cheapest.value + 1e-9
+
+
+def test_a_cost_that_anything_meets_needs_no_epsilon() -> None:
+    found = pg.find(two_secrets(0.3), "epsilon", cost_at_most=0.31)
+    assert found.value <= 1e-9
+    assert found.limit == 0
+    assert (found.mechanism.probabilities == found.mechanism.probabilities[0]).all()
+    assert found.solves == 0
+
+
+def test_a_cost_nothing_meets_says_what_the_least_is() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(5))), cost="absolute")
+    distortion = 0.9 * pg.max_distortion(problem)
+    with pytest.raises(pg.Infeasible) as caught:
+        pg.find(problem, "epsilon", cost_at_most=0.5, distortion=distortion)
+    assert caught.value.limit == pytest.approx(optimum_by_hand(problem, distortion=distortion), rel=1e-5)
+    with pytest.raises(pg.Infeasible, match="finite epsilon"):
+        pg.find(problem, "epsilon", cost_at_most=0.0)
+    dear = pg.Problem(pg.Prior.uniform(pg.Categories("ab")), cost=np.array([[1.0, 2.0], [2.0, 1.0]]))
+    with pytest.raises(pg.Infeasible) as caught:
+        pg.find(dear, "epsilon", cost_at_most=0.9)
+    assert caught.value.limit == pytest.approx(1.0)
+
+
+def test_what_was_found_prints_with_its_proof_and_in_words() -> None:
+    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3)
+    printed = str(found)
+    assert "smallest epsilon" in printed
+    assert "or less" in printed
+    assert "An attacker's best guess is wrong in 30 % of cases, and exact in 70 %." in pg.in_words(
+        found.report, two_secrets()
+    )
+    assert "impossible: above" in str(pg.find(two_secrets(), "distortion", cost_at_most=0.3))
+
+
+def test_progress_narrows() -> None:
+    seen: list[pg.Progress] = []
+    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3, progress=seen.append)
+    assert {now.job for now in seen} == {"find"}
+    assert [now.done for now in seen] == list(range(found.solves))
+    known = [re.fullmatch("(.*) is too little, (.*) will do", now.message) for now in seen]
+    lows = [float(each[1]) for each in known if each is not None and each[1] != "nothing yet"]
+    highs = [float(each[2]) for each in known if each is not None and each[2] != "nothing yet"]
+    assert lows == sorted(lows)
+    assert highs == sorted(highs, reverse=True)
+    assert all(high >= found.value * (1 - 1e-3) for high in highs)
+
+
+def test_a_search_can_be_cancelled() -> None:
+    switch = pg.Cancellation()
+
+    def watch(now: pg.Progress) -> None:
+        if now.done == 2:
+            switch.cancel()
+
+    with pytest.raises(pg.Cancelled) as caught:
+        pg.find(two_secrets(), "epsilon", cost_at_most=0.3, progress=switch.watching(watch))
+    assert caught.value.status is pg.Status.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("what", "given", "message"),
+    [
+        ("speed", {"cost_at_most": 1.0}, "what is 'speed'"),
+        ("epsilon", {}, "give cost_at_most"),
+        ("distortion", {"epsilon": 1.0}, "give cost_at_most"),
+        ("epsilon", {"cost_at_most": 0.3, "epsilon": 1.0}, "epsilon is what is to be found"),
+        ("cost", {"cost_at_most": 0.3, "epsilon": 1.0}, "cost_at_most is what is to be found"),
+        ("cost", {}, "nothing is promised"),
+        ("epsilon", {"cost_at_most": -1.0}, "cost_at_most is -1.0"),
+        ("epsilon", {"cost_at_most": float("nan")}, "cost_at_most is nan"),
+        ("epsilon", {"cost_at_most": 0.3, "precision": 0.0}, "precision is 0.0"),
+        ("epsilon", {"cost_at_most": 0.3, "distortion": -2.0}, "distortion is -2.0"),
+    ],
+)
+def test_wrong_questions(what: str, given: dict[str, float], message: str) -> None:
+    with pytest.raises(pg.InvalidProblem, match=message):
+        pg.find(two_secrets(), what, **given)  # type: ignore[arg-type]

@@ -1,0 +1,178 @@
+"""The verifier: sides with exact arithmetic, proves bounds from any multipliers, never looks away."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from exact import holds_exactly
+from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
+from privacygames.certificates.statement import Statement
+from privacygames.certificates.verifier import check
+from support import Case, cases, optimum_by_hand, two_secrets
+
+
+def statement_of(mechanism: pg.Mechanism) -> Statement:
+    return mechanism.statement
+
+
+@given(cases(), st.integers(0, 2**32), st.sampled_from([1, 2**10, 2**40, 2**58]))
+@settings(max_examples=200)
+def test_what_is_accepted_is_true(case: Case, seed: int, size: int) -> None:
+    """Weights pushed about at random: whatever the verifier lets pass holds in exact arithmetic."""
+    statement = statement_of(pg.design(case.problem, **case.bounds))
+    generator = np.random.default_rng(seed)
+    n, m = statement.weights.shape
+    weights = statement.weights.copy()
+    for _ in range(3):
+        row, to, back = generator.integers(n), generator.integers(m), generator.integers(m)
+        moved = min(int(generator.integers(0, size + 1)), int(weights[row, back]))
+        weights[row, back] -= moved
+        weights[row, to] += moved
+    pushed = replace(statement, weights=weights)
+    try:
+        check(pushed)
+    except pg.BrokenPromise:
+        return
+    assert holds_exactly(pushed)
+
+
+@st.composite
+def any_multipliers(draw: st.DrawFn, case: Case) -> Multipliers:
+    """Multipliers that come from nowhere in particular."""
+    n, m = case.problem.shape
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    pairs = [(s, t) for s in range(n) for t in range(n) if s != t]
+    chosen = generator.integers(0, max(len(pairs), 1), 6 if pairs else 0)
+    size = draw(st.sampled_from([0.0, 1e-3, 1.0, 100.0]))
+    ratios = RatioMultipliers(
+        generator.integers(0, m, len(chosen)).astype(np.int32),
+        np.array([pairs[k][0] for k in chosen], dtype=np.int32),
+        np.array([pairs[k][1] for k in chosen], dtype=np.int32),
+        size * generator.random(len(chosen)),
+    )
+    weights = generator.dirichlet(np.ones(n)) if case.bounds["worst_case"] else None
+    price, other = size * generator.random(2)
+    return Multipliers(price, other, generator.dirichlet(np.ones(n), m), ratios, weights)
+
+
+@given(st.data(), cases())
+@settings(max_examples=200)
+def test_no_multipliers_prove_too_much(data: st.DataObject, case: Case) -> None:
+    """Weak duality: whatever the multipliers, the bound is a bound."""
+    statement = statement_of(pg.design(case.problem, **case.bounds))
+    evidence = data.draw(any_multipliers(case))
+    proved = check(replace(statement, multipliers=evidence)).optimum
+    assert proved is not None
+    best = optimum_by_hand(case.problem, **case.bounds)
+    slack = 1e-8 * max(1.0, abs(best))  # what SciPy's own answer may be off by
+    if statement.bounds.reverse:
+        assert proved >= best - slack
+    else:
+        assert proved <= best + slack
+
+
+def broken(statement: Statement, **changes: Any) -> None:
+    with pytest.raises(pg.BrokenPromise):
+        check(replace(statement, **changes))
+
+
+def test_every_kind_of_broken_promise_is_noticed() -> None:
+    statement = statement_of(pg.design(two_secrets(0.6), epsilon=1.0, distortion=0.3))
+    check(statement)
+    identity = np.array([[2**62, 0], [0, 2**62]])
+    broken(statement, weights=identity)
+    broken(statement, weights=identity, bounds=pg.Bounds(distortion=0.3))
+    broken(statement, weights=identity, bounds=pg.Bounds(epsilon=50.0))
+    broken(statement, weights=statement.weights + np.array([[1, 0], [0, 0]]))
+    broken(statement, weights=np.array([[2**62 + 5, -5], [2**61, 2**61]]))
+    broken(statement, weights=np.zeros((2, 0), dtype=np.int64))
+    broken(statement, bits=40)
+    broken(statement, bits=61)
+    broken(statement, bounds=pg.Bounds(epsilon=0.999, distortion=0.3))
+    broken(statement, bounds=pg.Bounds(epsilon=1.0, distortion=0.3001))
+    broken(statement, bounds=pg.Bounds(epsilon=1.0, cost_at_most=0.2))
+    broken(statement, bounds=pg.Bounds(epsilon=1.0, cost_at_most=0.2, worst_case=True))
+
+
+def test_bad_evidence_is_refused() -> None:
+    statement = statement_of(pg.design(two_secrets(0.6), epsilon=1.0, distortion=0.3))
+    good = statement.multipliers
+    assert good is not None
+    one = np.ones(1, dtype=np.int32)
+    negative = RatioMultipliers(0 * one, 0 * one, one, np.array([-1.0]))
+    broken(statement, multipliers=replace(good, ratios=negative))
+    broken(statement, multipliers=replace(good, attack=-good.attack))
+    broken(statement, multipliers=replace(good, attack=np.zeros_like(good.attack)))
+    broken(statement, multipliers=replace(good, attack=np.full_like(good.attack, np.nan)))
+    broken(statement, multipliers=replace(good, distortion_dual=-1.0))
+    broken(statement, multipliers=replace(good, distortion_dual=float("nan")))
+    worst = replace(statement, bounds=pg.Bounds(epsilon=1.0, worst_case=True))
+    broken(worst, multipliers=replace(good, secret_weights=None))
+
+
+def test_repeated_multipliers_prove_nothing_more() -> None:
+    """A long list of the same ratio, summed carelessly, once seemed to prove any bound at all."""
+    count, base = 1000, 2.0**54
+    ratios = RatioMultipliers(
+        np.zeros(count + 2, dtype=np.int32),
+        np.array([1, 2] + [0] * count, dtype=np.int32),
+        np.array([2, 1] + [1] * count, dtype=np.int32),
+        np.array([base, base] + [1.0] * count),
+    )
+    space = pg.Categories("abc")
+    problem = pg.Problem(
+        pg.Prior(space, [0.25, 0.25, 0.5]), np.ones((1, 3)), 1 - np.eye(3), np.zeros((3, 3)), pg.Categories("x")
+    )
+    statement = statement_of(pg.design(problem, epsilon=1.0))
+    evidence = Multipliers(1.0, 0.0, np.ones((1, 3)), ratios)
+    proved = check(replace(statement, multipliers=evidence)).optimum
+    assert proved is not None
+    assert proved <= 1.0
+
+
+def test_numbers_that_could_overflow_or_underflow_are_refused() -> None:
+    statement = statement_of(pg.design(two_secrets(0.5), distortion=0.3))
+    for name, at, value in (
+        ("distance", (0, 1), 1e300),
+        ("distance", (0, 1), 5e-324),
+        ("cost", (0, 1), np.nan),
+        ("cost", (0, 1), 1e-200),
+        ("prior", (0,), 0.6),
+        ("prior", (0,), np.inf),
+        ("distinguishability", (0, 1), -1.0),
+        ("distinguishability", (0, 0), 1.0),
+    ):
+        changed = getattr(statement, name).copy()
+        changed[at] = value
+        broken(statement, **{name: changed})
+    broken(statement, distance=np.zeros((1, 2)))
+    broken(statement, weights=statement.weights.astype(np.int32))
+    broken(statement, weights=statement.weights[0])
+
+
+def test_a_limit_met_exactly_is_met() -> None:
+    """Hamming costs are at most 1, and a promise of "at most 1" holds although rounding up passes 1."""
+    mechanism = pg.design(two_secrets(0.6), cost_at_most=1.0, worst_case=True)
+    assert mechanism.certificate.cost <= 1.0
+    constant = replace(statement_of(mechanism), weights=np.array([[2**62, 0], [2**62, 0]]))
+    assert check(constant).worst_cost == 1.0
+
+
+def test_columns_may_borrow_multipliers() -> None:
+    """An observable that costs more than another everywhere can use the other's multipliers."""
+    cost = np.array([[0, 1], [1, 0], [2, 2]])
+    space, answers = pg.Categories("ab"), pg.Categories("xyz")
+    problem = pg.Problem(pg.Prior.uniform(space), cost, observables=answers)
+    statement = statement_of(pg.design(problem, epsilon=1.0))
+    evidence = statement.multipliers
+    assert evidence is not None
+    kept = evidence.ratios.observable < 2
+    fields = {name: getattr(evidence.ratios, name)[kept] for name in ("observable", "secret", "other", "value")}
+    lent = replace(evidence, attack=evidence.attack[:2], ratios=RatioMultipliers(**fields), like=np.array([0, 1, 0]))
+    found = check(replace(statement, multipliers=lent)).optimum
+    assert found == pytest.approx(1 / (1 + np.e), rel=1e-9)

@@ -1,0 +1,103 @@
+"""The house keeps its shape: rooms are entered by their door, names mean one thing, tests look at no private parts.
+
+Which room may import which is import-linter's business (``make check``); what it cannot say is here.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "privacygames"
+LONGEST = 400
+
+
+def modules() -> dict[str, Path]:
+    """Every module by its dotted name; a room by its own."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ("privacygames", *path.relative_to(SOURCE).with_suffix("").parts)
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+ROOMS = {name for name, path in MODULES.items() if path.name == "__init__.py" and name != "privacygames"}
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> Iterator[tuple[str, str]]:
+    """Every module imported from, with the name that is taken from it."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+
+
+def exported(room: str) -> set[str]:
+    """What a room's __all__ lists."""
+    for node in parsed(MODULES[room]).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def door(importer: str, target: str) -> str | None:
+    """The outermost room on the way to a module that the importer is not in: what it must import from."""
+    parts = target.split(".")
+    for length in range(2, len(parts) + 1):
+        room = ".".join(parts[:length])
+        if room in ROOMS and importer != room and not importer.startswith(f"{room}."):
+            return room
+    return None
+
+
+@pytest.mark.parametrize("importer", MODULES)
+def test_rooms_are_entered_by_their_door(importer: str) -> None:
+    for module, name in imports(MODULES[importer]):
+        if not module.startswith("privacygames.") or importer == "privacygames":
+            continue
+        room = door(importer, module)
+        if room is not None:
+            assert module == room, f"{importer} imports {module}; {room} should export what it needs"
+            assert name in exported(room), f"{importer} takes {name} from {room}, which does not export it"
+
+
+def test_no_two_files_have_one_name() -> None:
+    places = defaultdict(list)
+    for name, path in MODULES.items():
+        places[path.stem if path.name != "__init__.py" else ""].append(name)
+    assert {stem: names for stem, names in places.items() if stem and len(names) > 1} == {}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places = defaultdict(list)
+    for name, path in MODULES.items():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name.lstrip("_")].append(name)
+    assert {kind: names for kind, names in places.items() if len(names) > 1} == {}
+
+
+def test_files_are_about_one_thing() -> None:
+    lengths = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.stem)
+def test_tests_look_at_no_private_parts(path: Path) -> None:
+    """No attribute, import or patched name of the library that starts with an underscore."""
+    private = [
+        node.attr
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__")
+    ]
+    private += [name for module, name in imports(path) if module.startswith("privacygames") and name.startswith("_")]
+    assert [name for name in private if name != "_exit"] == []

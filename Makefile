@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test check bench format clean
+.PHONY: help setup demo test check bench docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,23 +22,31 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## Design, attack and report on a small synthetic city; writes out/demo.png
 	@$(BIN)/privacygames demo --figure out/demo.png
 
-test: setup  ## Run every test
-	$(BIN)/python -m pytest -n auto
+test: setup  ## Run the tests, but for the slow ones: three minutes on two cores
+	$(BIN)/python -m pytest -n auto -m "not slow"
 
-check: setup  ## Tests plus lint, format, strict types and import layers
+check: setup  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) test
+	$(BIN)/python -m pytest -n auto
 
 bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+
+docs: setup  ## Build the site in out/docs
+	$(BIN)/sphinx-build -W -q -j auto docs out/docs
+	@echo "The site is in out/docs/index.html."
+
+docs-serve: docs  ## Build the site and show it on this machine
+	@echo "http://127.0.0.1:8000 (Ctrl-C stops it)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory out/docs 8000
 
 format: setup  ## Rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## Remove everything that was built
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/rooms.svg

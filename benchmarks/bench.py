@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, kron
 
 import privacygames as pg
-from privacygames.solvers.interior.reductions import chained_pairs
+from privacygames.solvers import chained_pairs
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -1,10 +1,14 @@
 """What tests share: random problems, and an independent solver that writes the paper's programs out by hand."""
 
+import csv
+import os
 from dataclasses import dataclass
 from math import exp, inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -22,6 +26,28 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("privacygames")
+
+
+def shared(*parts: str) -> Path:
+    """A file of the folder beside the checkout; the test is skipped, with the reason, where there is no such folder.
+
+    Where the folder is there and the file is not, that is a mistake, and the test fails.
+    """
+    folder = Path(__file__).parents[2] / "shared"
+    path = folder.joinpath(*parts)
+    if parts[0] == "data" and "PRIVACYGAMES_DATA" in os.environ:
+        path = Path(os.environ["PRIVACYGAMES_DATA"]).joinpath(*parts[1:])
+    if not path.parent.is_dir():
+        pytest.skip(f"{'/'.join(parts)} is not here: there is no folder shared/ beside this checkout")
+    assert path.is_file(), f"{'/'.join(parts)} is missing in the folder beside this checkout"
+    return path
+
+
+def geolife(user: str) -> pg.Problem:
+    """The paper's setting with the visits of a real person: 20 × 15 cells over 15 × 8 km, Hamming cost."""
+    with shared("data", "geolife_beijing_cell_counts.csv").open() as file:
+        visits = {f"cell-{row['cell']}": float(row["visits"]) for row in csv.DictReader(file) if row["user"] == user}
+    return pg.Problem(pg.Prior.from_visits(pg.Grid(20, 15, 15.0, 8.0), visits))
 
 
 def problem_of(prior: Any, cost: Any, distance: Any, distinguishability: Any = None) -> pg.Problem:

@@ -119,7 +119,7 @@ def test_both_methods_of_highs_agree(solver: pg.Highs) -> None:
         (7, "euclidean", 1.394617),
         (7, "hamming", 0.759466),
         (10, "euclidean", 1.530302),
-        (15, "euclidean", 1.64421),
+        pytest.param(15, "euclidean", 1.64421, marks=pytest.mark.slow),
     ],
 )
 def test_known_optima(side: int, cost: str, optimum: float) -> None:

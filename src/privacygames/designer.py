@@ -38,7 +38,7 @@ def design(
             this far apart.
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
         cost_at_most: turned round: the most distortion privacy for at most this cost.
-        solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/solver.md).
+        solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/own-solver.md).
         time_limit: seconds after which to stop. The block engine then returns what it has: a mechanism that keeps
             every promise, and whose certificate states the gap. HiGHS has nothing to return and raises.
         tolerance: the largest relative gap to the best possible that is accepted.

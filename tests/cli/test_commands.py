@@ -210,7 +210,7 @@ def test_every_command_helps_and_is_documented() -> None:
     shown = run("--help").stdout
     commands = re.findall(r"^│ (\w+)  +\w", shown, flags=re.MULTILINE)
     assert set(commands) >= {"demo", "design", "sample", "attack", "evaluate", "verify"}
-    documented = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    documented = (Path(__file__).parents[2] / "docs" / "reference" / "commands.md").read_text()
     for command in commands:
         done = run(command, "--help")
         assert done.returncode == 0

@@ -41,6 +41,7 @@ def rows_of(folder: Path, table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None:
     done = run("--quick", "--out", tmp_path / "city")
     assert done.returncode == 0, done.stderr
@@ -60,6 +61,7 @@ def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None
     assert pictures == {path.stem for path in (folder / "figures").glob("*.pdf")}
 
 
+@pytest.mark.slow
 def test_counts_of_named_users_and_going_on(tmp_path: Path, counts: Path) -> None:
     given = ("--data", counts, "--format", "counts", "--users", "ann,cat", *CITY, "--jobs", 1, "--quick")
     options = (*given, "--out", tmp_path / "out", "--json")
@@ -130,6 +132,7 @@ def test_traces_are_read_in_their_formats(tmp_path: Path) -> None:
     assert [row["visits"] for row in rows_of(tmp_path / "out", "users")] == ["36", "36"]
 
 
+@pytest.mark.slow
 def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
     path = tmp_path / "fixes.csv"
     lines = [f"ann,2024-03-01 {hour:02}:00:00,52.0{6 + hour % 4},5.{2 * hour % 19:02}" for hour in range(24)]

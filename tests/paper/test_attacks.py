@@ -138,6 +138,7 @@ def test_the_minmax_attack_over_pairs_on_a_city() -> None:
         assert found.error < float(((mechanism.probabilities @ matrix) * problem.distance.T).max())
 
 
+@pytest.mark.slow
 def test_the_minmax_attack_at_the_papers_size() -> None:
     """300 secrets and observables: the attack's own worst error is that of the least favourable prior."""
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(20, 15)))

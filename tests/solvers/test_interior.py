@@ -1,8 +1,5 @@
 """The block interior-point engine against an independent solver, on everything it says it can solve."""
 
-import csv
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 import privacygames as pg
-from support import Case, cases, optimum_by_hand, problem_of, two_secrets
-
-DATA = Path(__file__).parents[3] / "shared" / "data"
+from support import Case, cases, geolife, optimum_by_hand, problem_of, two_secrets
 
 
 @given(cases(largest=7))
@@ -97,20 +92,6 @@ def test_a_problem_too_large_is_refused_with_an_estimate() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(40, 40)), cost="euclidean")
     with pytest.raises(pg.InvalidProblem, match=r"would need about \d+ GiB"):
         pg.design(problem, epsilon=1.0)
-
-
-def geolife(user: str) -> pg.Problem:
-    path = DATA / "geolife_beijing_cell_counts.csv"
-    if not path.exists():
-        pytest.skip("the real data is not beside this checkout")
-    with path.open() as file:
-        visits = {f"cell-{row['cell']}": float(row["visits"]) for row in csv.DictReader(file) if row["user"] == user}
-    west, south, east, north = json.loads((DATA / "windows.json").read_text())["geolife_beijing"][
-        "bounds_west_south_east_north"
-    ]
-    assert east > west
-    assert north > south
-    return pg.Problem(pg.Prior.from_visits(pg.Grid(20, 15, 15.0, 8.0), visits))
 
 
 @pytest.mark.parametrize("bounds", [{"epsilon": 0.6}, {"epsilon": 0.6, "distortion": 0.9}], ids=str)

@@ -153,6 +153,7 @@ def write_million(path: Path) -> None:
         file.writelines("broken\n" for _ in range(10))
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_read_as_a_stream(tmp_path: Path) -> None:
     """In seconds, and in far less memory than the rows would take (a gigabyte as Python objects)."""
     write_million(tmp_path / "fixes.csv")

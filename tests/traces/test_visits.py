@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import privacygames as pg
+from support import shared
 
 BOX = (6.0, 46.0, 7.0, 47.0)
 GRID = pg.Grid.over(BOX, columns=2, rows=2)
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 
 def visits_of(places: str, times: list[int], slot: int | None = 600) -> pg.traces.Visits:
@@ -134,12 +134,10 @@ def test_counts_are_read_whole_or_not_at_all(tmp_path: Path, text: str, message:
 
 def test_points_and_counts_of_real_people_agree() -> None:
     """The same people as points, one for each ten minutes of the local clock, and as counts made elsewhere."""
-    if not SHARED.is_dir():
-        pytest.skip("the shared data is not here")
-    box = tuple(json.loads((SHARED / "windows.json").read_text())["usp_saopaulo"]["bounds_west_south_east_north"])
+    box = tuple(json.loads(shared("data", "windows.json").read_text())["usp_saopaulo"]["bounds_west_south_east_north"])
     grid = pg.Grid.over(box, columns=20, rows=15)
-    counted = pg.traces.read_counts(SHARED / "usp_saopaulo_cell_counts.csv")
-    points = SHARED / "usp_saopaulo_window.csv"
+    counted = pg.traces.read_counts(shared("data", "usp_saopaulo_cell_counts.csv"))
+    points = shared("data", "usp_saopaulo_window.csv")
     visits = pg.traces.read(points, format="table", window=box, timezone="America/Sao_Paulo")
     assert visits.users == counted.users
     assert len(visits) == visits.rows  # nothing outside, and never two in a slot

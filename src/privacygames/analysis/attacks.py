@@ -42,6 +42,11 @@ class Attack:
         """The likeliest estimate after an observation."""
         return self.secrets.labels[int(self.matrix[self.observables.index(observable)].argmax())]
 
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON: the likeliest estimate after each observable."""
+        estimates = [{"answer": o, "estimate": self.estimate(o)} for o in self.observables.labels]
+        return {"attack": self.name, "error": self.error, "estimates": estimates}
+
     def __repr__(self) -> str:
         return f"Attack({self.name}, error {self.error:.4g})"
 

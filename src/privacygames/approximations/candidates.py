@@ -28,8 +28,8 @@ def cheapest_repaired(
 ) -> Mechanism:
     """The cheapest of some candidates once each keeps every promise exactly, certified for the exact problem.
 
-    The multipliers of a program with fewer constraints are multipliers of the exact one, too (the price of what was
-    left out is 0), so the bound they prove is one on the exact optimum.
+    The multipliers of a program with fewer constraints are multipliers of the exact one, too (the dual value of what
+    was left out is 0), so the bound they prove is one on the exact optimum.
 
     Args:
         problem: the exact problem.

@@ -26,7 +26,7 @@ def solve_within_reach(problem: Problem, bounds: Bounds, near: NDArray[np.bool_]
     kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel(), "guesses": near.ravel()}
     thin = thinned(program, kept)
     found = Highs().solve_program(thin)
-    duals = np.zeros(len(program.row_lower))  # the price of what was left out is 0
+    duals = np.zeros(len(program.row_lower))  # the dual value of what was left out is 0
     for family in program.families:
         rows = duals[program.rows[family.name]]
         rows[kept.get(family.name, slice(None))] = found.duals[thin.rows[family.name]]

@@ -11,24 +11,21 @@ from typing import Annotated
 import typer
 
 from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, study, verify
-from privacygames.errors import (
-    BrokenPromise,
-    Infeasible,
-    InvalidFile,
-    InvalidProblem,
-    PrivacyGamesError,
-    SolveFailed,
-)
+from privacygames.errors import PrivacyGamesError, Status
 
 INTERRUPTED = 130
 FILE_TROUBLE = 8
-EXIT_CODES: tuple[tuple[type[PrivacyGamesError], int], ...] = (
-    (InvalidFile, 7),
-    (InvalidProblem, 3),
-    (Infeasible, 4),
-    (SolveFailed, 5),
-    (BrokenPromise, 6),
-)
+EXIT_CODES = {
+    Status.INVALID: 3,
+    Status.TOO_LARGE: 3,
+    Status.INFEASIBLE: 4,
+    Status.TIME_LIMIT: 5,
+    Status.NUMERICAL: 5,
+    Status.WORKERS_DIED: 5,
+    Status.BROKEN_PROMISE: 6,
+    Status.INVALID_FILE: 7,
+    Status.CANCELLED: INTERRUPTED,
+}
 
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
@@ -56,12 +53,12 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except OSError as error:
-            _report("OSError", f"{error.filename or 'a file'} cannot be read or written: {error.strerror}")
+            message = f"{error.filename or 'a file'} cannot be read or written: {error.strerror}"
+            _report({"kind": "OSError", "status": "FILE_TROUBLE", "message": message})
             raise typer.Exit(FILE_TROUBLE) from None
         except PrivacyGamesError as error:
-            limit = {"limit": error.limit} if isinstance(error, Infeasible) else {}
-            _report(type(error).__name__, str(error), **limit)
-            raise typer.Exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind))) from None
+            _report(error.to_dict())
+            raise typer.Exit(EXIT_CODES[error.status]) from None
 
     return run
 
@@ -107,8 +104,8 @@ def main() -> None:
     app()
 
 
-def _report(kind: str, message: str, **more: float) -> None:
+def _report(error: dict[str, object]) -> None:
     if "--json" in sys.argv:
-        typer.echo(json.dumps({"error": {"kind": kind, "message": message, **more}}), err=True)
+        typer.echo(json.dumps({"error": error}), err=True)
     else:
-        typer.echo(f"error: {message}", err=True)
+        typer.echo(f"error: {error['message']}", err=True)

@@ -1,6 +1,6 @@
 """The problem document: a small TOML file that says what is secret, what is believed and what is asked.
 
-docs/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
+docs/reference/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
 """
 
 import tomllib

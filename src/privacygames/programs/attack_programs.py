@@ -55,7 +55,7 @@ def least_favourable_program(
     .. math:: \max_{λ,x} \sum_o x(o) \quad\text{s.t.}\quad x(o) ≤ \sum_s λ(s)\,p(o|s)\,d(ŝ,s)
         \text{ for the pairs }(o,ŝ)\text{ listed};\quad \sum_s λ(s) = 1
 
-    With all pairs its value is that of eq:lp:adversary:diff:minmax, and the prices of the rows are q(ŝ|o).
+    With all pairs its value is that of eq:lp:adversary:diff:minmax, and the dual values of the rows are q(ŝ|o).
     Size: n + m variables; a row per pair listed, n non-zeros each.
     """
     from scipy.sparse import csr_array

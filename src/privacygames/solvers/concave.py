@@ -11,9 +11,9 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.programs import LinearProgram
+from privacygames.solvers.predictor_corrector import centring, longest, shortened
 
 MOST_ITERATIONS = 150
-BACK_OFF = 0.99
 REGULARISE = 1e-12
 ROW_TOLERANCE = 1e-9
 LEAST_SLACK, FIRST_PRODUCT = 1e-3, 1e-2
@@ -50,9 +50,9 @@ def maximise(objective: Smooth, program: LinearProgram, start: FloatArray, *, to
             break
         aimed = point.direction(factor, gradient, 0.0, None)
         share = point.longest(aimed)
-        reached = float(((point.slack + share * aimed.slack) * (point.price + share * aimed.price)).mean())
-        step = point.direction(factor, gradient, (reached / point.mean) ** 3 * point.mean, aimed)
-        point.move(step, BACK_OFF * point.longest(step))
+        reached = float(((point.slack + share * aimed.slack) * (point.dual + share * aimed.dual)).mean())
+        step = point.direction(factor, gradient, centring(reached / point.mean) * point.mean, aimed)
+        point.move(step, shortened(point.longest(step)))
         if not np.isfinite(point.values).all():
             break
         iterates.append(point.values.copy())
@@ -64,11 +64,11 @@ class _Step:
     values: FloatArray
     sums: FloatArray
     slack: FloatArray
-    price: FloatArray
+    dual: FloatArray
 
 
 class _Point:
-    """An iterate: values z, multipliers of the equations, slacks and prices of Gz + slack = h."""
+    """An iterate: values z, multipliers of the equations, slacks and duals of Gz + slack = h."""
 
     def __init__(self, program: LinearProgram, start: FloatArray) -> None:
         from scipy.sparse import eye_array, vstack
@@ -81,18 +81,18 @@ class _Point:
         self.rows: Any = vstack([matrix[below], -matrix[above], -identity[bounded]]).tocsr()
         self.limits = np.concatenate([upper[below], -lower[above], -program.variable_lower[bounded]])
         self.values = start.copy()
-        room = self.limits - self.rows @ start
-        rows = len(room) - int(bounded.sum())
-        room[:rows] = np.maximum(
-            room[:rows], 1e-3 * (1 + np.abs(self.limits[:rows]))
+        slack = self.limits - self.rows @ start
+        rows = len(slack) - int(bounded.sum())
+        slack[:rows] = np.maximum(
+            slack[:rows], 1e-3 * (1 + np.abs(self.limits[:rows]))
         )  # bounds start exact, and stay so
-        self.slack = room
-        self.price = FIRST_PRODUCT / room
+        self.slack = slack
+        self.dual = FIRST_PRODUCT / slack
         self.sums = np.zeros(len(self.right))
 
     @property
     def mean(self) -> float:
-        return float((self.slack * self.price).mean())
+        return float((self.slack * self.dual).mean())
 
     def finished(self, tolerance: float) -> bool:
         return self.mean * len(self.slack) <= tolerance and float(np.abs(self._missed_rows()).max()) <= ROW_TOLERANCE
@@ -104,13 +104,13 @@ class _Point:
         return np.asarray(self.equations @ self.values - self.right)
 
     def _dual(self, gradient: FloatArray) -> FloatArray:
-        return np.asarray(gradient + self.equations.T @ self.sums + self.rows.T @ self.price)
+        return np.asarray(gradient + self.equations.T @ self.sums + self.rows.T @ self.dual)
 
     def factorise(self, curvature: FloatArray) -> tuple[Any, Any, FloatArray]:
         from scipy.linalg import cho_factor, cho_solve
         from scipy.sparse import diags_array
 
-        weighted = diags_array(self.price / self.slack) @ self.rows
+        weighted = diags_array(self.dual / self.slack) @ self.rows
         hessian = curvature + (self.rows.T @ weighted).toarray()
         hessian[np.diag_indices_from(hessian)] *= 1 + REGULARISE
         factor = cho_factor(hessian)
@@ -124,26 +124,22 @@ class _Point:
 
         factor, schur, across = factored
         missed = self._missed_rows()
-        products = self.slack * self.price - target
+        products = self.slack * self.dual - target
         if aimed is not None:
-            products = products + aimed.slack * aimed.price
-        weight = self.price / self.slack
+            products = products + aimed.slack * aimed.dual
+        weight = self.dual / self.slack
         right = -self._dual(gradient) - self.rows.T @ (weight * missed - products / self.slack)
         sums = cho_solve(schur, self.equations @ cho_solve(factor, right) + self._missed_sums())
         values = cho_solve(factor, right) - across @ sums
         slack = -missed - self.rows @ values
-        price = -(products + self.price * slack) / self.slack
-        return _Step(values, sums, slack, price)
+        dual = -(products + self.dual * slack) / self.slack
+        return _Step(values, sums, slack, dual)
 
     def longest(self, step: _Step) -> float:
-        shares = [1.0]
-        for have, change in ((self.slack, step.slack), (self.price, step.price)):
-            falling = change < 0
-            shares.append(float((-have[falling] / change[falling]).min(initial=np.inf)))
-        return min(shares)
+        return min(longest(self.slack, step.slack), longest(self.dual, step.dual))
 
     def move(self, step: _Step, share: float) -> None:
         self.values += share * step.values
         self.sums += share * step.sums
         self.slack += share * step.slack
-        self.price += share * step.price
+        self.dual += share * step.dual

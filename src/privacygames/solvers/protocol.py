@@ -2,7 +2,7 @@
 
 A solver of your own, in your own package, needs no more than this file says: two members, ``fallbacks`` and ``solve``.
 Pass an instance as ``design(…, solver=…)``. Nothing it returns is trusted: probabilities are repaired and verified,
-and multipliers only decide how tight the proved bound is (docs/how-to/solver.md).
+and multipliers only decide how tight the proved bound is (docs/how-to/own-solver.md).
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,6 @@ Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and with a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,17 +14,8 @@ from privacygames.solvers.interior.state import State, dual_residual
 from privacygames.solvers.linalg import BlockAlgebra, Schur, SymmetricBlocks
 from privacygames.solvers.predictor_corrector import longest
 
-
-@dataclass(frozen=True)
-class Direction:
-    """Changes of the unknowns; of slacks and duals inside the blocks and of the coupling rows; and of y."""
-
-    u: FloatArray
-    slacks: tuple[FloatArray, ...]
-    duals: tuple[FloatArray, ...]
-    coupling_slack: FloatArray
-    coupling_dual: FloatArray
-    worst: float
+Direction = State
+"""A change of a state."""
 
 
 class Newton:
@@ -80,14 +70,8 @@ class Newton:
         dual, worst = self._solve_coupling(-form.coupling.gather(du), 0.0)
         du += self._solve_blocks(form.coupling.spread(dual))
         slacks, duals = self._inside(du, change)
-        return Direction(
-            step.u + du,
-            tuple(old + new for old, new in zip(step.slacks, slacks, strict=True)),
-            tuple(old + new for old, new in zip(step.duals, duals, strict=True)),
-            step.coupling_slack - self._softness * dual[form.size :],
-            step.coupling_dual + dual,
-            step.worst + worst,
-        )
+        more = Direction(du, slacks, duals, -self._softness * dual[form.size :], dual, worst)
+        return step.plus(more, 1.0, 1.0)
 
     def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
         """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""
@@ -111,7 +95,7 @@ def lengths(state: State, step: Direction) -> tuple[float, float]:
     primal = [longest(slack, change) for slack, change in zip(state.slacks, step.slacks, strict=True)]
     dual = [longest(value, change) for value, change in zip(state.duals, step.duals, strict=True)]
     primal.append(longest(state.coupling_slack, step.coupling_slack))
-    dual.append(longest(state.limit_dual, _limits(state, step)))
+    dual.append(longest(state.limit_dual, step.limit_dual))
     return min(primal), min(dual)
 
 
@@ -123,19 +107,9 @@ def products_at(state: State, step: Direction, primal: float, dual: float) -> li
 
 def total_after(state: State, step: Direction, primal: float, dual: float) -> float:
     """The sum of all products after steps of these lengths."""
-    duals = state.limit_dual + dual * _limits(state, step)
+    duals = state.limit_dual + dual * step.limit_dual
     total = float(((state.coupling_slack + primal * step.coupling_slack) * duals).sum())
     return total + sum(float(each.sum()) for each in products_at(state, step, primal, dual))
-
-
-def coupled_products(state: State, step: Direction) -> FloatArray:
-    """The second-order term of the coupling rows' products along a direction."""
-    return np.asarray(step.coupling_slack * _limits(state, step))
-
-
-def _limits(state: State, step: Direction) -> FloatArray:
-    """How the duals of the inequalities among the coupling rows change."""
-    return step.coupling_dual[len(state.coupling_dual) - len(state.coupling_slack) :]
 
 
 def _sizes(formulation: Formulation, state: State) -> FloatArray:

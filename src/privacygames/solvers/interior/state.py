@@ -1,4 +1,4 @@
-"""The state of the method: one primal-dual point, a value. Steps take one and return another."""
+"""The state of the method: one primal-dual point (or a change of one), a value. Steps take one and return another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +29,17 @@ class State:
     coupling_slack: FloatArray
     coupling_dual: FloatArray
     worst: float
+
+    def plus(self, change: "State", primal: float, dual: float) -> "State":
+        """This, moved along a change."""
+        return State(
+            self.u + primal * change.u,
+            tuple(slack + primal * each for slack, each in zip(self.slacks, change.slacks, strict=True)),
+            tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True)),
+            self.coupling_slack + primal * change.coupling_slack,
+            self.coupling_dual + dual * change.coupling_dual,
+            self.worst + primal * change.worst,
+        )
 
     @property
     def limit_dual(self) -> FloatArray:

@@ -1,6 +1,6 @@
 """One step of the method: predictor, corrector, centrality correctors; then as far as every ratio allows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -12,7 +12,6 @@ from privacygames.solvers.interior.lower_bound import dual_point
 from privacygames.solvers.interior.newton import (
     Direction,
     Newton,
-    coupled_products,
     lengths,
     products_at,
     total_after,
@@ -83,7 +82,7 @@ class Stepper:
         target = max(centring(ahead / (mean * count)) * mean, accuracy / count)
         wanted = [target - p - s * z for p, s, z in zip(products, step.slacks, step.duals, strict=True)]
         late = form.ratios is None or mean * count < REFINE * abs(value)
-        step = newton.direction(wanted, target - coupled - coupled_products(state, step), refine=late)
+        step = newton.direction(wanted, target - coupled - step.coupling_slack * step.limit_dual, refine=late)
         primal, dual = lengths(state, step)
         for _ in range(CORRECTORS):
             reached = products_at(state, step, farther(primal), farther(dual))
@@ -124,14 +123,7 @@ class Stepper:
             return None
         if primal <= 1e-8 and dual <= 1e-8:
             return None
-        moved = State(
-            u,
-            form.slacks(u),
-            tuple(value + dual * change for value, change in zip(state.duals, step.duals, strict=True)),
-            state.coupling_slack + primal * step.coupling_slack,
-            state.coupling_dual + dual * step.coupling_dual,
-            state.worst + primal * step.worst,
-        )
+        moved = replace(state.plus(step, primal, dual), slacks=form.slacks(u))  # anew: what is added up drifts
         proved = dual_point(form, moved)  # before pairs and secrets join: their duals are not settled yet
         if near is not None:
             form, moved = _with_working_set(form, moved, near, target)
@@ -182,8 +174,7 @@ def _with_working_set(form: Formulation, state: State, pairs: WorkingSet, target
     changed = form.with_working_set(pairs)
     slack = pairs.forward(state.u)
     dual = pairs.take_over(old, state.duals[0], target / slack)  # the working set comes first among the families
-    slacks, duals = (slack, *state.slacks[1:]), (dual, *state.duals[1:])
-    return changed, State(state.u, slacks, duals, state.coupling_slack, state.coupling_dual, state.worst)
+    return changed, replace(state, slacks=(slack, *state.slacks[1:]), duals=(dual, *state.duals[1:]))
 
 
 def _inherited(

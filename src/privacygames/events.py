@@ -73,8 +73,8 @@ class Cancellation:
         return watch
 
 
-def within_job(job: str, watcher: Watcher | None, message: str) -> Watcher | None:
-    """A watcher for a part of a larger job: what it reports is told in the larger job's name, with its message."""
+def within_job(job: str, watcher: Watcher | None, message: str, *, done: int = 0) -> Watcher | None:
+    """A watcher for a part of a larger job: what it reports is told in the larger job's words."""
     if watcher is None:
         return None
-    return lambda now: watcher(replace(now, job=job, message=message))
+    return lambda now: watcher(replace(now, job=job, message=message, done=done))

@@ -188,6 +188,17 @@ def test_progress_names_what_is_made() -> None:
     ]
 
 
+def test_matching_and_designing_can_be_cancelled() -> None:
+    problem = city()
+    switch = pg.Cancellation()
+    made = pg.contenders(problem, epsilon=1.0, names=["optimal", "planar-laplace"], progress=switch.watching())
+    switch.cancel()
+    with pytest.raises(pg.Cancelled):
+        made["optimal"]()
+    with pytest.raises(pg.Cancelled):
+        pg.contenders(problem, epsilon=1.0, names=["exponential"], progress=switch.watching())
+
+
 def test_wrong_questions() -> None:
     problem = city()
     with pytest.raises(pg.InvalidProblem, match="matched at one thing"):

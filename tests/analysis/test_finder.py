@@ -128,7 +128,8 @@ def test_progress_narrows() -> None:
     seen: list[pg.Progress] = []
     found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3, progress=seen.append)
     assert {now.job for now in seen} == {"find"}
-    assert [now.done for now in seen] == list(range(found.solves))
+    assert sorted({now.done for now in seen}) == list(range(found.solves))
+    assert [now.done for now in seen] == sorted(now.done for now in seen)
     known = [re.fullmatch("(.*) is too little, (.*) will do", now.message) for now in seen]
     lows = [float(each[1]) for each in known if each is not None and each[1] != "nothing yet"]
     highs = [float(each[2]) for each in known if each is not None and each[2] != "nothing yet"]

@@ -172,7 +172,7 @@ def trade_off(
         if progress is not None:
             message = f"{name} at {kind} {value:g}"
             progress(Progress(job="compare", done=done, total=len(wanted), message=message))
-        made = contenders(problem, **{kind: value}, within=within, names=[name])
+        made = contenders(problem, **{kind: value}, within=within, names=[name], progress=progress)
         rows += _rows(problem, name, made[name], beliefs, within=within, asked=value)
     return Comparison(problem, tuple(rows))
 

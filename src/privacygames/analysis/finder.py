@@ -208,7 +208,7 @@ class _Search:
         if self.progress is not None:
             self.progress(Progress(job="find", done=self.solves, message=known))
         bounds = asdict(replace(self.asked, epsilon=epsilon))
-        watch = within_job("find", self.progress, known)
+        watch = within_job("find", self.progress, known, done=self.solves)
         try:
             mechanism = design(self.problem, **bounds, progress=watch)
         except SolveFailed:  # a wide gap still decides wherever the cost is not within it

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import count
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from privacygames.analysis import attacks, metrics
 from privacygames.analysis.root_search import Trial, narrow
 from privacygames.designer import design
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
+from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem, max_distortion
 
@@ -34,6 +36,7 @@ def contenders(
     distortion: float | None = None,
     within: float | None = None,
     names: Iterable[str] | None = None,
+    progress: Watcher | None = None,
 ) -> dict[str, Make]:
     """Known mechanisms, matched: give ``epsilon`` or ``distortion``.
 
@@ -53,6 +56,8 @@ def contenders(
         names: which, and in which order: ``"optimal"``, ``"spanner"``, ``"planar-laplace"``, ``"exponential"``,
             ``"geometric"``, ``"staircase"``, ``"randomised-response"``, each of these five also with ``"+remap"``,
             ``"uniform"`` and ``"constant"``. By default all that suit the problem.
+        progress: called with a :class:`privacygames.Progress` while a mechanism is matched or designed; raise
+            ``Cancelled`` in it to stop.
 
     Returns:
         A function for each name that makes the mechanism: what :func:`privacygames.compare` takes, and times.
@@ -67,31 +72,31 @@ def contenders(
     if distortion is not None and distortion > (most := max_distortion(problem)):
         raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
     if names is not None:
-        return {name: _maker(problem, name, target) for name in names}
+        return {name: _maker(problem, name, target, within_job("compare", progress, name)) for name in names}
     found = {}
     for name in NAMES:
         try:
-            found[name] = _maker(problem, name, target)
+            found[name] = _maker(problem, name, target, within_job("compare", progress, name))
         except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
             continue
     return found
 
 
-def _maker(problem: Problem, name: str, target: Bounds) -> Make:
+def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -> Make:
     """A function that makes the mechanism of that name, matched to the target."""
     if name not in NAMES:
         raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(NAMES)}")
     if name == "optimal":
-        return partial(_optimal, problem, target)
+        return partial(_optimal, problem, target, watch)
     if name == "spanner":
         if target.epsilon is None or target.within is not None:
             raise InvalidProblem("the spanner is matched at an epsilon in the metric form only")
-        return partial(approximations.spanner, problem, target.epsilon, bound=False)
+        return partial(approximations.spanner, problem, target.epsilon, bound=False, progress=watch)
     if name in ("uniform", "constant"):
         return partial(baselines.uniform if name == "uniform" else baselines.constant, problem)
     base = name.removesuffix(REMAP)
     make = partial(_with_parameter, problem, _family(base, target), base != name)
-    return partial(make, _matching_parameter(problem, make, target))
+    return partial(make, _matching_parameter(problem, make, target, watch))
 
 
 def _family(base: str, target: Bounds) -> Callable[[Problem, float], Mechanism]:
@@ -115,7 +120,7 @@ def _with_parameter(
     return baselines.remap(made, problem) if remapped else made
 
 
-def _optimal(problem: Problem, target: Bounds) -> Mechanism:
+def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechanism:
     """The design; where ε is so small that nothing can be told apart, the best constant answer.
 
     Any mechanism costs at least exp(−ε·L) times what the best constant one does, L the largest distance: with ε·L below
@@ -125,13 +130,18 @@ def _optimal(problem: Problem, target: Bounds) -> Mechanism:
     np.fill_diagonal(exponents, 0.0)
     if target.epsilon is not None and exponents.max() < NEGLIGIBLE_EXPONENT:
         return baselines.constant(problem)
-    return design(problem, epsilon=target.epsilon, within=target.within, distortion=target.distortion)
+    return design(problem, epsilon=target.epsilon, within=target.within, distortion=target.distortion, progress=watch)
 
 
-def _matching_parameter(problem: Problem, make: Callable[[float], Mechanism], target: Bounds) -> float:
+def _matching_parameter(
+    problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: Watcher | None
+) -> float:
     """The largest parameter, to a relative 10⁻³, with which a mechanism has the target."""
+    trials = count()
 
     def trial(parameter: float) -> Trial:
+        if watch is not None:
+            watch(Progress(job="compare", done=next(trials)))
         made = make(parameter)
         if target.epsilon is not None:
             return Trial(parameter, metrics.epsilon(made, problem, within=target.within) - target.epsilon)

@@ -12,6 +12,7 @@ from privacygames.approximations.reach import solve_within_reach
 from privacygames.certificates import realised_epsilon
 from privacygames.designer import design
 from privacygames.errors import InvalidProblem
+from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem
 from privacygames.solvers import Interior, Solver
@@ -33,6 +34,7 @@ def prune(
     repair: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
+    progress: Watcher | None = None,
 ) -> Mechanism:
     """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
 
@@ -52,6 +54,7 @@ def prune(
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
         solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the relaxed solve.
+        progress: as in :func:`privacygames.design`.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not radius > 0:
@@ -59,11 +62,11 @@ def prune(
     kept = pairs.near(bounds.exponents(problem.distinguishability), problem.distinguishability, radius)
     origin = f"pruned beyond {radius:g}"
     if reach is None:
-        return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
+        return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
     if problem.observables != problem.space or not reach >= 0:
         raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
     origin += f", observables beyond {reach:g}"
-    solution = solve_within_reach(pairs.only(problem, kept), bounds, problem.distance <= reach)
+    solution = solve_within_reach(pairs.only(problem, kept), bounds, problem.distance <= reach, progress)
     relaxed = np.maximum(solution.probabilities, 0.0)
     relaxed /= relaxed.sum(axis=1, keepdims=True)
     if not repair:
@@ -83,6 +86,7 @@ def sampled(
     repair: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
+    progress: Watcher | None = None,
 ) -> Mechanism:
     """Keep a random share of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
 
@@ -100,6 +104,7 @@ def sampled(
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
         solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the relaxed solve.
+        progress: as in :func:`privacygames.design`.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 0 <= share <= 1:
@@ -107,7 +112,7 @@ def sampled(
     exponents = bounds.exponents(problem.distinguishability)
     kept = pairs.drawn(exponents, share, np.random.default_rng() if generator is None else generator)
     origin = f"{int(kept.sum())} ratios sampled"
-    return _Thinned(problem, bounds, kept, solver, tolerance).mechanism(origin, repair=repair)
+    return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
 
 
 def spanner(
@@ -120,6 +125,7 @@ def spanner(
     bound: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
+    progress: Watcher | None = None,
 ) -> Mechanism:
     """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
 
@@ -136,12 +142,13 @@ def spanner(
         bound: solve a second time, with the whole ε on the edges: a relaxation, which proves the gap.
         solver: the engine, as in :func:`privacygames.design`.
         tolerance: of the solves.
+        progress: as in :func:`privacygames.design`.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
     exponents = bounds.exponents(problem.distinguishability)
-    thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance)
+    thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
     origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
     tight = thinned.design(thinned.dilation)
     relaxed = thinned.design() if bound else None
@@ -163,6 +170,7 @@ def early(
     worst_case: bool = False,
     gap: float = 0.01,
     time_limit: float | None = None,
+    progress: Watcher | None = None,
 ) -> Mechanism:
     """Stop the exact method early: within a gap, or when the time is over, whichever comes first.
 
@@ -176,6 +184,7 @@ def early(
         worst_case: as in :func:`privacygames.design`.
         gap: the relative gap to the exact optimum that is good enough.
         time_limit: seconds.
+        progress: as in :func:`privacygames.design`.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     return design(
@@ -186,6 +195,7 @@ def early(
         solver=Interior() if Interior().can_solve(problem, bounds) else "auto",
         tolerance=gap,
         time_limit=time_limit,
+        progress=progress,
     )
 
 
@@ -198,6 +208,7 @@ class _Thinned:
     kept: pairs.Pairs
     solver: Chosen
     tolerance: float
+    progress: Watcher | None
 
     @property
     def dilation(self) -> float:
@@ -213,6 +224,7 @@ class _Thinned:
             worst_case=self.bounds.worst_case,
             solver=self.solver,
             tolerance=self.tolerance,
+            progress=self.progress,
         )
 
     def mechanism(self, origin: str, *, repair: bool) -> Mechanism:

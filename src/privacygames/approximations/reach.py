@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygames.events import Watcher
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import design_program, ratio_pairs, thinned
 from privacygames.solvers import Highs, Solution, read_multipliers, refuse_too_large
 
 
-def solve_within_reach(problem: Problem, bounds: Bounds, near: NDArray[np.bool_]) -> Solution:
+def solve_within_reach(
+    problem: Problem, bounds: Bounds, near: NDArray[np.bool_], progress: Watcher | None = None
+) -> Solution:
     """Solve the program with only the ratios p(o|s) ≤ γp(o|s') and guesses (o, ŝ) whose secrets are near o.
 
     Each observable then has ratios of its own, which the block engine does not take: HiGHS solves it, written out.
@@ -19,13 +22,14 @@ def solve_within_reach(problem: Problem, bounds: Bounds, near: NDArray[np.bool_]
         problem: with the pairs of secrets to keep (others at distinguishability ∞).
         bounds: the promises.
         near: (observables, secrets).
+        progress: called now and then.
     """
     refuse_too_large(problem, bounds)
     program = design_program(problem, bounds)
     secret, other, _ = ratio_pairs(problem, bounds)
     kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel(), "guesses": near.ravel()}
     thin = thinned(program, kept)
-    found = Highs().solve_program(thin)
+    found = Highs().solve_program(thin, progress=progress)
     duals = np.zeros(len(program.row_lower))  # the dual value of what was left out is 0
     for family in program.families:
         rows = duals[program.rows[family.name]]

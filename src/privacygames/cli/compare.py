@@ -62,7 +62,7 @@ def compare(
                 progress=show,
             )
         else:
-            matched = contenders(described, **{kind: values[0]}, within=within, names=mechanism)
+            matched = contenders(described, **{kind: values[0]}, within=within, names=mechanism, progress=show)
             given = {each.name: load(each) for each in file or []}
             made = run(described, {**matched, **given}, adversaries=adversaries, within=within, progress=show)
     _write(made, figure, table, curve=len(values) > 1)

@@ -147,19 +147,23 @@ def _run_interruptibly(engine: Any, method: str, progress: Watcher | None) -> No
     done = Event()
     started = monotonic()
 
+    def tell() -> None:
+        if progress is not None:
+            seconds = monotonic() - started
+            progress(Progress(job="design", done=0, seconds=seconds, message=f"HiGHS {method}, {seconds:.0f} s"))
+
     def work() -> None:
         try:
             engine.run()
         finally:
             done.set()
 
+    tell()
     engine.HandleUserInterrupt = True
     Thread(target=work).start()
     try:
         while not done.wait(TICK):  # not Thread.join, which an interrupt leaves in a broken state
-            if progress is not None:
-                seconds = monotonic() - started
-                progress(Progress(job="design", done=0, seconds=seconds, message=f"HiGHS {method}, {seconds:.0f} s"))
+            tell()
     except BaseException:
         engine.cancelSolve()
         done.wait()

@@ -2,20 +2,24 @@
 
 from typing import Any
 
+from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 
-def _inline(translator: Any, node: Any) -> None:
-    translator.body.append(convert(node.astext()))
-    from docutils.nodes import SkipNode
+def _formula(text: str, display: str) -> str:
+    made = str(convert(text, display=display))
+    if "\\" in made:
+        raise ValueError(f"a formula has a command that cannot be drawn: {text}")
+    return made
 
+
+def _inline(translator: Any, node: Any) -> None:
+    translator.body.append(_formula(node.astext(), "inline"))
     raise SkipNode
 
 
 def _block(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
-    from docutils.nodes import SkipNode
-
+    translator.body.append(f'<div class="formula">{_formula(node.astext(), "block")}</div>')
     raise SkipNode
 
 

@@ -57,7 +57,7 @@ def optimal(
     r"""The attack with the least expected error: for every observable, the single best estimate.
 
     Paper: eq:lp:adversary:bayesian, solved in closed form by eq:proof:q:
-    :math:`ŝ(o) = \arg\min_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
+    :math:`ŝ(o) = \operatorname{argmin}_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
     """
     belief = _belief(mechanism, problem, prior)
     matrix, error = _best_guesses(mechanism, belief, _distance(problem, distance))

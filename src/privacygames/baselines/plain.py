@@ -39,7 +39,7 @@ def identity(problem: Problem) -> Mechanism:
 def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     r"""The best deterministic post-processing: each answer replaced by what costs least given that answer.
 
-    .. math:: o ↦ \arg\min_{o'} \sum_s π(s)\,p(o|s)\,c(o',s)
+    .. math:: o ↦ \operatorname{argmin}_{o'} \sum_s π(s)\,p(o|s)\,c(o',s)
 
     No post-processing of this mechanism, random or not, costs less for this prior and cost
     (docs/theory/baselines.md). Weights are added up as integers, so every ratio the mechanism kept is kept exactly,

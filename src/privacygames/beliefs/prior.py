@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, frozen
 from privacygames.errors import InvalidProblem
-from privacygames.spaces import Label, Space
+from privacygames.spaces import Label, Space, counted
 from privacygames.values import Value
 
 SUM_TOLERANCE = 1e-9
@@ -71,12 +71,17 @@ class Prior(Value):
     def from_visits(
         cls, space: Space, visits: Iterable[Label] | Mapping[Label, float], *, smoothing: float = 0.0
     ) -> "Prior":
-        """The prior estimated from visits: labels one by one, or a mapping from label to count."""
+        """The prior estimated from visits.
+
+        Args:
+            space: the secrets.
+            visits: labels one by one (a list, an array, a column of a table); or counts by label (a dict, a Counter,
+                what pandas' ``value_counts()`` returns). What could mean both is refused.
+            smoothing: as in :meth:`from_counts`.
+        """
+        positions, times = counted(space, visits)
         counts = np.zeros(len(space))
-        if isinstance(visits, Mapping):
-            np.add.at(counts, space.indices(visits), list(visits.values()))
-        else:
-            np.add.at(counts, space.indices(visits), 1.0)
+        np.add.at(counts, positions, times)
         return cls.from_counts(space, counts, smoothing=smoothing)
 
     def posterior(self, likelihood: ArrayLike) -> "Prior":

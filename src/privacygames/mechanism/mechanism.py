@@ -1,6 +1,7 @@
 """The mechanism p(o|s): exact integer weights, what they promise, and how to sample from them."""
 
 import os
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, overload
@@ -17,9 +18,10 @@ from privacygames.mechanism.certification import Realised, certified
 from privacygames.mechanism.contents import Contents, pack, unpack
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem
-from privacygames.spaces import Label, Space
+from privacygames.spaces import Label, Space, listed
 
-Many = list[Any] | tuple[Any, ...] | NDArray[Any]
+Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
+"""Several labels: a list, a tuple, an array, a column of a table."""
 
 
 class Mechanism:
@@ -125,16 +127,15 @@ class Mechanism:
     def sample(
         self, secret: Label | set[str] | Many, generator: np.random.Generator | None = None
     ) -> Label | list[Label]:
-        """One observable for a secret, or a list of them for a list (or array) of secrets.
+        """One observable for a secret, or a list of them for several (a list, an array, a column of a table).
 
         Randomness comes from the operating system, unless a seeded generator is passed (then the answers are
         reproducible, and not private).
         """
-        many = isinstance(secret, list | tuple | np.ndarray)
-        secrets = self.secrets.indices(secret if many else [secret])  # type: ignore[arg-type]
-        drawn = self.sampler(generator).draw(secrets)
+        many = listed(secret)
+        drawn = self.sampler(generator).draw(self.secrets.indices([secret] if many is None else many))
         labels: list[Label] = self._answers[drawn].tolist()
-        return labels if many else labels[0]
+        return labels[0] if many is None else labels
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
         """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""

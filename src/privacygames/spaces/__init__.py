@@ -2,6 +2,7 @@
 
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.codec import blaming, describe, space_from
+from privacygames.spaces.given_labels import counted, listed
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, checked_box
 from privacygames.spaces.numbers import Numbers
@@ -22,8 +23,10 @@ __all__ = [
     "Subsets",
     "blaming",
     "checked_box",
+    "counted",
     "describe",
     "find_label",
+    "listed",
     "shown",
     "space_from",
 ]

@@ -183,7 +183,7 @@ def find_label(space: Space, text: str) -> Label:
 
 def _plain(label: object) -> Label:
     """A label as a plain Python value: NumPy scalars become numbers, sets become frozensets."""
-    if isinstance(label, np.generic):
+    if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and not label.ndim):
         label = label.item()
     if isinstance(label, set):
         label = frozenset(label)

@@ -1,0 +1,91 @@
+"""Labels as people hand them over: lists, arrays, columns of tables, counts by label. What is unclear is refused."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray, floats
+from privacygames.errors import InvalidProblem, UnknownLabel
+from privacygames.spaces.space import Space
+
+COUNT_NAMES = ("count", "proportion")
+"""What pandas calls the values of ``value_counts()``."""
+
+
+def listed(given: Any) -> list[Any] | None:
+    """Several labels as a list; None where what is given is one label.
+
+    Lists, tuples, arrays, columns (pandas, Polars, Arrow) and other iterables are several. Texts, numbers and sets are
+    one label, and so is an array without axes.
+
+    Raises:
+        InvalidProblem: a table, a mapping or an array of more axes, which no list of labels is.
+    """
+    if isinstance(given, str | bytes | int | float | set | frozenset | np.generic):
+        return None
+    if isinstance(given, Mapping):
+        raise InvalidProblem(
+            "labels are wanted, one after the other; a mapping was given: list its keys, or its values"
+        )
+    if hasattr(given, "columns"):
+        raise InvalidProblem("labels are wanted, one after the other; a table was given: pass one of its columns")
+    if isinstance(given, np.ndarray):
+        if given.ndim > 1:
+            raise InvalidProblem(f"labels are wanted, one after the other; an array of shape {given.shape} was given")
+        return given.tolist() if given.ndim else None
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(given, name):
+            return list(getattr(given, name)())
+    return list(given) if isinstance(given, Iterable) else None
+
+
+def counted(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
+    """Visits as positions in a space and how often each: labels one by one, or counts by label.
+
+    Whatever has an index and values (a dict, a Counter, what pandas' ``value_counts()`` returns) means label → count. A
+    column of labels whose index says nothing is one label a visit. Where both could be meant, it is refused.
+    """
+    if isinstance(given, Mapping):
+        return _by_label(space, list(given), list(given.values()))
+    if _has_index(given):
+        return _counted_series(space, given)
+    labels = listed(given)
+    if labels is None:
+        raise InvalidProblem("visits must be a list of labels, or counts by label; one single value was given")
+    return space.indices(labels), np.ones(len(labels))
+
+
+def _has_index(given: Any) -> bool:
+    """Whether it is a column with an index of its own, as pandas has; lists and texts have a *method* of that name."""
+    index = getattr(given, "index", None)
+    return index is not None and not callable(index) and hasattr(given, "items") and not hasattr(given, "columns")
+
+
+def _counted_series(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
+    keys, values = given.index.tolist(), given.tolist()
+    if getattr(given, "name", None) in COUNT_NAMES or not _all_labels(space, values):
+        return _by_label(space, keys, values)
+    plain_index = keys == list(range(len(keys))) and not _all_labels(space, keys)
+    if _all_numbers(values) and not plain_index:  # the values may be labels, or counts of what the index says
+        raise InvalidProblem(
+            "this column may mean counts by label, or one label a visit: pass column.to_dict() for the first, or "
+            "column.tolist() for the second"
+        )
+    return space.indices(values), np.ones(len(values))
+
+
+def _by_label(space: Space, labels: list[Any], counts: list[Any]) -> tuple[IntArray, FloatArray]:
+    return space.indices(labels), floats(counts, "the counts").reshape(len(labels))
+
+
+def _all_numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float | np.integer | np.floating) for value in values)
+
+
+def _all_labels(space: Space, values: list[Any]) -> bool:
+    try:
+        space.indices(values)
+    except UnknownLabel:
+        return False
+    return True

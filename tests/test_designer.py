@@ -1,8 +1,8 @@
 """Designs of every kind against an independent solver, their own promises, baselines and relabelling."""
 
 from pathlib import Path
-from time import sleep
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -182,11 +182,64 @@ def test_the_least_cost_can_be_promised_and_nothing_below(epsilon: float | None,
     assert mechanism.certificate.cost <= least
 
 
-def test_a_time_limit_that_is_too_short_is_said() -> None:
+@pytest.mark.parametrize("solver", [pg.Highs(), pg.Interior(), "auto"], ids=str)
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"epsilon": 1.0},
+        {"epsilon": 1.0, "worst_case": True},
+        {"epsilon": 1.0, "distortion": 1.0},
+        {"distortion": 1.0},
+        {"cost_at_most": 3.0},
+        {"cost_at_most": 4.0, "epsilon": 1.0},
+    ],
+    ids=str,
+)
+def test_a_time_limit_gives_the_best_so_far_with_its_gap(bounds: dict[str, Any], solver: Any) -> None:
+    """One story on every engine: a valid mechanism and a certified gap, however short the time."""
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(8, 8)), cost="euclidean")
-    with pytest.raises(pg.SolveFailed, match="time limit reached: raise time_limit") as caught:
-        pg.design(problem, epsilon=1.0, time_limit=0.05, solver=pg.Highs())
+    certificate = pg.design(problem, **bounds, time_limit=1e-3, solver=solver).certificate
+    assert certificate.gap is not None
+    assert certificate.bound is not None
+    assert certificate.findings.largest_ratio <= 1
+    assert certificate.findings.distortion >= bounds.get("distortion", 0.0)
+    if "cost_at_most" in bounds:
+        assert certificate.cost <= bounds["cost_at_most"]
+        assert certificate.bound >= certificate.findings.distortion
+    else:
+        assert certificate.bound <= certificate.cost
+
+
+def test_a_time_limit_covers_all_attempts_together() -> None:
+    """Fallbacks do not get the whole time again."""
+
+    class Slow:
+        fallbacks = (pg.Highs(), pg.Highs("simplex"))
+        given: ClassVar[list[float]] = []
+
+        def solve(self, problem: pg.Problem, bounds: pg.Bounds, *, options: pg.SolveOptions) -> pg.Solution:
+            self.given.append(options.time_limit or 0.0)
+            sleep(options.time_limit or 0.0)
+            raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
+
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(10, 10)), cost="euclidean")
+    started = monotonic()
+    certificate = pg.design(problem, epsilon=1.0, time_limit=0.5, solver=Slow()).certificate
+    assert certificate.gap == 1.0
+    assert "stopped by the time limit" in certificate.provenance.solver
+    assert len(Slow.given) == 1
+    assert monotonic() - started < 20  # HiGHS alone takes minutes
+
+
+def test_a_limit_that_was_not_reached_in_time_is_not_called_impossible() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(8, 8)), cost="euclidean")  # 1.309 is possible at ε = 1
+    with pytest.raises(pg.SolveFailed, match="found in time") as caught:
+        pg.design(problem, epsilon=1.0, cost_at_most=1.5, time_limit=1e-3)
     assert caught.value.status is pg.Status.TIME_LIMIT
+    loose = pg.design(problem, epsilon=1.0, cost_at_most=1.5, tolerance=0.5)
+    assert loose.certificate.cost <= 1.5
+    with pytest.raises(pg.Infeasible, match="the least possible cost"):
+        pg.design(problem, epsilon=1.0, cost_at_most=1.2, tolerance=0.5)
 
 
 def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap() -> None:

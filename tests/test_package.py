@@ -1,7 +1,9 @@
 """The package as a whole: public names, quick imports, examples and documents that run."""
 
 import ast
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +87,21 @@ def test_python_snippets_in_documents_run(path: Path, tmp_path: Path, monkeypatc
             printed = run_block(body, namespace)
         elif kind == "text" and printed:
             assert body.strip() == printed.strip()
+
+
+def test_the_shell_block_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    block = next(body for body in blocks if "cd examples" in body)
+    assert block.count("privacygames ") == 6
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = ["sh", "-e", "-c", block]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "every promise holds" in done.stdout
+    assert (tmp_path / "examples" / "compared.png").stat().st_size > 10_000
 
 
 def run_block(body: str, namespace: dict[str, object]) -> str:

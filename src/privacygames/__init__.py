@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         Status,
         TooLarge,
         UnknownLabel,
+        UnreadableFile,
+        UselessAnswers,
     )
     from privacygames.events import Cancellation, Progress
     from privacygames.mechanism import Mechanism, load, verify
@@ -52,7 +54,9 @@ _ROOMS = {
     "designer": ("design",),
     "errors": (
         *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
-        *("SolveFailed", "Status", "TooLarge", "UnknownLabel"),
+        *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
+        "UnreadableFile",
+        "UselessAnswers",
     ),
     "events": ("Cancellation", "Progress"),
     "mechanism": ("Mechanism", "load", "verify"),
@@ -102,6 +106,8 @@ __all__ = [
     "TieBreak",
     "TooLarge",
     "UnknownLabel",
+    "UnreadableFile",
+    "UselessAnswers",
     "__version__",
     "approximations",
     "attacks",

@@ -20,6 +20,7 @@ class Status(Enum):
     INVALID = "something given does not fit: see the message"
     BROKEN_PROMISE = "a promise does not hold: do not use this mechanism"
     INVALID_FILE = "not a readable file of this kind: fetch it again, or upgrade privacygames"
+    FILE_TROUBLE = "a file cannot be read or written: check its name and permissions"
 
     @property
     def advice(self) -> str:
@@ -49,6 +50,10 @@ class TooLarge(InvalidProblem):
 
 class UnknownLabel(InvalidProblem):
     """A label is not in the space. The label itself is never shown: it may be the secret."""
+
+
+class UselessAnswers(UserWarning):
+    """A warning: the mechanism keeps its promises, and its answers do not depend on the secret at all."""
 
 
 class Infeasible(PrivacyGamesError):
@@ -89,3 +94,12 @@ class InvalidFile(PrivacyGamesError, ValueError):
     """A file is not a readable mechanism file: truncated, altered, too large or of an unknown version."""
 
     status = Status.INVALID_FILE
+
+
+class UnreadableFile(InvalidFile, InvalidProblem):
+    """A file is not there, or may not be read; the message names it."""
+
+    status = Status.FILE_TROUBLE
+
+    def __init__(self, path: object, reason: object) -> None:
+        super().__init__(f"{path} cannot be read: {reason}")

@@ -83,12 +83,12 @@ def test_find_explains_what_is_wrong(two: Path) -> None:
     assert run("find", two).exit_code == 2
     assert run("find", two, "speed").exit_code == 2
     for arguments, status, message in (
-        (("epsilon",), 3, "give cost_at_most"),
+        (("epsilon",), 3, "give --cost-at-most"),
         (("epsilon", "--cost-at-most", 0.2, "--epsilon", 1), 3, "leave it out"),
         (("epsilon", "--cost-at-most", 0.2, "--precision", 0), 3, "precision is 0.0"),
-        (("epsilon", "--cost-at-most", -1), 3, "cost_at_most is -1.0"),
+        (("epsilon", "--cost-at-most", -1), 3, "--cost-at-most is -1.0"),
         (("epsilon", "--cost-at-most", 0.2, "--distortion", 0.3), 4, "least possible"),
-        (("epsilon", "--cost-at-most", 0.2, "--out", two.parent), 3, "is a folder"),
+        (("epsilon", "--cost-at-most", 0.2, "--out", two.parent), 8, "is a folder"),
     ):
         done = run("find", two, *arguments)
         assert done.exit_code == status, done.stderr
@@ -130,11 +130,35 @@ def test_compare_at_several_values_is_the_trade_off(ages: Path, tmp_path: Path) 
     assert "<svg" in figure.read_text()
 
 
+def test_compare_at_both_bounds_of_a_file(ages: Path, tmp_path: Path) -> None:
+    both = tmp_path / "both.toml"
+    both.write_text(ages.read_text().replace("[bounds]", "[bounds]\ndistortion = 0.3"))
+    names = ("--mechanism", "optimal", "--mechanism", "exponential", "--mechanism", "constant")
+    done = run("compare", both, *names, "--json", "--figure", tmp_path / "both.png")
+    assert done.exit_code == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert set(made["matched"]) == {"epsilon", "distortion"}
+    rows = {row["mechanism"]: row for row in made["rows"] if row["adversary"] == "knows the prior"}
+    epsilon = made["matched"]["epsilon"][0]
+    assert list(rows) == [
+        "optimal for both",
+        f"optimal at epsilon {epsilon:g}",
+        f"exponential at epsilon {epsilon:g}",
+        "constant",
+        "optimal at distortion 0.3",
+        "exponential at distortion 0.3",
+    ]
+    assert rows["optimal for both"]["epsilon"] <= epsilon * (1 + 1e-9)
+    assert rows["optimal for both"]["distortion"] >= 0.3 * (1 - 1e-9)
+    assert rows["optimal at distortion 0.3"]["epsilon_promised"] is False
+    assert (tmp_path / "both.png").stat().st_size > 10_000
+
+
 def test_compare_explains_what_is_wrong(ages: Path, two: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.toml").write_text(PROBLEM.replace("[3, 4, 2, 1]", "[3, 4]"))
     for arguments, status, message in (
         ((two,), 3, "give --epsilon or --distortion"),
-        ((ages, "--epsilon", 1, "--distortion", 1), 3, "give --epsilon or --distortion"),
+        ((ages, "--epsilon", 1, "--epsilon", 2, "--distortion", 0.2), 3, "several values of one bound"),
         ((ages, "--mechanism", "laplace"), 3, "no mechanism 'laplace'"),
         ((ages, "--mechanism", "planar-laplace"), 3, "cells of a Grid"),
         ((ages, "--epsilon", -1), 3, "epsilon is -1.0"),
@@ -142,9 +166,10 @@ def test_compare_explains_what_is_wrong(ages: Path, two: Path, tmp_path: Path) -
         ((ages, "--figure", "c.docx"), 3, ".png, .pdf or .svg"),
         ((ages, "--file", two), 7, "mechanism file"),
         ((ages, "--adversary", tmp_path / "broken.toml"), 3, "counts"),
-        ((ages, "--epsilon", 1, "--epsilon", 2, "--file", two), 3, "single value"),
-        ((tmp_path / "none.toml",), 3, "cannot be read"),
-        ((ages, "--csv", tmp_path / "no" / "c.csv", "--mechanism", "uniform"), 3, "no folder"),
+        ((ages, "--epsilon", 1, "--epsilon", 2, "--file", two), 3, "several values of one bound"),
+        ((tmp_path / "none.toml",), 8, "none.toml cannot be read"),
+        ((ages, "--csv", tmp_path, "--mechanism", "uniform"), 8, "it is a folder"),
+        ((ages, "--figure", ages / "c.png", "--mechanism", "uniform"), 8, "c.png"),
     ):
         done = run("compare", *arguments)
         assert done.exit_code == status, (arguments, done.stdout, done.stderr)

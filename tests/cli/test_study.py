@@ -107,8 +107,12 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
         (("--data", "x", "--format", "gpx", "--window", "5,52,6,53", "--fields", "user=u"), "--fields goes with"),
         (("--data", "x", "--window", "5,52,6,53", "--fields", "user"), "--fields takes user=NAME"),
         (("--data", "nowhere", "--format", "geolife"), "--window"),
-        (("--data", "nowhere", "--format", "geolife", "--window", "5,52,6,53"), "nowhere"),
         (("--data", "nowhere", "--format", "xml", "--window", "5,52,6,53"), "no format 'xml'"),
+        (("--slot", "300"), "--slot says how times are read"),
+        (("--timezone", "Europe/Zurich"), "--timezone says how times are read"),
+        (("--data", "x", "--format", "counts", "--slot", "300"), "--slot says how times are read"),
+        (("--cells", "3"), "--cells chooses among the busiest people"),
+        (("--columns", "1", "--rows", "1"), "nothing to hide"),
     ],
 )
 def test_wrong_options_are_explained(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
@@ -116,6 +120,14 @@ def test_wrong_options_are_explained(tmp_path: Path, options: tuple[str, ...], m
     assert done.exit_code == 3, done.stderr
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_data_that_is_not_there_is_file_trouble(tmp_path: Path) -> None:
+    given = ["--data", "nowhere", "--format", "geolife", "--window", "5,52,6,53", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, ["study", "--quick", *given])
+    assert done.exit_code == 8
+    assert "nowhere cannot be read" in done.stderr
+    assert CliRunner().invoke(app, ["study", "--slot", "-5", "--out", str(tmp_path / "out")]).exit_code == 2
 
 
 def test_traces_are_read_in_their_formats(tmp_path: Path) -> None:
@@ -150,7 +162,7 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
 
 def people(**given: Any) -> list[Person]:
     plain: dict[str, Any] = dict.fromkeys(field.name for field in dataclasses.fields(Input))
-    usual: dict[str, Any] = {"size": (None, None), "grid": (None, None), "cells": 1, "quick": True, "timezone": "UTC"}
+    usual: dict[str, Any] = {"size": (None, None), "grid": (None, None), "quick": True}
     return people_from(Input(**(plain | usual | given)), lambda _: None, lambda _: None)
 
 
@@ -174,7 +186,7 @@ def test_counts_take_their_size_from_the_window_or_as_given(counts: Path) -> Non
         (15.0, 8.0): {},
     }
     for size, given in asked.items():
-        space = people(data=counts, format="counts", **given)[0].prior.space
+        space = people(data=counts, format="counts", cells=1, **given)[0].prior.space
         assert isinstance(space, pg.Grid)
         assert (space.width, space.height) == size
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -179,10 +180,16 @@ def test_damaged_files(tmp_path: Path, content: bytes, change: Any, message: str
 def test_oversized_and_absent_files(tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pg.InvalidFile, match="cannot be read: No such file"):
         pg.verify(tmp_path / "none.pgm")
-    with pytest.raises(pg.InvalidFile, match="cannot be read"):
+    with pytest.raises(pg.UnreadableFile, match="not a regular file") as caught:
         pg.load(tmp_path)
+    assert caught.value.status is pg.Status.FILE_TROUBLE
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(pg.UnreadableFile, match="not a regular file"):
+        pg.load(tmp_path / "pipe")
+    with pytest.raises(pg.InvalidFile, match="not possible"):
+        pg.load("a\0b")
     monkeypatch.setattr(container, "MOST_BYTES", 100)
-    with pytest.raises(pg.InvalidFile, match="at most 100 bytes are allowed"):
+    with pytest.raises(pg.InvalidFile, match="at most 100 are allowed"):
         reading(tmp_path / "m.pgm", content)
 
 

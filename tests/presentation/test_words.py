@@ -7,7 +7,8 @@ from hypothesis import given, settings
 import privacygames as pg
 from privacygames import metrics
 from privacygames.analysis import amount, percent
-from privacygames.presentation.words import cost_label, distortion_label, epsilon_label, measure_name
+from privacygames.analysis.units import scale_of
+from privacygames.presentation.words import cost_label, distortion_label, epsilon_label
 from support import Case, cases
 
 
@@ -124,12 +125,12 @@ def test_labels_of_axes_name_the_unit() -> None:
     city = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)), cost="hamming")
     assert cost_label(city) == "share of untrue answers"
     assert distortion_label(city) == "error, km"
-    assert epsilon_label(city) == "epsilon, distances in km"
+    assert epsilon_label(city) == "epsilon, per km"
     plain = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
     assert distortion_label(plain) == "share of wrong guesses"
     assert epsilon_label(plain) == "epsilon"
     blocks = pg.Grid(4, 2)
-    assert measure_name(blocks.distance("euclidean", blocks.blocks(2, 1)), blocks, blocks.blocks(2, 1)) == "euclidean"
+    assert scale_of(blocks.distance("euclidean", blocks.blocks(2, 1)), blocks, blocks.blocks(2, 1)).name == "euclidean"
 
 
 def test_a_unit_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:

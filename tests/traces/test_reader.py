@@ -55,7 +55,7 @@ def test_what_cannot_be_asked(table: Path, options: dict[str, Any], message: str
 
 @pytest.mark.parametrize("form", ["geolife", "checkins", "gpx", "table"])
 def test_nothing_to_read(tmp_path: Path, form: str) -> None:
-    with pytest.raises(pg.InvalidProblem, match="no file or folder 'nowhere'"):
+    with pytest.raises(pg.InvalidProblem, match="nowhere cannot be read: there is no such file or folder"):
         pg.traces.read(tmp_path / "nowhere", format=form)
     with pytest.raises(pg.InvalidProblem, match="holds no files ending in"):
         pg.traces.read(tmp_path, format=form)

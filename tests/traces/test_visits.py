@@ -128,7 +128,7 @@ def test_counts_are_read_whole_or_not_at_all(tmp_path: Path, text: str, message:
     with pytest.raises(pg.InvalidProblem, match=message) as caught:
         pg.traces.read_counts(path)
     assert "71" not in str(caught.value)
-    with pytest.raises(pg.InvalidProblem, match=r"no file 'gone.csv'"):
+    with pytest.raises(pg.InvalidProblem, match=r"gone.csv cannot be read: there is no such file"):
         pg.traces.read_counts(tmp_path / "gone.csv")
 
 

@@ -7,24 +7,33 @@ from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.finder import Found, find
 from privacygames.analysis.matching import contenders
 from privacygames.analysis.quantities import amount, percent
+from privacygames.analysis.remarks import remarks
 from privacygames.analysis.ties import TieBreak, break_ties
+from privacygames.analysis.units import UNTRUE, WRONG, Scale, cost_scale, distance_scale, distinguishability_scale
 
 __all__ = [
+    "UNTRUE",
+    "WRONG",
     "Attack",
     "Comparison",
     "Found",
     "Report",
     "Row",
+    "Scale",
     "TieBreak",
     "amount",
     "attacks",
     "break_ties",
     "compare",
     "contenders",
+    "cost_scale",
+    "distance_scale",
+    "distinguishability_scale",
     "evaluate",
     "find",
     "metrics",
     "percent",
+    "remarks",
     "trade_off",
     "usual_adversaries",
 ]

@@ -57,10 +57,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows, one for each mechanism and adversary, mechanisms in the order given."""
+    """Rows, one for each mechanism and adversary, mechanisms in the order given.
+
+    Attributes:
+        problem: what they are judged against.
+        rows: the rows.
+        matched: on a trade-off curve, what they were matched at: ``"epsilon"`` or ``"distortion"``.
+    """
 
     problem: Problem
     rows: tuple[Row, ...]
+    matched: str | None = None
 
     def _cells(self) -> list[tuple[str, ...]]:
         """The table as texts under ``HEADINGS``; what does not depend on the adversary is said once."""
@@ -70,7 +77,8 @@ class Comparison:
             again = before is not None and before.made is row.made
             report = row.report
             epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
-            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", f"{epsilon:.4f}")
+            shown = f"{epsilon:.4f}" if report.epsilon_promised else "none"
+            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", shown)
             seen = (
                 row.adversary,
                 f"{report.distortion:.4f}",
@@ -174,7 +182,7 @@ def trade_off(
             progress(Progress(job="compare", done=done, total=len(wanted), message=message))
         made = contenders(problem, **{kind: value}, within=within, names=[name], progress=progress)
         rows += _rows(problem, name, made[name], beliefs, within=within, asked=value)
-    return Comparison(problem, tuple(rows))
+    return Comparison(problem, tuple(rows), matched=points[0][0])
 
 
 def usual_adversaries(prior: Prior) -> dict[str, Prior]:

@@ -1,22 +1,29 @@
 """``evaluate``: everything about a mechanism in one report."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 
 from privacygames.analysis import attacks, metrics
+from privacygames.analysis.remarks import remarks
+from privacygames.analysis.units import UNTRUE, WRONG, cost_scale, distance_scale, distinguishability_scale
 from privacygames.beliefs import Prior
+from privacygames.certificates import Usefulness
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Measure, Problem
+
+UNBOUNDED = "not bounded by design"
 
 
 @dataclass(frozen=True)
 class Report:
-    """A mechanism's cost and privacy; prints as a table and converts to a dict.
+    """A mechanism's cost and privacy; prints as a table, remarks first, and converts to a dict.
 
     Attributes:
         cost: the average cost.
         worst_cost: the cost of the worst secret.
         epsilon: realised ε in the metric form (∞ if no ε holds).
         epsilon_within: realised ε in the threshold form, if a threshold was given.
+        epsilon_promised: whether the mechanism promises an ε at all. Where it does not, the realised one is an accident
+            of rounding, not a property to rely on.
         distortion: distortion privacy against the optimal attack.
         distortion_bayesian: distortion privacy against the Bayesian attack.
         distortion_from_prior: what the adversary's error would be without any observation.
@@ -27,12 +34,15 @@ class Report:
         vulnerability: the chance of guessing it outright after one, by the likeliest guess.
         exact_from_prior: how often the guess with the least expected error is exact before an observation.
         exact: how often the optimal attack's guess, the one with the least expected error, is exact.
+        usefulness: how much an answer says, and whom answers never serve.
+        problem: what was measured against.
     """
 
     cost: float
     worst_cost: float
     epsilon: float
     epsilon_within: float | None
+    epsilon_promised: bool
     distortion: float
     distortion_bayesian: float
     distortion_from_prior: float
@@ -43,31 +53,52 @@ class Report:
     vulnerability: float
     exact_from_prior: float
     exact: float
+    usefulness: Usefulness
+    problem: Problem = field(repr=False, compare=False)
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain values by name."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, float | str | None]:
+        """Plain values by name, one level deep; units where they are known."""
+        useful, problem = self.usefulness, self.problem
+        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name in ("usefulness", "problem"):
+            del numbers[name]
+        remarks = {
+            "constant": useful.constant,
+            "kinds": useful.kinds,
+            "unserved": len(useful.unserved),
+            "unserved_share": useful.unserved_share,
+        }
+        units = {
+            "cost_unit": cost_scale(problem).unit,
+            "distance_unit": distance_scale(problem).unit,
+            "epsilon_unit": distinguishability_scale(problem).unit,
+        }
+        return numbers | remarks | units
 
     def rows(self) -> list[tuple[str, str]]:
         """Pairs of name and value, in words."""
+        cost, distance = cost_scale(self.problem), distance_scale(self.problem)
+        per = distinguishability_scale(self.problem)
         rows = [
-            ("cost, average", _number(self.cost)),
-            ("cost, worst secret", _number(self.worst_cost)),
-            ("distortion, optimal attack", _number(self.distortion)),
-            ("distortion, Bayesian attack", _number(self.distortion_bayesian)),
-            ("distortion, before observing", _number(self.distortion_from_prior)),
-            ("realised epsilon", _number(self.epsilon)),
+            ("cost, average", cost.amount(_number(self.cost), UNTRUE)),
+            ("cost, worst secret", cost.amount(_number(self.worst_cost), UNTRUE)),
+            ("distortion, optimal attack", distance.amount(_number(self.distortion), WRONG)),
+            ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), WRONG)),
+            ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), WRONG)),
+            ("realised epsilon", per.rate(_number(self.epsilon)) if self.epsilon_promised else UNBOUNDED),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
             ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
-            rows.insert(6, ("realised epsilon, within", _number(self.epsilon_within)))
+            within = _number(self.epsilon_within) if self.epsilon_promised else UNBOUNDED
+            rows.insert(6, ("realised epsilon, within", within))
         return rows
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<30}{value}" for name, value in self.rows())
+        lines = [f"{name:<30}{value}" for name, value in self.rows()]
+        return "\n".join([*remarks(self.usefulness, self.problem), *lines])
 
 
 def evaluate(
@@ -105,6 +136,7 @@ def evaluate(
         worst_cost=float(costs.max()),
         epsilon=metrics.epsilon(mechanism, problem),
         epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),
+        epsilon_promised=mechanism.certificate.bounds.epsilon is not None,
         distortion=metrics.distortion(mechanism, problem, best, real),
         distortion_bayesian=metrics.distortion(mechanism, problem, bayes, real),
         distortion_from_prior=float(problem.distance[guess] @ real.probabilities),
@@ -115,6 +147,8 @@ def evaluate(
         vulnerability=metrics.vulnerability(mechanism, belief, real),
         exact_from_prior=float(real.probabilities[guess]),
         exact=metrics.exactness(mechanism, problem, best, real),
+        usefulness=mechanism.certificate.usefulness,
+        problem=problem,
     )
 
 

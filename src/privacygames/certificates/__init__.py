@@ -5,10 +5,12 @@ from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
 from privacygames.certificates.realised import realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
 from privacygames.certificates.statement import BITS, Statement, Subject, check_form
+from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings, check, distortion_below, probabilities
 
 __all__ = [
     "BITS",
+    "MOST_KINDS",
     "NEGLIGIBLE",
     "Certificate",
     "Findings",
@@ -17,6 +19,7 @@ __all__ = [
     "RatioMultipliers",
     "Statement",
     "Subject",
+    "Usefulness",
     "check",
     "check_form",
     "distortion_below",
@@ -25,4 +28,5 @@ __all__ = [
     "realised_epsilon",
     "repair",
     "to_weights",
+    "usefulness",
 ]

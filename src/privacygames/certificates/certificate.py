@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 from privacygames.arrays import FloatArray
 from privacygames.certificates.statement import Statement, Subject
+from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings
 from privacygames.problem import Bounds
 
@@ -36,6 +37,7 @@ class Certificate:
             distortion privacy. None if no evidence is attached.
         gap: the relative difference between what this mechanism achieves and ``bound``.
         provenance: solver, version, cost of the repair.
+        usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
     """
 
     bounds: Bounds
@@ -45,6 +47,7 @@ class Certificate:
     bound: float | None
     gap: float | None
     provenance: Provenance
+    usefulness: Usefulness
 
     @classmethod
     def of(cls, statement: Statement, findings: Findings, provenance: Provenance) -> "Certificate":
@@ -55,7 +58,8 @@ class Certificate:
             gap = _gap(findings.optimum, findings.distortion, statement.distance)
         else:
             gap = _gap(cost, findings.optimum, statement.cost)
-        return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance)
+        useful = usefulness(statement)
+        return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance, useful)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -84,8 +88,20 @@ class Certificate:
         if self.bound is not None and self.gap is not None:
             what = "most distortion" if bounds.reverse else "least cost"
             rows.append((f"{what} possible", f"{self.bound:.6g} (gap {self.gap:.1e})"))
+        rows.append(("an answer carries", _carried(self.usefulness)))
+        if self.usefulness.unserved:
+            count, share = len(self.usefulness.unserved), self.usefulness.unserved_share
+            rows.append(("never served best", f"{count} secrets that occur, {share:.1%} of the prior"))
         rows.append(("solver", self.provenance.solver))
         return rows
+
+
+def _carried(useful: Usefulness) -> str:
+    """How many bits, and how many kinds of rows."""
+    if useful.constant:
+        return "nothing: the answers do not depend on the secret"
+    more = "at least " if useful.kinds == MOST_KINDS else ""
+    return f"{useful.bits:.3g} bits; {more}{useful.kinds} kinds of secrets are told apart"
 
 
 def _gap(upper: float | None, lower: float | None, measure: FloatArray) -> float | None:

@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
+import re
 import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
@@ -11,27 +14,32 @@ from typing import Annotated
 import typer
 
 from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, study, verify
-from privacygames.errors import PrivacyGamesError, Status
+from privacygames.cli.help_text import PlainCommand, PlainGroup
+from privacygames.errors import PrivacyGamesError, Status, UselessAnswers
 
-INTERRUPTED = 130
-FILE_TROUBLE = 8
+INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells report SIGINT and SIGPIPE
 EXIT_CODES = {
+    Status.OPTIMAL: 0,
     Status.INVALID: 3,
     Status.TOO_LARGE: 3,
     Status.INFEASIBLE: 4,
-    Status.TIME_LIMIT: 5,
     Status.NUMERICAL: 5,
     Status.WORKERS_DIED: 5,
     Status.BROKEN_PROMISE: 6,
     Status.INVALID_FILE: 7,
+    Status.FILE_TROUBLE: 8,
+    Status.TIME_LIMIT: 9,
     Status.CANCELLED: INTERRUPTED,
 }
 
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
     "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, "
-    "8 a file cannot be read or written, 130 interrupted."
+    "8 a file cannot be read or written, 9 stopped by the time limit, 130 interrupted."
 )
+
+OPTION_NAMES = re.compile(r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|time_limit)\b(=True)?")
+"""Arguments of the library that commands call by another name."""
 
 app = typer.Typer(
     help="Design random answers that protect a secret, at the least cost to the user, and prove it.",
@@ -39,28 +47,40 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    cls=PlainGroup,
 )
 
 
-def reported(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose errors become one message and an exit status."""
+def reported(command: Callable[..., int | None]) -> Callable[..., None]:
+    """A command whose errors become one message and an exit status; it may return a status of its own."""
 
     @wraps(command)
     def run(*given: object, **options: object) -> None:
         try:
-            command(*given, **options)
+            status = command(*given, **options)
+            sys.stdout.flush()  # a reader that is gone is noticed here, not when the interpreter ends
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:  # whoever read our output has enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
         except OSError as error:
             message = f"{error.filename or 'a file'} cannot be read or written: {error.strerror}"
-            _report({"kind": "OSError", "status": "FILE_TROUBLE", "message": message})
-            raise typer.Exit(FILE_TROUBLE) from None
+            _report({"kind": "OSError", "status": Status.FILE_TROUBLE.name, "message": message})
+            raise typer.Exit(EXIT_CODES[Status.FILE_TROUBLE]) from None
         except PrivacyGamesError as error:
-            _report(error.to_dict())
+            _report(error.to_dict() | {"message": in_options(str(error))})
             raise typer.Exit(EXIT_CODES[error.status]) from None
+        if status:
+            raise typer.Exit(status)
 
     return run
+
+
+def in_options(message: str) -> str:
+    """A message in the command line's language: ``--cost-at-most``, not ``cost_at_most``."""
+    return OPTION_NAMES.sub(lambda found: "--" + found[1].replace("_", "-"), message)
 
 
 COMMANDS = (
@@ -78,7 +98,7 @@ COMMANDS = (
 for each in COMMANDS:
     # Unknown options of `sample` are taken for secrets: "-3" is one, and must not be repeated in a message.
     settings = {"ignore_unknown_options": True} if each is sample.sample else {}
-    app.command(epilog=EPILOG, context_settings=settings)(reported(each))
+    app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(reported(each))
 
 
 def _print_version(asked: bool) -> None:
@@ -96,11 +116,14 @@ def options(
     """Design random answers that protect a secret, at the least cost to the user, and prove it."""
 
 
-def main() -> None:
-    """The console script."""
+def run() -> None:
+    """Run the command that was asked for."""
     for stream in (sys.stdout, sys.stderr):  # a terminal that knows no Greek gets question marks, not a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    warnings.simplefilter("ignore", UselessAnswers)  # commands say it in their own words
     app()
 
 

@@ -1,17 +1,25 @@
 """``privacygames compare``: known mechanisms, and yours, side by side."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, check_figure_file, check_folder, print_json, working, write_figure
+from privacygames.cli.output import Json, check_figure_file, check_writable, print_json, working, write_figure
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from privacygames.analysis import Comparison
     from privacygames.beliefs import Prior
+    from privacygames.events import Watcher
+    from privacygames.mechanism import Mechanism
+    from privacygames.problem import Problem
     from privacygames.spaces import Space
+
+WITHOUT_PARAMETER = ("uniform", "constant")
+"""Mechanisms that are the same whatever they are matched at."""
 
 
 def compare(
@@ -30,29 +38,30 @@ def compare(
 ) -> None:
     """Compare known mechanisms, all matched at one epsilon or one distortion: cost, attacks, time to design.
 
-    What is matched comes from the options, or else from the problem file's bounds. Given several times, it draws the
-    trade-off curve (of the optimal mechanism, and of others named by --mechanism). Mechanisms: optimal, spanner,
-    planar-laplace, exponential, geometric, staircase, randomised-response (these five also with +remap), uniform,
-    constant; by default all that suit the problem.
+    What is matched comes from the options, or else from the problem file's bounds; where the file has both, mechanisms
+    are matched at each of them. Given several times, it draws the trade-off curve (of the optimal mechanism, and of
+    others named by --mechanism). Mechanisms: optimal, spanner, planar-laplace, exponential, geometric, staircase,
+    randomised-response (these five also with +remap), uniform, constant; by default all that suit the problem.
     """
     from privacygames.analysis import compare as run
-    from privacygames.analysis import contenders, trade_off
+    from privacygames.analysis import trade_off
     from privacygames.mechanism import load
     from privacygames.presentation import compared_in_words
     from privacygames.problem import read_problem
 
     check_figure_file(figure)
-    if table is not None:
-        check_folder(table)
+    check_writable(table)
     described, bounds = read_problem(problem)
-    kind, values = _matched(epsilon, distortion, bounds)
-    within = bounds.get("within") if within is None and kind == "epsilon" else within
+    matched = _matched(epsilon, distortion, bounds)
+    if within is None and "epsilon" in matched:
+        within = bounds.get("within")
     adversaries = _adversaries(described.space, described.prior, adversary or [])
+    curve = max(map(len, matched.values())) > 1
     with working("comparing …") as show:
-        if len(values) > 1:
-            if file:
-                raise InvalidProblem("--file goes with a single value to match at")
-            points = {f"{kind}s": values}
+        if curve:
+            if file or len(matched) > 1:
+                raise InvalidProblem("a trade-off curve takes several values of one bound, and no --file")
+            points = {f"{kind}s": values for kind, values in matched.items()}
             made = trade_off(
                 described,
                 **points,
@@ -62,17 +71,17 @@ def compare(
                 progress=show,
             )
         else:
-            matched = contenders(described, **{kind: values[0]}, within=within, names=mechanism, progress=show)
+            makers = _makers(described, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show)
             given = {each.name: load(each) for each in file or []}
-            made = run(described, {**matched, **given}, adversaries=adversaries, within=within, progress=show)
-    _write(made, figure, table, curve=len(values) > 1)
+            made = run(described, {**makers, **given}, adversaries=adversaries, within=within, progress=show)
+    _write(made, figure, table, curve=curve)
     if as_json:
-        print_json({"matched": {kind: values}} | made.to_dict())
+        print_json({"matched": matched} | made.to_dict())
         return
-    typer.echo(f"{problem.name}, matched at {kind} {', '.join(f'{each:g}' for each in values)}\n")
-    typer.echo(
-        f"{made.table()}\n\n{compared_in_words(made)}"
-    )  # plain text: a terminal too narrow for it should not cut names
+    at = " and ".join(f"{kind} {', '.join(f'{each:g}' for each in values)}" for kind, values in matched.items())
+    typer.echo(f"{problem.name}, matched at {at}\n")
+    # Plain text: a terminal too narrow for it should not cut names.
+    typer.echo(f"{made.table()}\n\n{compared_in_words(made)}")
     for path in (figure, table):
         if path is not None:
             typer.echo(f"Wrote {path}.")
@@ -80,15 +89,44 @@ def compare(
 
 def _matched(
     epsilon: list[float] | None, distortion: list[float] | None, bounds: dict[str, float]
-) -> tuple[str, list[float]]:
+) -> dict[str, list[float]]:
     """What to match at: from the options, or else from the file."""
     given = {"epsilon": epsilon, "distortion": distortion}
     if not (epsilon or distortion):
         given = {name: [bounds[name]] for name in given if name in bounds}
-    found = [(name, values) for name, values in given.items() if values]
-    if len(found) != 1:
-        raise InvalidProblem("mechanisms are matched at one thing: give --epsilon or --distortion")
-    return found[0]
+    found = {name: values for name, values in given.items() if values}
+    if not found:
+        raise InvalidProblem("there is nothing to match at: give --epsilon or --distortion, or a bound in the file")
+    return found
+
+
+def _makers(
+    problem: "Problem",
+    matched: dict[str, float],
+    within: float | None,
+    names: list[str] | None,
+    show: "Watcher",
+) -> "dict[str, Callable[[], Mechanism]]":
+    """What makes each mechanism; matched at both bounds, each is there for either, the design for both first."""
+    from privacygames.analysis import contenders
+    from privacygames.designer import design
+
+    found: dict[str, Callable[[], Mechanism]] = {}
+    if len(matched) > 1:
+        found["optimal for both"] = partial(
+            design,
+            problem,
+            epsilon=matched["epsilon"],
+            distortion=matched["distortion"],
+            within=within,
+            progress=show,
+        )
+    for kind, value in matched.items():
+        bound = {kind: value, "within": within if kind == "epsilon" else None}
+        made = contenders(problem, **bound, names=names, progress=show)
+        mark = f" at {kind} {value:g}" if len(matched) > 1 else ""
+        found |= {name if name in WITHOUT_PARAMETER else f"{name}{mark}": make for name, make in made.items()}
+    return found
 
 
 def _adversaries(space: "Space", prior: "Prior", files: list[Path]) -> "dict[str, Prior]":

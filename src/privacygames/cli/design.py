@@ -5,7 +5,12 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
+from privacygames.cli.bounds_options import merged_bounds
+from privacygames.cli.output import Json, check_new_file, print_json, print_rows, warn, working
+
+TOLERANCE = 1e-6
+STOPPED = 9
+"""The exit status where the time limit came first; the file is there all the same."""
 
 
 def design(
@@ -16,15 +21,19 @@ def design(
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
     cost_at_most: Annotated[float | None, typer.Option(help="Most distortion for at most this cost.")] = None,
     worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Give up after this many seconds.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
+    ] = None,
     multipliers: Annotated[bool, typer.Option(help="Keep the proof of optimality in the file.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Design the mechanism that costs least for the problem and bounds in PROBLEM, and write it to a file.
 
-    A bound given here is added to those in the problem file, or replaces the one of the same name.
+    A bound given here is added to those in the problem file, or replaces the one of the same name. Where the time limit
+    comes before the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
     """
+    from privacygames.analysis import remarks
     from privacygames.designer import design as run
     from privacygames.problem import read_problem
 
@@ -35,14 +44,20 @@ def design(
         "cost_at_most": cost_at_most,
         "worst_case": worst_case,
     }
-    described, bounds = read_problem(problem)
-    bounds |= {name: value for name, value in given.items() if value is not None}
     check_new_file(out, force=force)
+    described, from_file = read_problem(problem)
+    bounds = merged_bounds(problem, from_file, given)
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
-        mechanism = run(described, **bounds, time_limit=time_limit, progress=show)
+        mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
     mechanism.save(out, multipliers=multipliers)
+    certificate = mechanism.certificate
     if as_json:
-        print_json({"file": str(out), "certificate": mechanism.certificate.to_dict()})
+        print_json({"file": str(out), "certificate": certificate.to_dict()})
     else:
-        print_rows(f"Wrote {out}", mechanism.certificate.rows())
+        print_rows(f"Wrote {out}", certificate.rows())
+    warn(remarks(certificate.usefulness, described))
+    if certificate.gap is None or certificate.gap <= TOLERANCE:
+        return 0
+    warn([f"stopped by --time-limit: the cost may be {certificate.gap:.1%} above the least possible"])
+    return STOPPED

@@ -46,11 +46,11 @@ def find(
         "within": within,
         "worst_case": worst_case,
     }
+    if out is not None:
+        check_new_file(out, force=force)
     described, bounds = read_problem(problem)
     bounds.pop("cost_at_most" if what is Sought.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    if out is not None:
-        check_new_file(out, force=force)
     with working(f"looking for the best {what.value} …") as show:
         found = search(described, what.value, **bounds, precision=precision, progress=show)
     if out is not None:

@@ -1,6 +1,8 @@
 """How commands print: tables for people, JSON for programs, a spinner while something long runs."""
 
+import errno
 import json
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
@@ -31,19 +33,38 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, show_header=bool(headings))
+    table = Table(box=box.SIMPLE_HEAD, show_header=bool(headings))
     listed = list(rows)
     for heading in headings or ("",) * len(listed[0]):
         table.add_column(heading)
     for row in listed:
         table.add_row(*(Text(cell) for cell in row))  # Text: nothing in a file is taken for markup
+    typer.echo(title)  # a line of its own: as a table's title it would be broken at the table's width
     Console().print(table)
 
 
+def warn(remarks: Iterable[str]) -> None:
+    """Print remarks to standard error, where they do not get into anybody's data."""
+    for remark in remarks:
+        typer.echo(f"warning: {remark}", err=True)
+
+
 def check_figure_file(path: Path | None) -> None:
-    """Refuse a figure whose ending is not one that can be written."""
+    """Refuse a figure whose ending is not one that can be written, or that cannot be written there."""
     if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InvalidProblem("--figure must name a .png, .pdf or .svg file")
+    check_writable(path)
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a file to be written, whose folders are made if need be, where it cannot be: before any work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    there = next(folder for folder in path.resolve().parents if folder.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"nothing can be written in {there}", str(path))
 
 
 def write_figure(figure: "Figure", path: Path) -> None:
@@ -57,17 +78,11 @@ def write_figure(figure: "Figure", path: Path) -> None:
 
 def check_new_file(path: Path, *, force: bool) -> None:
     """Refuse a path that cannot be written to without replacing something unasked."""
-    if path.is_dir():
-        raise InvalidProblem(f"{path} is a folder; --out must name a file")
-    if path.exists() and not force:
+    if path.exists() and not path.is_dir() and not force:
         raise InvalidProblem(f"{path} exists already; pass --force to replace it")
-    check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a path in a folder that is not there."""
     if not path.resolve().parent.is_dir():
-        raise InvalidProblem(f"there is no folder {path.resolve().parent} to write to")
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.resolve().parent}", str(path))
+    check_writable(path)
 
 
 @contextmanager

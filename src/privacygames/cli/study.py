@@ -51,15 +51,22 @@ def study(
             show_default=f"{USERS}; quick: {QUICK_USERS}",
         ),
     ] = None,
-    cells: Annotated[int, typer.Option(help="Of the busiest, only those seen in so many cells.")] = 10,
+    cells: Annotated[
+        int | None, typer.Option(min=1, help="Of the busiest, only those seen in so many cells.", show_default="10")
+    ] = None,
     columns: Annotated[
         int | None, typer.Option(help="Columns of the grid.", show_default=f"{GRID[0]}; quick: {QUICK_GRID[0]}")
     ] = None,
     rows: Annotated[
         int | None, typer.Option(help="Rows of the grid.", show_default=f"{GRID[1]}; quick: {QUICK_GRID[1]}")
     ] = None,
-    slot: Annotated[int, typer.Option(help="Seconds of which the first fix is a visit; 0: every row is.")] = 600,
-    timezone: Annotated[str, typer.Option(help="What times without an offset are in.")] = "UTC",
+    slot: Annotated[
+        int | None,
+        typer.Option(min=0, help="Seconds of which the first fix is a visit; 0: every row is.", show_default="600"),
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="What times without an offset are in.", show_default="UTC")
+    ] = None,
     fields: Annotated[
         str | None,
         typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
@@ -88,7 +95,7 @@ def study(
         users=users,
         cells=cells,
         grid=(columns, rows),
-        slot=slot or None,
+        slot=slot,
         timezone=timezone,
         fields=fields,
         name=name,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 GRID, QUICK_GRID = (20, 15), (8, 6)
 USERS, QUICK_USERS = 10, 3
 SIZE = (15.0, 8.0)
+SLOT, CELLS = 600, 10
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Input:
     window: tuple[float, ...] | None
     size: tuple[float | None, float | None]
     users: str | None
-    cells: int
+    cells: int | None
     grid: tuple[int | None, int | None]
     slot: int | None
-    timezone: str
+    timezone: str | None
     fields: str | None
     name: str | None
     quick: bool
@@ -51,14 +52,14 @@ def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
     from privacygames.study import people_of
 
     _check(given)
-    wanted = _users(given)
+    wanted, cells = _users(given), CELLS if given.cells is None else given.cells
     if given.data is None:
         if not isinstance(wanted, int):
             raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
         grid = _grid(given)
         return people_of(traces.synthetic(wanted, window=grid.box or traces.WINDOW), grid, wanted)
     if given.kind == "counts":
-        return people_of(traces.read_counts(given.data), _grid(given), wanted, cells=given.cells)
+        return people_of(traces.read_counts(given.data), _grid(given), wanted, cells=cells)
     if given.window is None:
         raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
     grid = _grid(given)
@@ -66,14 +67,14 @@ def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
         given.data,
         format=given.kind,
         window=grid.box,
-        slot=given.slot,
-        timezone=given.timezone,
+        slot=SLOT if given.slot is None else given.slot or None,
+        timezone=given.timezone or "UTC",
         columns=None if given.fields is None else _pairs(given.fields),
         users=None if isinstance(wanted, int) else wanted,
         progress=show,
     )
     tell(f"Read {visits}.")
-    return people_of(visits, grid, wanted, cells=given.cells)
+    return people_of(visits, grid, wanted, cells=cells)
 
 
 def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":
@@ -108,6 +109,11 @@ def _check(given: Input) -> None:
         raise InvalidProblem("--width and --height are for counts without --window; else the window has its size")
     if given.fields is not None and given.kind != "table":
         raise InvalidProblem("--fields goes with --format table")
+    timed = [name for name, value in (("slot", given.slot), ("timezone", given.timezone)) if value is not None]
+    if timed and given.kind in ("synthetic", "counts"):
+        raise InvalidProblem(f"--{timed[0]} says how times are read, and there are none to read: leave it out")
+    if given.cells is not None and (given.data is None or not isinstance(_users(given), int)):
+        raise InvalidProblem("--cells chooses among the busiest people of --data: leave it out")
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -123,6 +129,8 @@ def _grid(given: Input) -> "Grid":
 
     usual = QUICK_GRID if given.quick else GRID
     columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(given.grid))
+    if columns * rows == 1:
+        raise InvalidProblem("with one column and one row there is one cell, and nothing to hide: give more of them")
     if given.kind == "counts" and given.window is None:
         width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(given.size))
         return Grid(columns=columns, rows=rows, width=width, height=height)

@@ -10,17 +10,19 @@ stranger can be wrong but cannot do harm.
 """
 
 import hashlib
+import io
 import json
 import os
+import stat
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import sealed
-from privacygames.errors import InvalidFile
+from privacygames.errors import InvalidFile, UnreadableFile
 from privacygames.storage import write_bytes
 
 FORMAT = "privacygames mechanism"
@@ -30,6 +32,7 @@ READ = (1, 2)
 
 MOST_BYTES = 2**31
 MOST_HEADER = 2**23
+LONGEST_LINE = 200
 TYPES = {"<f8", "<i8", "<i4"}
 
 Header = dict[str, Any]
@@ -50,26 +53,30 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """Read a file back, or raise :class:`InvalidFile` saying what is wrong with it."""
+    """Read a file back, or raise :class:`InvalidFile` saying what is wrong; sizes are refused before reading."""
     try:
-        if not Path(path).is_file() and Path(path).exists():
-            raise InvalidFile("the file cannot be read: it is not a regular file")
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # before it is opened: a pipe may never answer
+            raise UnreadableFile(path, "it is not a regular file")
         with Path(path).open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            return _parse(file, os.fstat(file.fileno()).st_size)
     except OSError as error:
-        raise InvalidFile(f"the file cannot be read: {error.strerror}") from None
+        raise UnreadableFile(path, error.strerror) from None
     except InvalidFile:
         raise
-    except ValueError:
-        raise InvalidFile("the file cannot be read: its name is not possible") from None
-    if len(content) > MOST_BYTES:
-        raise InvalidFile(f"the file is too large; at most {MOST_BYTES} bytes are allowed")
-    return parse(content)
+    except (ValueError, TypeError):
+        raise UnreadableFile("the file", "its name is not possible") from None
 
 
 def parse(content: bytes) -> tuple[Header, Arrays]:
     """Take the bytes of a file apart."""
-    first, _, rest = content.partition(b"\n")
+    return _parse(io.BytesIO(content), len(content))
+
+
+def _parse(file: BinaryIO, size: int) -> tuple[Header, Arrays]:
+    """Take a file apart, looking at no more than the next piece needs."""
+    if size > MOST_BYTES:
+        raise InvalidFile(f"the file has {size} bytes; at most {MOST_BYTES} are allowed")
+    first = file.readline(LONGEST_LINE).rstrip(b"\n")
     if not first.startswith(FORMAT.encode() + b" "):
         raise InvalidFile("this is not a privacygames mechanism file")
     version = first[len(FORMAT) + 1 :]
@@ -78,20 +85,22 @@ def parse(content: bytes) -> tuple[Header, Arrays]:
             f"the file has format version {version[:20].decode(errors='replace')!r} and this release reads "
             f"versions {' and '.join(map(str, READ))}; upgrade privacygames to read it"
         )
-    second, _, rest = rest.partition(b"\n")
-    fields = second.split(b" ")
+    fields = file.readline(LONGEST_LINE).rstrip(b"\n").split(b" ")
     if len(fields) != 3 or not all(field.isdigit() and len(field) < 12 for field in fields[1:]):
         raise InvalidFile("the line of checksum and lengths is damaged")
-    header_size, body_size = int(fields[1]), int(fields[2])
-    if header_size > MOST_HEADER or len(rest) != header_size + body_size:
+    header_size, body_size, left = int(fields[1]), int(fields[2]), size - file.tell()
+    if header_size > MOST_HEADER or left != header_size + body_size:
         raise InvalidFile(
-            f"the file is truncated or has something added: {len(rest)} bytes follow where "
+            f"the file is truncated or has something added: {left} bytes follow where "
             f"{header_size} + {body_size} should"
         )
-    if hashlib.sha256(rest).hexdigest().encode() != fields[0]:
+    text, body = file.read(header_size), file.read(body_size)
+    checksum = hashlib.sha256(text)
+    checksum.update(body)
+    if checksum.hexdigest().encode() != fields[0]:
         raise InvalidFile("the content does not match its checksum: the file was damaged or altered")
-    header = _parse_header(rest[:header_size]) | {"format": int(version)}
-    return header, _parse_arrays(header, memoryview(rest)[header_size:])
+    header = _parse_header(text) | {"format": int(version)}
+    return header, _parse_arrays(header, memoryview(body))
 
 
 def _parse_header(text: bytes) -> Header:

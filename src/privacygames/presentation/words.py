@@ -2,25 +2,33 @@
 
 from math import exp, isfinite
 
-import numpy as np
-
-from privacygames.analysis import Comparison, Report, amount, percent
-from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem
+from privacygames.analysis import (
+    UNTRUE,
+    WRONG,
+    Comparison,
+    Report,
+    Scale,
+    amount,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+    percent,
+    remarks,
+)
 from privacygames.problem import Problem
-from privacygames.spaces import Sets, Space
 
 LARGEST_FACTOR = 1e4
 
 
 def in_words(report: Report, problem: Problem) -> str:
-    """What a mechanism leaves to an attacker, in sentences.
+    """What a mechanism leaves to an attacker, in sentences; what a user should know before that comes first.
 
     How far the best guess is off and how often it is exact, with the answer and without; and how far an answer can
     shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
     Kilometres and other units are named where the distance is one the space knows by name.
     """
-    return " ".join([risk(report, problem), _before(report, problem), odds(report, problem)])
+    warnings = remarks(report.usefulness, problem)
+    return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem)])
 
 
 def compared_in_words(compared: Comparison) -> str:
@@ -37,80 +45,54 @@ def risk(report: Report, problem: Problem) -> str:
 
 def odds(report: Report, problem: Problem) -> str:
     """The last sentence of :func:`in_words`: what the realised ε means."""
-    if not isfinite(report.epsilon):
+    if not (report.epsilon_promised and isfinite(report.epsilon)):
         return "Nothing limits how far an answer shifts the odds between two secrets."
-    name = measure_name(problem.distinguishability, problem.space)
-    unit = _unit(name, problem.space)
-    if unit:
-        pair = "two secrets 1 km apart" if unit == "km" else f"two secrets at distance 1 ({unit})"
+    scale = distinguishability_scale(problem)
+    if scale.unit:
+        pair = f"two secrets 1 {scale.one} apart"
     else:
-        pair = "any two secrets" if name == "hamming" else "two secrets at distance 1"
+        pair = "any two secrets" if scale.name == "hamming" else "two secrets at distance 1"
     factor = exp(min(report.epsilon, 700.0))
     shown = f"{factor:.3g}" if factor < LARGEST_FACTOR else f"e^{report.epsilon:.3g}"
     return f"No answer shifts the odds between {pair} by more than a factor of {shown}."
 
 
-def measure_name(matrix: FloatArray, space: Space, rows: Space | None = None) -> str | None:
-    """Which of the distances a space knows by name a matrix is, if it is one."""
-    for name in space.distance_names:
-        try:
-            if np.array_equal(matrix, space.distance(name, rows)):
-                return name
-        except InvalidProblem:  # not defined between these spaces
-            continue
-    return None
-
-
 def cost_label(problem: Problem) -> str:
     """What the cost counts, for an axis: ``"cost, km"``."""
-    name = measure_name(problem.cost, problem.space, problem.observables)
-    if name == "hamming":
-        return "share of untrue answers"
-    return _with_unit("cost", name, problem.space)
+    scale = cost_scale(problem)
+    return UNTRUE if scale.name == "hamming" else _with_unit("cost", scale)
 
 
 def distortion_label(problem: Problem) -> str:
     """What distortion privacy counts, for an axis: ``"error, km"``."""
-    name = measure_name(problem.distance, problem.space)
-    if name == "hamming":
-        return "share of wrong guesses"
-    return _with_unit("error", name, problem.space)
+    scale = distance_scale(problem)
+    return WRONG if scale.name == "hamming" else _with_unit("error", scale)
 
 
 def epsilon_label(problem: Problem) -> str:
     """What ε counts, for an axis: ``"epsilon, distances in km"``."""
-    name = measure_name(problem.distinguishability, problem.space)
-    unit = _unit(name, problem.space)
-    return f"epsilon, distances in {unit}" if unit else "epsilon"
+    scale = distinguishability_scale(problem)
+    return f"epsilon, per {scale.one}" if scale.unit else "epsilon"
 
 
-def _unit(name: str | None, space: Space) -> str:
-    return "" if name is None else space.unit(name)
-
-
-def _with_unit(what: str, name: str | None, space: Space) -> str:
-    unit = _unit(name, space)
-    return f"{what}, {unit}" if unit else what
-
-
-def _off(error: float, name: str | None, space: Space) -> str:
-    return f"{amount(error)} {_unit(name, space)}".rstrip()
+def _with_unit(what: str, scale: Scale) -> str:
+    return f"{what}, {scale.unit}" if scale.unit else what
 
 
 def _guess(error: float, exact: float, problem: Problem) -> str:
-    name = measure_name(problem.distance, problem.space)
-    if name == "hamming":
+    scale = distance_scale(problem)
+    if scale.name == "hamming":
         return f"is wrong in {percent(error)} of cases, and exact in {percent(exact)}"
-    if name == "jaccard" and isinstance(problem.space, Sets):
+    if scale.name == "jaccard":
         apart = f"differs from the true set by {amount(error)} on average (0: the same, 1: nothing in common)"
         return f"{apart}, and is exact in {percent(exact)} of cases"
-    return f"is off by {_off(error, name, problem.space)} on average, and exact in {percent(exact)} of cases"
+    return f"is off by {scale.amount(amount(error))} on average, and exact in {percent(exact)} of cases"
 
 
 def _before(report: Report, problem: Problem) -> str:
-    name = measure_name(problem.distance, problem.space)
+    scale = distance_scale(problem)
     error = report.distortion_from_prior
-    if name == "hamming":
+    if scale.name == "hamming":
         return f"Without the answer it would be wrong in {percent(error)} of cases."
-    off = _off(error, name, problem.space)
+    off = scale.amount(amount(error))
     return f"Without the answer it would be off by {off}, and exact in {percent(report.exact_from_prior)} of cases."

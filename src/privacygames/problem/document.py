@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.keys import Keys
 from privacygames.problem.problem import Problem
 from privacygames.problem.visit_table import CSV_KEYS, label_at, prior_from_csv
@@ -45,7 +45,7 @@ def _read(path: Path) -> Keys:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise InvalidProblem(f"{path} cannot be read: {error.strerror}") from None
+        raise UnreadableFile(path, error.strerror) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidProblem(f"{path} is not valid TOML: {error}") from None
     return Keys(document, path.name, TABLES)

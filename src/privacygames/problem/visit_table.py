@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.keys import Keys
 from privacygames.spaces import Grid, Label, Space, find_label
 
@@ -74,7 +74,9 @@ def _csv_rows(path: Path, where: dict[str, object]) -> Iterator[tuple[int, dict[
             for line, row in enumerate(csv.DictReader(file), start=2):
                 if all(_field(row, column) == str(value) for column, value in where.items()):
                     yield line, row
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise UnreadableFile(path, error.strerror) from None
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidProblem(f"{path.name} cannot be read as CSV ({type(error).__name__})") from None
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem, PrivacyGamesError
+from privacygames.errors import InvalidProblem, PrivacyGamesError, Status
 from privacygames.keys import Keys
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.graph import Graph
@@ -73,7 +73,7 @@ def blaming(name: str) -> Iterator[None]:
     try:
         yield
     except PrivacyGamesError as error:
-        if str(error).startswith("["):
+        if str(error).startswith("[") or error.status is Status.FILE_TROUBLE:
             raise
         raise InvalidProblem(f"{name} {error}") from None
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, MemoryError, RecursionError):

@@ -42,11 +42,12 @@ class Numbers(Space):
         return frozen(self.labels)  # type: ignore[arg-type]
 
     def intervals(self, length: int, *, reading: Reading = "mean") -> Subsets:
-        """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"``."""
+        """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"`` or ``"-5 to -3"``."""
         if length < 1:
             raise InvalidProblem(f"an interval needs at least 1 value; got {length}")
         groups = runs(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
-        names = [f"{group[0]}–{group[-1]}" if len(group) > 1 else f"{group[0]}" for group in groups]
+        dash = "–" if self.values.min() >= 0 else " to "  # "-5–-3" is hard to read
+        names = [f"{group[0]}{dash}{group[-1]}" if len(group) > 1 else f"{group[0]}" for group in groups]
         return Subsets(self, groups, labels=names, reading=reading)
 
     def unit(self, name: str) -> str:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from privacygames.arrays import IntArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.spaces import Grid
 from privacygames.traces.readers import check_names, header_of, lines_of, shown, split_line
 from privacygames.traces.visits import Visited
@@ -48,7 +48,7 @@ def read_counts(path: str | Path, *, visits: str = "visits") -> Counts:
     """
     file = Path(path)
     if not file.is_file():
-        raise InvalidProblem(f"there is no file {file.name!r} to read")
+        raise UnreadableFile(file, "there is no such file")
     found: dict[str, dict[int, int]] = {}
     header: list[str] = []
     separator = ","

@@ -7,7 +7,7 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.events import Progress, Watcher
 from privacygames.spaces import Box, checked_box
 from privacygames.traces.clock import DAY, time_zone
@@ -113,7 +113,7 @@ def _files(path: Path, name: str) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise InvalidProblem(f"there is no file or folder {path.name!r} to read")
+        raise UnreadableFile(path, "there is no such file or folder")
     found = sorted(file for file in path.rglob("*") if file.name.lower().endswith(ENDINGS[name]) and file.is_file())
     if not found:
         raise InvalidProblem(f"the folder {path.name!r} holds no files ending in {', '.join(ENDINGS[name])}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.traces import clock
 from privacygames.traces.readers.row_batch import Format, RowBatch, Source, numbers
 from privacygames.traces.readers.text_lines import Columns, Lines, lines_of, split_line, split_lines
@@ -112,6 +112,8 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch
                 position = size * (first - 1 + batch.num_rows) // total
                 yield _from_batch(batch, wanted, source, first, position)
                 first += batch.num_rows
+    except FileNotFoundError as error:
+        raise UnreadableFile(source.path, error.strerror) from None
     except (pa.ArrowException, KeyError, OSError) as error:  # its message may show values
         raise InvalidProblem(f"{name} cannot be read as Parquet ({type(error).__name__})") from None
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.traces import clock
 from privacygames.traces.readers.row_batch import RowBatch, Source, numbers
 
@@ -54,7 +54,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise InvalidProblem(f"{path.name} is not a whole gzip file; unpack it again or fetch it anew") from None
     except OSError as error:
-        raise InvalidProblem(f"{path.name} cannot be read: {error.strerror}") from None
+        raise UnreadableFile(path, error.strerror) from None
 
 
 def lines_of(path: Path) -> Iterator[Lines]:

@@ -78,11 +78,7 @@ def design(
         worst_case=worst_case,
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    chosen = choose(problem, bounds) if solver == "auto" else solver
-    if not isinstance(chosen, Solver):
-        raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
-    _require_possible(problem, bounds)
-    mechanism = _Design(problem, bounds, chosen, options).mechanism()
+    mechanism = designed(problem, bounds, solver=solver, options=options)
     if mechanism.certificate.usefulness.constant and len(problem.space) > 1:
         warnings.warn(
             "the answers of this mechanism do not depend on the secret at all: it keeps its promises and tells nobody "
@@ -91,6 +87,21 @@ def design(
             stacklevel=2,
         )
     return mechanism
+
+
+def designed(
+    problem: Problem,
+    bounds: Bounds,
+    *,
+    solver: Literal["auto"] | Solver = "auto",
+    options: SolveOptions | None = None,
+) -> Mechanism:
+    """What :func:`design` does, for bounds that are put together already, and without remarks on the result."""
+    chosen = choose(problem, bounds) if solver == "auto" else solver
+    if not isinstance(chosen, Solver):
+        raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
+    _require_possible(problem, bounds)
+    return _Design(problem, bounds, chosen, options or SolveOptions()).mechanism()
 
 
 def _require_possible(problem: Problem, bounds: Bounds) -> None:

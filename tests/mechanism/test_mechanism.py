@@ -1,6 +1,9 @@
 """Mechanisms from elsewhere, certificates and posteriors."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,3 +125,44 @@ def test_the_exponential_mechanism_needs_a_metric() -> None:
             pg.baselines.exponential(pg.Problem(pg.Prior.uniform(space), distance=distance), 1.0)
     with pytest.raises(pg.InvalidProblem, match="observables to be the secrets"):
         pg.baselines.exponential(two_secrets(), 1.0)
+
+
+def test_a_service_needs_no_cast() -> None:
+    """From a place to an answer's place, whatever kind of grid the file holds."""
+    grid = pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=4, rows=3)
+    truth = pg.baselines.identity(pg.Problem(pg.Prior.uniform(grid)))
+    answer = truth.sample(truth.locate(6.62, 46.51))
+    assert truth.place(answer) == grid.centre(grid.cell((6.62, 46.51)))
+    assert truth.locate(9.9, 46.51, outside="nearest") == "cell-3"
+    with pytest.raises(pg.InvalidProblem, match="1 of 1 points lie outside"):
+        truth.locate(9.9, 46.51)
+    blocks = pg.Problem(pg.Prior.uniform(grid), observables=grid.blocks(2, 3))
+    assert pg.baselines.uniform(blocks).place("block-0") == pytest.approx((6.55, 46.55))
+    ages = pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2]))))
+    with pytest.raises(pg.InvalidProblem, match="have places"):
+        ages.locate(1.0, 2.0)
+    with pytest.raises(pg.InvalidProblem, match="have places"):
+        ages.place(1)
+
+
+SERVICE = """
+import privacygames as pg
+
+mechanism = pg.load("home.pgm")
+
+
+def obfuscate(longitude: float, latitude: float) -> tuple[float, float]:
+    return mechanism.place(mechanism.sample(mechanism.locate(longitude, latitude, outside="nearest")))
+
+
+def ages(values: list[int]) -> list[pg.Label]:
+    return mechanism.sample(values)
+"""
+
+
+@pytest.mark.slow
+def test_the_obvious_service_passes_strict_types(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(SERVICE)
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "service.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

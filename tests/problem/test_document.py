@@ -68,7 +68,7 @@ def test_prior_from_csv_of_visits_and_points(tmp_path: Path) -> None:
     assert read(tmp_path, GRID + 'csv="v.csv"\n').prior.probabilities.tolist() == [2 / 3, 1 / 3]
     points = GRID + 'csv="v.csv"\nx="x"\ny="y"\n'
     assert read(tmp_path, points + 'outside="drop"\n').prior.probabilities.tolist() == [0.5, 0.5]
-    with pytest.raises(pg.InvalidProblem, match="1 of 3 points in the CSV file lie outside"):
+    with pytest.raises(pg.InvalidProblem, match="1 of 3 points lie outside"):
         read(tmp_path, points)
     (tmp_path / "v.csv").write_text("x,y,n\n0.5,0.5,3\n1.5,0.2,1\n")
     assert read(tmp_path, points + 'count="n"\n').prior.probabilities.tolist() == [0.75, 0.25]

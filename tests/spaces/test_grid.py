@@ -28,7 +28,7 @@ def test_edges_belong_to_the_window_and_nothing_beyond_does() -> None:
             grid.cells([point])
         assert str(point) not in str(caught.value)
     assert grid.cells([*outside, (0.5, 0.5)], outside="drop") == ["cell-0"]
-    with pytest.raises(pg.InvalidProblem, match="'error' or 'drop'"):
+    with pytest.raises(pg.InvalidProblem, match="choose from 'error', 'drop', 'nearest'"):
         grid.cells([(0, 0)], outside="clamp")  # type: ignore[arg-type]
 
 
@@ -115,3 +115,23 @@ def test_impossible_grids(columns: int, rows: int, width: float, height: float) 
 def test_impossible_boxes(box: tuple[float, float, float, float]) -> None:
     with pytest.raises(pg.InvalidProblem, match="the box must be"):
         pg.Grid.over(box, columns=2, rows=2)
+
+
+def test_points_outside_may_go_to_the_nearest_cell() -> None:
+    grid = pg.Grid(3, 2)
+    points = [(-1.0, 0.5), (9.0, 9.0), (1.5, -3.0), (1.5, 1.5)]
+    assert grid.cells(points, outside="nearest") == ["cell-0", "cell-5", "cell-1", "cell-4"]
+    assert grid.cell((-1.0, 0.5), outside="nearest") == "cell-0"
+    with pytest.raises(pg.InvalidProblem, match="1 of 2 points lie outside"):
+        grid.cells([(np.nan, 0.5), (0.5, 0.5)], outside="nearest")  # what is no number is near nothing
+    with pytest.raises(pg.InvalidProblem, match="for one point choose 'error' or 'nearest'"):
+        grid.cell((0.5, 0.5), outside="drop")  # type: ignore[arg-type]
+
+
+def test_swapped_coordinates_are_noticed() -> None:
+    lausanne = pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=4, rows=3)
+    with pytest.raises(pg.InvalidProblem, match=r"2 inside with latitude and longitude swapped: give \(longitude, lat"):
+        lausanne.cells([(46.52, 6.6), (46.55, 6.61)])
+    with pytest.raises(pg.InvalidProblem, match="widen it") as caught:
+        lausanne.cells([(7.5, 46.55)])
+    assert "7.5" not in str(caught.value)

@@ -48,7 +48,7 @@ def test_captions_state_data_users_and_grid(drawn: dict[str, DrawnFigure], name:
         ("privacy-epsilon", "from 2.50 km at ε = 0.3 per km to 0.90 km at ε = 0.6; there 1 of 2 users are below 1 km"),
         ("cost-privacy", "differential costs 0.25 more than distortion. Joint and differential differ by less than"),
         ("bayesian", "Of 4 points, 4 lie above the diagonal, 0 on it (within 0.01 km) and 0 below."),
-        ("attacks", "differential 0.38 km in the median (0.20 to 0.75); distortion 0 km; joint 0.38 km"),
+        ("attacks", "differential 0.38 km in the median, between 0.20 and 0.75; distortion 0 km; joint 0.38 km"),
         ("joint-privacy", "within 0.01 km, in 1 of 1 comparisons; the larger one is differential in 0 of 1."),
         ("sorted-privacy", "within 0.01 km, in 3 of 3 comparisons; the larger one is differential in 1 of 3."),
         (

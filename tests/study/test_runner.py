@@ -193,12 +193,12 @@ def test_what_one_part_made_another_uses(tmp_path: Path) -> None:
 
 def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def sometimes(problem: pg.Problem, *, epsilon: float | None, distortion: float | None) -> pg.Mechanism:
-        if epsilon == 0.3 or (epsilon is not None and distortion is not None):
+    def sometimes(problem: pg.Problem, bounds: pg.Bounds) -> pg.Mechanism:
+        if bounds.epsilon == 0.3 or (bounds.epsilon is not None and bounds.distortion is not None):
             raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
-        return pg.design(problem, epsilon=epsilon, distortion=distortion)
+        return pg.design(problem, epsilon=bounds.epsilon, distortion=bounds.distortion)
 
-    monkeypatch.setattr(tasks_module, "design", sometimes)
+    monkeypatch.setattr(tasks_module, "designed", sometimes)
     tables = compute(PEOPLE, SETTINGS)
     failed = where(tables["scenario-1"], epsilon=0.3)
     assert [(row["mechanism"], row["status"], row["cost"]) for row in failed] == [

@@ -64,7 +64,7 @@ def test_a_failure_is_a_result(error: Exception, status: str, monkeypatch: pytes
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(tasks, "design", fail)
+    monkeypatch.setattr(tasks, "designed", fail)
     measured = measure(Task(PRIOR, epsilon=0.8))
     assert measured["status"] == status
     assert "cost" not in measured

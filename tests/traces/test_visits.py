@@ -143,3 +143,33 @@ def test_points_and_counts_of_real_people_agree() -> None:
     assert len(visits) == visits.rows  # nothing outside, and never two in a slot
     moved = sum(np.abs(visits.counts(grid, user) - counted.counts(grid, user)).sum() for user in counted.users)
     assert moved <= 2  # one point's coordinates were rounded across an edge
+
+
+def test_people_with_little_data_borrow_from_everybody() -> None:
+    grid = pg.Grid(2, 2)
+    counts = pg.traces.Counts({"ann": {0: 90, 1: 10}, "bob": {3: 4}, "eve": {2: 1}})
+    assert counts.pooled(grid).probabilities == pytest.approx(np.array([0.9, 0.1, 1.0, 1.0]) / 3)
+    assert counts.pooled(grid, without="ann").probabilities.tolist() == [0.0, 0.0, 0.5, 0.5]
+    borrowed = counts.prior(grid, "eve", pooling=3.0).probabilities  # one visit of her own, three of ann's and bob's
+    assert borrowed == pytest.approx((np.array([0, 0, 1, 0]) + 3 * np.array([0.45, 0.05, 0.0, 0.5])) / 4)
+    assert counts.prior(grid, "eve") == counts.prior(grid, "eve", pooling=0.0)
+    with pytest.raises(pg.InvalidProblem, match="pooling is -1"):
+        counts.prior(grid, "eve", pooling=-1)
+    with pytest.raises(pg.InvalidProblem, match="nobody to pool"):
+        pg.traces.Counts({"ann": {0: 1}}).prior(grid, "ann", pooling=1.0)
+
+
+def test_visits_outside_are_dropped_moved_or_refused() -> None:
+    grid = pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=2, rows=1)
+    visits = pg.traces.Visits(
+        user=np.zeros(3, dtype=np.int64),
+        time=np.arange(3),
+        latitude=np.array([46.55, 46.55, 46.9]),
+        longitude=np.array([6.55, 6.65, 6.9]),
+        users=("ann",),
+    )
+    assert visits.counts(grid, "ann").tolist() == [1, 1]
+    assert visits.counts(grid, "ann", outside="nearest").tolist() == [1, 2]
+    assert visits.prior(grid, "ann", outside="nearest").probabilities == pytest.approx([1 / 3, 2 / 3])
+    with pytest.raises(pg.InvalidProblem, match="1 of 3 points lie outside"):
+        visits.counts(grid, "ann", outside="error")

@@ -1,6 +1,6 @@
 """Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, get_args
 
@@ -9,11 +9,12 @@ import numpy as np
 from privacygames import baselines
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
-from privacygames.designer import design
+from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism, Realised, certify
 from privacygames.problem import Bounds, Problem
+from privacygames.solvers import SolveOptions
 
 What = Literal["epsilon", "distortion", "cost"]
 
@@ -137,7 +138,8 @@ def find(
     bounds = Bounds(
         epsilon=epsilon, within=within, distortion=distortion, cost_at_most=cost_at_most, worst_case=worst_case
     )
-    mechanism = design(problem, **asdict(bounds), progress=within_job("find", progress, f"looking for the best {what}"))
+    watch = within_job("find", progress, f"looking for the best {what}")
+    mechanism = designed(problem, bounds, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
     value = certificate.findings.distortion if what == "distortion" else certificate.cost
     limit = value if certificate.bound is None else certificate.bound
@@ -190,7 +192,7 @@ class _Search:
         if self.asked.distortion is None:
             cheapest = baselines.cheapest(self.problem)
         else:
-            cheapest = design(self.problem, **asdict(replace(self.asked, epsilon=None, within=None)))
+            cheapest = designed(self.problem, replace(self.asked, epsilon=None, within=None))
             self.solves += 1
         if not self._affordable(cheapest):
             raise self._too_little(cheapest.certificate.findings.cost(worst_case=self.asked.worst_case))
@@ -207,12 +209,12 @@ class _Search:
         known = f"{_shown(self.refuted)} is too little, {_shown(self.met)} will do"
         if self.progress is not None:
             self.progress(Progress(job="find", done=self.solves, message=known))
-        bounds = asdict(replace(self.asked, epsilon=epsilon))
-        watch = within_job("find", self.progress, known, done=self.solves)
+        bounds = replace(self.asked, epsilon=epsilon)
+        options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
         try:
-            mechanism = design(self.problem, **bounds, progress=watch)
+            mechanism = designed(self.problem, bounds, options=options)
         except SolveFailed:  # a wide gap still decides wherever the cost is not within it
-            mechanism = design(self.problem, **bounds, tolerance=1.0, progress=watch)
+            mechanism = designed(self.problem, bounds, options=replace(options, tolerance=1.0))
         self.solves += 1
         certificate = mechanism.certificate
         if certificate.cost <= self.most:

@@ -9,11 +9,12 @@ import numpy as np
 from privacygames import approximations, baselines
 from privacygames.analysis import attacks, metrics
 from privacygames.analysis.root_search import Trial, narrow
-from privacygames.designer import design
+from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem, max_distortion
+from privacygames.solvers import SolveOptions
 
 Make = Callable[[], Mechanism]
 
@@ -130,7 +131,7 @@ def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechani
     np.fill_diagonal(exponents, 0.0)
     if target.epsilon is not None and exponents.max() < NEGLIGIBLE_EXPONENT:
         return baselines.constant(problem)
-    return design(problem, epsilon=target.epsilon, within=target.within, distortion=target.distortion, progress=watch)
+    return designed(problem, target, options=SolveOptions(progress=watch))
 
 
 def _matching_parameter(

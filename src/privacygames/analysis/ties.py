@@ -12,12 +12,12 @@ import numpy as np
 from privacygames.analysis import metrics
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import NEGLIGIBLE
-from privacygames.designer import design
+from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, rounding
 from privacygames.programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
-from privacygames.solvers import Highs, maximise, refuse_too_large
+from privacygames.solvers import Highs, SolveOptions, maximise, refuse_too_large
 
 Second = Literal["entropy", "worst_cost"]
 
@@ -111,7 +111,7 @@ def break_ties(
             f"the largest entropy takes {entries} entries p(o|s) here and at most {MOST_ENTRIES} are allowed: "
             "use fewer secrets or observables, or by='worst_cost'"
         )
-    first = design(problem, epsilon=epsilon, within=within, distortion=distortion, tolerance=tolerance)
+    first = designed(problem, bounds, options=SolveOptions(tolerance=tolerance))
     least = first.certificate.cost
     most = least + slack * max(least, NEGLIGIBLE * float(problem.cost.max()))
     aimed = bounds

@@ -1,6 +1,6 @@
 """The approximations themselves: prune, spanner, sampled, early."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -10,12 +10,12 @@ from privacygames.approximations import pair_selection as pairs
 from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.approximations.reach import solve_within_reach
 from privacygames.certificates import realised_epsilon
-from privacygames.designer import design
+from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
 from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem
-from privacygames.solvers import Interior, Solver
+from privacygames.solvers import Interior, SolveOptions, Solver
 
 Chosen = Literal["auto"] | Solver
 
@@ -187,15 +187,11 @@ def early(
         progress: as in :func:`privacygames.design`.
     """
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
-    return design(
+    return designed(
         problem,
-        epsilon=epsilon,
-        distortion=distortion,
-        worst_case=worst_case,
+        bounds,
         solver=Interior() if Interior().can_solve(problem, bounds) else "auto",
-        tolerance=gap,
-        time_limit=time_limit,
-        progress=progress,
+        options=SolveOptions(tolerance=gap, time_limit=time_limit, progress=progress),
     )
 
 
@@ -217,14 +213,12 @@ class _Thinned:
     def design(self, tightened: float = 1.0) -> Mechanism:
         """The exact design for the kept pairs, with ε divided by ``tightened``."""
         epsilon = self.bounds.epsilon or inf
-        return design(
+        tight = epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING)
+        return designed(
             pairs.only(self.problem, self.kept),
-            epsilon=epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING),
-            distortion=self.bounds.distortion,
-            worst_case=self.bounds.worst_case,
+            replace(self.bounds, epsilon=tight),
             solver=self.solver,
-            tolerance=self.tolerance,
-            progress=self.progress,
+            options=SolveOptions(tolerance=self.tolerance, progress=self.progress),
         )
 
     def mechanism(self, origin: str, *, repair: bool) -> Mechanism:

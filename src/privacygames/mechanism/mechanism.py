@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from privacygames.mechanism.certification import Realised, certified
 from privacygames.mechanism.contents import Contents, pack, unpack
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem
-from privacygames.spaces import Label, Space, listed
+from privacygames.spaces import Grid, Label, Space, Subsets, listed
 
 Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
 """Several labels: a list, a tuple, an array, a column of a table."""
@@ -136,6 +136,29 @@ class Mechanism:
         drawn = self.sampler(generator).draw(self.secrets.indices([secret] if many is None else many))
         labels: list[Label] = self._answers[drawn].tolist()
         return labels[0] if many is None else labels
+
+    def locate(self, x: float, y: float, *, outside: Literal["error", "nearest"] = "error") -> Label:
+        """The secret at a place: (x, y) in kilometres, or (longitude, latitude) where the grid is over degrees.
+
+        Args:
+            x: east, or the longitude.
+            y: north, or the latitude.
+            outside: what becomes of a place outside the grid: an ``"error"``, or the ``"nearest"`` cell.
+        """
+        if not isinstance(self.secrets, Grid):
+            raise InvalidProblem("only secrets that are the cells of a Grid have places")
+        return self.secrets.cell((x, y), outside=outside)
+
+    def place(self, observable: Label) -> tuple[float, float]:
+        """Where an observable is: the centre of its cell, or of its cells; (longitude, latitude) over degrees."""
+        if isinstance(self.observables, Grid):
+            return self.observables.centre(observable)
+        within = self.observables.underlying if isinstance(self.observables, Subsets) else None
+        if not isinstance(within, Grid) or not isinstance(self.observables, Subsets):
+            raise InvalidProblem("only observables that are cells of a Grid, or sets of them, have places")
+        members = self.observables.members[self.observables.index(observable)]
+        x, y = np.mean([within.centre(within.labels[member]) for member in members], axis=0)
+        return float(x), float(y)
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
         """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""

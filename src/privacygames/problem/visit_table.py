@@ -54,17 +54,9 @@ def _labels_by_name(space: Space, given: Keys, rows: Rows, path: Path) -> list[L
 def _labels_by_point(space: Space, given: Keys, rows: Rows) -> list[Label | None]:
     if not isinstance(space, Grid) or not ("x" in given and "y" in given):
         raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
-    outside = given.text("outside", "error")
-    if outside not in ("error", "drop"):
-        raise given.wrong("outside", '"error" or "drop"')
     x, y = given.text("x"), given.text("y")
     points = [(_number(row, x, line), _number(row, y, line)) for line, row in rows]
-    positions = space.locate(points)
-    if outside == "error" and (positions < 0).any():
-        raise InvalidProblem(
-            f"{int((positions < 0).sum())} of {len(rows)} points in the CSV file lie outside the grid; widen it, or "
-            'say outside = "drop" to leave them out'
-        )
+    positions = space.locate(points, outside=given.text("outside", "error"))
     return [space.labels[position] if position >= 0 else None for position in positions]
 
 

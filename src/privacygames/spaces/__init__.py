@@ -4,7 +4,7 @@ from privacygames.spaces.categories import Categories
 from privacygames.spaces.codec import blaming, describe, space_from
 from privacygames.spaces.given_labels import counted, listed
 from privacygames.spaces.graph import Graph
-from privacygames.spaces.grid import Box, Grid, checked_box
+from privacygames.spaces.grid import Box, Grid, Outside, checked_box
 from privacygames.spaces.numbers import Numbers
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, shown
@@ -18,6 +18,7 @@ __all__ = [
     "Grid",
     "Label",
     "Numbers",
+    "Outside",
     "Sets",
     "Space",
     "Subsets",

@@ -1,7 +1,7 @@
 """Places: a rectangle cut into cells, in plain kilometres or over a longitude/latitude box."""
 
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ EARTH_RADIUS_KM = 6371.0088
 MOST_CELLS = 1_000_000
 
 Box = tuple[float, float, float, float]
+Outside = Literal["error", "drop", "nearest"]
+"""What becomes of points outside a grid."""
 
 
 class Grid(Space):
@@ -74,28 +76,32 @@ class Grid(Space):
         size = f"{self.columns}×{self.rows} cells, {self.width:.3g}×{self.height:.3g} km"
         return f"Grid({size}{', over degrees' if self.box else ''})"
 
-    def cell(self, point: tuple[float, float]) -> Label:
-        """The cell that contains a point: (x, y) in kilometres, or (longitude, latitude) over a box."""
-        return self.cells([point])[0]
+    def cell(self, point: tuple[float, float], *, outside: Literal["error", "nearest"] = "error") -> Label:
+        """The cell that contains a point: (x, y) in kilometres, or (longitude, latitude) over a box.
 
-    def cells(self, points: ArrayLike, *, outside: Literal["error", "drop"] = "error") -> list[Label]:
-        """The cells that contain the points, in order; points outside are an error, or dropped if you say so.
-
-        The east and north edges belong to the last column and row. Nothing is ever moved into the window.
+        A point outside is an error, or goes to the nearest cell if you say so.
         """
-        if outside not in ("error", "drop"):
-            raise InvalidProblem(f"outside is {outside!r}; choose 'error' or 'drop'")
-        positions = self.locate(points)
-        missed = int((positions < 0).sum())
-        if outside == "error" and missed:
-            raise InvalidProblem(
-                f"{missed} of {len(positions)} points lie outside the grid; "
-                "widen it, or pass outside='drop' to leave them out"
-            )
-        return [self.labels[position] for position in positions if position >= 0]
+        if outside not in ("error", "nearest"):
+            raise InvalidProblem(f"outside is {outside!r}; for one point choose 'error' or 'nearest'")
+        return self.cells([point], outside=outside)[0]
 
-    def locate(self, points: ArrayLike) -> IntArray:
-        """The position of the cell that contains each point; −1 for points outside (or not numbers)."""
+    def cells(self, points: ArrayLike, *, outside: Outside = "error") -> list[Label]:
+        """The cells that contain the points, in order.
+
+        Args:
+            points: pairs (x, y) in kilometres, or (longitude, latitude) over a box.
+            outside: what becomes of points outside: an ``"error"``; ``"drop"`` leaves them out; ``"nearest"`` moves
+                them to the nearest cell. The east and north edges belong to the last column and row.
+        """
+        return [self.labels[position] for position in self.locate(points, outside=outside) if position >= 0]
+
+    def locate(self, points: ArrayLike, *, outside: Outside = "drop") -> IntArray:
+        """The position of the cell that contains each point; −1 for points outside, where those are to be dropped.
+
+        What is not a number is outside, however near.
+        """
+        if outside not in get_args(Outside):
+            raise InvalidProblem(f"outside is {outside!r}; choose from {', '.join(map(repr, get_args(Outside)))}")
         try:
             xy = np.asarray(points, dtype=np.float64)
         except (TypeError, ValueError):
@@ -104,13 +110,30 @@ class Grid(Space):
             return np.zeros(0, dtype=np.int64)
         if xy.ndim != 2 or xy.shape[1] != 2:
             raise InvalidProblem(f"points must be pairs, an array of shape (many, 2); got shape {xy.shape}")
+        positions = self._positions(xy, clip=outside == "nearest")
+        missed = int((positions < 0).sum())
+        if missed and outside != "drop":
+            raise InvalidProblem(self._missed(xy, missed))
+        return positions
+
+    def _positions(self, xy: FloatArray, *, clip: bool = False) -> IntArray:
         west, south, east, north = self._edges()
         fractions = (xy - (west, south)) / (east - west, north - south)
+        if clip:
+            fractions = np.clip(fractions, 0.0, 1.0)
         inside = np.all((fractions >= 0) & (fractions <= 1), axis=1)  # NaN is outside
         counts = (self.columns, self.rows)
         steps = np.zeros(xy.shape, dtype=np.int64)
         steps[inside] = np.minimum((fractions[inside] * counts).astype(np.int64), np.subtract(counts, 1))
         return np.where(inside, steps[:, 0] + self.columns * steps[:, 1], -1)
+
+    def _missed(self, xy: FloatArray, missed: int) -> str:
+        """What to say of points outside; where they were given the wrong way round, that."""
+        swapped = int((self._positions(xy[:, ::-1]) >= 0).sum()) if self.box is not None else 0
+        said = f"{missed} of {len(xy)} points lie outside the grid"
+        if swapped > len(xy) - missed:
+            return f"{said}, and {swapped} inside with latitude and longitude swapped: give (longitude, latitude)"
+        return f"{said}; widen it, or say outside='drop' to leave them out, 'nearest' to move them to its edge"
 
     def centre(self, label: Label) -> tuple[float, float]:
         """The centre of a cell, in the grid's own coordinates (kilometres, or degrees over a box)."""

@@ -83,8 +83,8 @@ def brief(value: float) -> str:
 
 
 def spread(values: Iterable[float], unit: str = "") -> str:
-    """Median and range, in words."""
+    """Median and range over all cases, in words."""
     given = np.array(list(values), dtype=np.float64)
     if not given.size:
         return "no cases"
-    return f"median {brief(float(np.median(given)))}{unit} ({brief(given.min())} to {brief(given.max())})"
+    return f"median {brief(float(np.median(given)))}{unit}, between {brief(given.min())} and {brief(given.max())}"

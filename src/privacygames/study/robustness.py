@@ -36,20 +36,19 @@ def differential_resists_knowledge(table: Table) -> Evidence:
     return Evidence([gain >= -METRE for gain in gains], f"differential minus distortion {spread(gains, ' km')}", METRES)
 
 
-def error_falls_with_radius(table: Table) -> Evidence:
+def error_falls_with_radius(table: Table, *, kind: str) -> Evidence:
     """The median over users, from one radius to the next."""
-    medians = _medians(table, "error_km")
-    pairs = [pair for line in medians.values() for pair in pairwise(line)]
+    line = _medians(_pruned(table, kind), "error_km")
     return Evidence(
-        [abs(second[1]) <= abs(first[1]) + METRE for first, second in pairs],
-        "; ".join(f"{kind}: {_listed(line, 'km')}" for kind, line in medians.items()),
-        f"{METRES}, medians over users and ε",
+        [abs(second[1]) <= abs(first[1]) + METRE for first, second in pairwise(line)],
+        f"medians over users and ε: {_listed(line, 'km')}",
+        METRES,
     )
 
 
-def error_vanishes(table: Table) -> Evidence:
+def error_vanishes(table: Table, *, kind: str) -> Evidence:
     """At the largest radius."""
-    done = _paper(table)
+    done = _with_error(table, kind)
     largest = max((number(row, "radius_km") for row in done), default=0.0)
     errors = [number(row, "error_km") for row in where(done, radius_km=largest)]
     return Evidence(
@@ -59,9 +58,9 @@ def error_vanishes(table: Table) -> Evidence:
     )
 
 
-def small_radius_suffices(table: Table) -> Evidence:
+def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
     """A radius in the middle of those tried: at most a tenth of the privacy is lost."""
-    done = _paper(table)
+    done = _with_error(table, kind)
     radii = sorted({number(row, "radius_km") for row in done})
     middle = radii[(len(radii) - 1) // 2] if radii else 0.0
     lost = [
@@ -74,26 +73,25 @@ def small_radius_suffices(table: Table) -> Evidence:
     )
 
 
-def time_grows_with_radius(table: Table) -> Evidence:
+def time_grows_with_radius(table: Table, *, kind: str) -> Evidence:
     """The median over users, from one radius to the next."""
-    medians = _medians(table, "seconds")
-    pairs = [pair for line in medians.values() for pair in pairwise(line)]
+    line = _medians(_pruned(table, kind), "seconds")
     return Evidence(
-        [second[1] >= first[1] for first, second in pairs],
-        "; ".join(f"{kind}: {_listed(line, 's')}" for kind, line in medians.items()),
-        "none, medians over users and ε",
+        [second[1] >= first[1] for first, second in pairwise(line)],
+        f"medians over users and ε: {_listed(line, 's')}",
+        "none",
     )
 
 
-def approximating_is_faster(table: Table) -> Evidence:
+def approximating_is_faster(table: Table, *, kind: str) -> Evidence:
     """Than our exact design of the same mechanism (the paper compares with its own)."""
-    ratios = [number(row, "exact_seconds") / number(row, "seconds") for row in where(table, status=DONE)]
+    ratios = [number(row, "exact_seconds") / number(row, "seconds") for row in _pruned(table, kind)]
     return Evidence([ratio > FASTER for ratio in ratios], f"times as fast as the exact design {spread(ratios)}", "none")
 
 
-def epsilon_is_kept(table: Table) -> Evidence:
+def epsilon_is_kept(table: Table, *, kind: str) -> Evidence:
     """The realised ε is at most the nominal one."""
-    done = where(table, status=DONE)
+    done = _pruned(table, kind)
     ratios = [number(row, "realised_epsilon") / number(row, "epsilon") for row in done]
     endless = sum(bool(np.isinf(ratio)) for ratio in ratios)
     return Evidence(
@@ -117,22 +115,23 @@ def _case(row: dict[str, Value]) -> tuple[Value, ...]:
     return row["user"], row["epsilon"], row["strength"]
 
 
-def _paper(table: Table) -> Table:
-    """Both prunings together, as the paper does."""
-    return [row for row in where(table, status=DONE, kind="both") if row["error_km"] is not None]
+def _pruned(table: Table, kind: str) -> Table:
+    """The approximations of one kind."""
+    return where(table, status=DONE, kind=kind)
 
 
-def _medians(table: Table, column: str) -> dict[str, list[tuple[float, float]]]:
-    """By kind of pruning: (radius, median) in the order of radius."""
-    found: dict[str, dict[float, list[float]]] = {}
-    for row in where(table, status=DONE):
+def _with_error(table: Table, kind: str) -> Table:
+    """Those of them whose exact design is known."""
+    return [row for row in _pruned(table, kind) if row["error_km"] is not None]
+
+
+def _medians(table: Table, column: str) -> list[tuple[float, float]]:
+    """(radius, median) in the order of radius."""
+    found: dict[float, list[float]] = {}
+    for row in table:
         if row[column] is not None:
-            by_radius = found.setdefault(str(row["kind"]), {})
-            by_radius.setdefault(number(row, "radius_km"), []).append(number(row, column))
-    return {
-        kind: [(radius, float(np.median(values))) for radius, values in sorted(by_radius.items())]
-        for kind, by_radius in found.items()
-    }
+            found.setdefault(number(row, "radius_km"), []).append(number(row, column))
+    return [(radius, float(np.median(values))) for radius, values in sorted(found.items())]
 
 
 def _listed(line: list[tuple[float, float]], unit: str) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 from privacygames import approximations
 from privacygames.analysis import attacks, evaluate
 from privacygames.beliefs import Prior
-from privacygames.designer import design
+from privacygames.designer import designed
 from privacygames.errors import PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem
+from privacygames.problem import Bounds, Problem
 from privacygames.spaces import Grid
 from privacygames.study.people import informed
 from privacygames.study.tables import Value
@@ -97,7 +97,7 @@ def against(strength: float) -> str:
 
 def _mechanism(task: Task, problem: Problem) -> Mechanism:
     if task.radius is None:
-        return design(problem, epsilon=task.epsilon, distortion=task.distortion)
+        return designed(problem, Bounds(epsilon=task.epsilon, distortion=task.distortion))
     return approximations.prune(
         problem,
         task.epsilon or 0.0,

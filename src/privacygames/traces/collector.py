@@ -37,6 +37,7 @@ class Collector:
         self._pending: list[Fixes] = []
         self._waiting = 0
         self.rows = 0
+        self.swapped = 0  # rows outside that would lie inside with latitude and longitude swapped
         self.skipped = dict.fromkeys(REASONS, 0)
         self.first: dict[str, str] = {}
 
@@ -81,8 +82,11 @@ class Collector:
 
     def summary(self) -> str:
         """What was skipped, and where each reason was met first; never what stood there."""
+        hint = ""
+        if self.swapped:
+            hint = f"; {self.swapped} would lie inside with latitude and longitude swapped"
         met = [f"{self.skipped[reason]} {reason} (first: {self.first[reason]})" for reason in self.first]
-        return ", ".join(met) or "none skipped"
+        return (", ".join(met) or "none skipped") + hint
 
     def _tests(self, rows: RowBatch, users: IntArray) -> Iterable[tuple[str, NDArray[np.bool_]]]:
         latitude, longitude = rows.latitude, rows.longitude
@@ -92,7 +96,10 @@ class Collector:
             yield OTHER_USER, np.isin(users, self._chosen)
         if self._window is not None:
             west, south, east, north = self._window
-            yield OUTSIDE, (west <= longitude) & (longitude <= east) & (south <= latitude) & (latitude <= north)
+            inside = (west <= longitude) & (longitude <= east) & (south <= latitude) & (latitude <= north)
+            turned = (west <= latitude) & (latitude <= east) & (south <= longitude) & (longitude <= north)
+            self.swapped += int((turned & ~inside).sum())
+            yield OUTSIDE, inside
 
     def _skip(self, reason: str, lines: Sequence[int] | IntArray, file: str) -> None:
         if len(lines):

@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, UnreadableFile
-from privacygames.spaces import Grid
+from privacygames.spaces import Grid, Outside
 from privacygames.traces.readers import check_names, header_of, lines_of, shown, split_line
 from privacygames.traces.visits import Visited
 
@@ -27,8 +27,8 @@ class Counts(Visited):
     def __repr__(self) -> str:
         return f"Counts({len(self.users)} users)"
 
-    def counts(self, grid: Grid, user: str) -> IntArray:
-        """How often the user was in each cell, in the order of the grid's labels."""
+    def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:  # noqa: ARG002 - no points here
+        """How often the user was in each cell, in the order of the grid's labels; a cell beyond them is an error."""
         seen = self.by_user[self.users[self._code(user)]]
         if max(seen, default=0) >= len(grid):
             raise InvalidProblem(f"the counts have cells beyond the {len(grid)} of this grid; use the grid they are of")

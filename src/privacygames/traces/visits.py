@@ -11,7 +11,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
-from privacygames.spaces import Grid
+from privacygames.spaces import Grid, Outside
 
 SLOTS_APART = 1.5
 MOST_TRANSITIONS = 100_000_000
@@ -23,12 +23,50 @@ class Visited(ABC):
     users: tuple[str, ...]
 
     @abstractmethod
-    def counts(self, grid: Grid, user: str) -> IntArray:
+    def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
         """How often the user was in each cell, in the order of the grid's labels."""
 
-    def prior(self, grid: Grid, user: str, *, smoothing: float = 0.0) -> Prior:
-        """The user's prior over the cells: normalised counts, as in the paper, after adding ``smoothing`` to each."""
-        return Prior.from_counts(grid, self.counts(grid, user), smoothing=smoothing)
+    def prior(
+        self,
+        grid: Grid,
+        user: str,
+        *,
+        smoothing: float = 0.0,
+        pooling: float = 0.0,
+        outside: Outside = "drop",
+    ) -> Prior:
+        """The user's prior over the cells: normalised counts, as in the paper.
+
+        Args:
+            grid: the cells.
+            user: whose.
+            smoothing: added to every count first.
+            pooling: for people with little data: as many visits more, spread as the visits of all others are.
+            outside: what becomes of visits outside the grid: ``"drop"``, ``"nearest"`` or an ``"error"``.
+        """
+        if not 0 <= pooling < np.inf:
+            raise InvalidProblem(f"pooling is {pooling}; it must be 0 or more")
+        counts = self.counts(grid, user, outside=outside).astype(np.float64)
+        if pooling:
+            counts = counts + pooling * self.pooled(grid, without=user, outside=outside).probabilities
+        return Prior.from_counts(grid, counts, smoothing=smoothing)
+
+    def pooled(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
+        """What is known of somebody of whom nothing is known: everyone's prior, each person counting the same.
+
+        Args:
+            grid: the cells.
+            without: somebody to leave out.
+            outside: as in :meth:`prior`.
+        """
+        shares = []
+        for user in self.users:
+            counts = self.counts(grid, user, outside=outside)
+            if user != without and counts.any():
+                shares.append(counts / counts.sum())
+        if not shares:
+            raise InvalidProblem("nobody else was seen in the grid: there is nobody to pool")
+        return Prior.from_counts(grid, np.mean(shares, axis=0))
 
     def busiest(self, k: int, grid: Grid, *, cells: int = 1) -> list[str]:
         """The users with most visits inside the grid, at most ``k``, the busiest first.
@@ -104,9 +142,12 @@ class Visits(Visited):
         left_out = "".join(f", {count} {reason}" for reason, count in self.skipped.items() if count)
         return f"Visits({len(self)} visits of {len(self.users)} users, {self.rows} rows read{left_out})"
 
-    def counts(self, grid: Grid, user: str) -> IntArray:
-        """How often the user was in each cell, in the order of the grid's labels; visits elsewhere do not count."""
-        cells = self._cells(grid, self._slice(user))
+    def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
+        """How often the user was in each cell, in the order of the grid's labels.
+
+        Visits elsewhere do not count, unless ``outside`` is ``"nearest"``, or ``"error"`` which refuses them.
+        """
+        cells = self._cells(grid, self._slice(user), outside)
         return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
 
     def transitions(self, grid: Grid, user: str, *, within: float | None = None) -> IntArray:
@@ -142,7 +183,7 @@ class Visits(Visited):
         first, last = np.searchsorted(self.user, [code, code + 1])
         return slice(int(first), int(last))
 
-    def _cells(self, grid: Grid, which: slice) -> IntArray:
+    def _cells(self, grid: Grid, which: slice, outside: Outside = "drop") -> IntArray:
         if grid.box is None:
             raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
-        return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1))
+        return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1), outside=outside)

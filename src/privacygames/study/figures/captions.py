@@ -53,10 +53,10 @@ def seconds(value: float) -> str:
 
 
 def middle(values: FloatArray, unit: str = "") -> str:
-    """The median and the range: ``0.31 km in the median (0.02 to 0.6)``."""
+    """The median and the range: ``0.31 km in the median, between 0.02 and 0.6``."""
     low, median, high = (tidy(float(value)) for value in np.quantile(values, (0, 0.5, 1)))
     unit = f" {unit}" if unit else ""
-    return f"{median}{unit}" if low == high else f"{median}{unit} in the median ({low} to {high})"
+    return f"{median}{unit}" if low == high else f"{median}{unit} in the median, between {low} and {high}"
 
 
 def share(holds: NDArray[np.bool_]) -> str:

@@ -318,6 +318,41 @@ def test_answers_that_say_nothing_are_said_to(tmp_path: Path) -> None:
     assert "warning: The epsilon promised is so large that it limits nothing" in done.stderr
 
 
+def test_from_positions_to_a_mechanism_in_one_command(tmp_path: Path) -> None:
+    rows = [
+        f"ann,{1709280000 + 900 * step},{46.50 + 0.01 * (step % 7)},{6.60 + 0.02 * (step % 5)}" for step in range(60)
+    ]
+    rows += [f"ben,{1709280000 + 900 * step},46.55,6.65" for step in range(5)]
+    (tmp_path / "fixes.csv").write_text("\n".join(["user,time,lat,lng", *rows]))
+    given = ("--traces", "fixes.csv", "--columns", 4, "--rows", 3, "--out", "ann.pgm", "--epsilon", 0.8)
+    done = run("design", *given, folder=tmp_path)
+    assert done.returncode == 3
+    assert "2 people in fixes.csv: say whose" in done.stderr
+    done = run("design", *given, "--user", "ann", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rows read as table" in done.stderr
+    assert "promised epsilon" in done.stdout
+    assert run("verify", tmp_path / "ann.pgm").returncode == 0
+    for wrong, message in (
+        (("--user", "eve"), "holds no visits"),
+        (("--user", "ann", "--window", "1,2,3"), "four numbers"),
+        (("--user", "ann", "--columns", 1, "--rows", 1), "nothing to hide"),
+        (("--user", "ann", "--cost", "taxi"), "knows no distance 'taxi'"),
+    ):
+        done = run("design", *given, "--force", *wrong, folder=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert message in done.stderr
+    (tmp_path / "p.toml").write_text(PROBLEM)
+    for options, message in (
+        (("--out", "m.pgm"), "give a problem file, or positions"),
+        (("p.toml", "--out", "m.pgm", "--user", "ann"), "--user goes with --traces"),
+        (("p.toml", "--out", "m.pgm", "--traces", "fixes.csv"), "not both"),
+    ):
+        done = run("design", *options, folder=tmp_path)
+        assert done.returncode == 3
+        assert message in done.stderr
+
+
 def test_samples_are_answered_line_by_line(mechanism: Path) -> None:
     command = [sys.executable, "-m", "privacygames", "sample", str(mechanism)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asked:

@@ -102,10 +102,13 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
         (("--jobs", "0"), "jobs is 0"),
         (("--users", ","), "--users must be 1 or more"),
         (("--format", "geolife"), "--format says how to read --data"),
-        (("--data", "x", "--window", "5,52,6,53", "--width", "3"), "--width and --height are for counts"),
+        (
+            ("--data", "x", "--format", "table", "--window", "5,52,6,53", "--width", "3"),
+            "--width and --height are for counts",
+        ),
         (("--data", "x", "--format", "counts", "--window", "5,52,6,53", "--height", "3"), "are for counts without"),
         (("--data", "x", "--format", "gpx", "--window", "5,52,6,53", "--fields", "user=u"), "--fields goes with"),
-        (("--data", "x", "--window", "5,52,6,53", "--fields", "user"), "--fields takes user=NAME"),
+        (("--data", "x", "--format", "table", "--window", "5,52,6,53", "--fields", "user"), "--fields takes user=NAME"),
         (("--data", "nowhere", "--format", "geolife"), "--window"),
         (("--data", "nowhere", "--format", "xml", "--window", "5,52,6,53"), "no format 'xml'"),
         (("--slot", "300"), "--slot says how times are read"),
@@ -140,7 +143,7 @@ def test_traces_are_read_in_their_formats(tmp_path: Path) -> None:
     options = ("--data", path, "--window", "5.0105,52.0541,5.2301,52.126", "--cells", 3, "--only", "scenario-1")
     done = run(*options, "--quick", *CITY[:4], "--jobs", 1, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "Visits(72 visits of 2 users, 72 rows read)" in done.stderr
+    assert "Visits(72 visits of 2 users, 72 rows read as table)" in done.stderr
     assert [row["visits"] for row in rows_of(tmp_path / "out", "users")] == ["36", "36"]
 
 
@@ -157,7 +160,7 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
     assert "bob" not in unknown.stderr
     done = run(*options, "--fields", "user=who,time=when", "--users", "10")
     assert done.returncode == 0, done.stderr
-    assert "Visits(24 visits of 1 users, 24 rows read)" in done.stderr
+    assert "Visits(24 visits of 1 users, 24 rows read as table)" in done.stderr
 
 
 def people(**given: Any) -> list[Person]:
@@ -212,5 +215,5 @@ def test_the_time_left_is_told_where_a_design_takes_minutes(
 
 def test_help_tells_what_is_taken_where_nothing_is_said() -> None:
     shown = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
-    for default in ("(table)", "(20; quick: 8)", "(one per core)"):
+    for default in ("(as the files tell)", "(20; quick: 8)", "(one per core)"):
         assert f"default: {default}" in shown

@@ -46,7 +46,6 @@ def test_texts_that_are_times(text: str, second: int) -> None:
         "inf",
         "2008-13-01",
         "2008-10-23T25:00:00",
-        "1224730384000",
         "9" * 400,
         "0001-01-01",
         "3000-01-01",
@@ -102,3 +101,57 @@ def test_half_hour_zones_move_hourly_slots() -> None:
 def test_unknown_zones(name: str) -> None:
     with pytest.raises(pg.InvalidProblem, match="there is no time zone"):
         times.time_zone(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("1709251200000", "2024-03-01T00:00:00+00:00"),
+        ("1709251200000000", "2024-03-01T00:00:00+00:00"),
+        ("1709251200000000000", "2024-03-01T00:00:00+00:00"),
+        ("1709251200.75", "2024-03-01T00:00:00+00:00"),
+        ("20240301", "2024-03-01T00:00:00+00:00"),
+        ("19991231", "1999-12-31T00:00:00+00:00"),
+        ("20241399", "1970-08-23T06:36:39+00:00"),
+    ],
+)
+def test_unix_times_of_every_unit_and_plain_dates(text: str, moment: str) -> None:
+    """20240301 was read as a second of 1970; milliseconds were no time at all."""
+    assert times.from_text([text], UTC)[0] == int(datetime.fromisoformat(moment).timestamp())
+    assert times.from_numbers(np.array([float(text)]))[0] in (
+        int(datetime.fromisoformat(moment).timestamp()),
+        int(float(text)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "dates", "moment"),
+    [
+        ("31/12/2024", "day-first", "2024-12-31T00:00:00"),
+        ("31.12.2024 23:59", "day-first", "2024-12-31T23:59:00"),
+        ("3/4/2024 08:05:09", "day-first", "2024-04-03T08:05:09"),
+        ("3/4/2024 08:05:09", "month-first", "2024-03-04T08:05:09"),
+        ("12-31-2024, 11:59:59 PM", "month-first", "2024-12-31T23:59:59"),
+        ("12/31/2024 12:00 am", "month-first", "2024-12-31T00:00:00"),
+        ("31/12/2024 10:00:00.250", "day-first", "2024-12-31T10:00:00"),
+    ],
+)
+def test_dates_as_people_write_them(text: str, dates: times.Dates, moment: str) -> None:
+    expected = int(datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp())
+    assert times.from_text([text], UTC, dates)[0] == expected
+
+
+@pytest.mark.parametrize("text", ["31/12/2024", "32/12/2024", "12/31/2024 13:00 PM", "31/31/2024"])
+def test_written_dates_that_are_none(text: str) -> None:
+    assert times.from_text([text], UTC)[0] == times.BAD  # nobody said in which order
+    assert times.from_text([text], UTC, "month-first")[0] == times.BAD
+
+
+def test_the_order_of_dates_is_told_by_their_numbers_or_asked_for() -> None:
+    assert times.date_order(["2024-03-01", "soon", ""], "a.csv") is None
+    assert times.date_order(["03/04/2024", "13/04/2024 10:00"], "a.csv") == "day-first"
+    assert times.date_order(["03/04/2024", "03/14/2024"], "a.csv") == "month-first"
+    for texts in (["03/04/2024", "05/06/2024"], ["13/04/2024", "04/13/2024"]):
+        with pytest.raises(pg.InvalidProblem, match=r"a.csv has dates such as 03/04/2024") as caught:
+            times.date_order(texts, "a.csv")
+        assert texts[1] not in str(caught.value)

@@ -80,7 +80,7 @@ def test_nothing_but_broken_lines_says_how_many_and_where_but_not_what(
 
 def test_visits_do_not_show_places(table: Path) -> None:
     visits = pg.traces.read(table, format="table")
-    assert repr(visits) == "Visits(1 visits of 1 users, 1 rows read)"
+    assert repr(visits) == "Visits(1 visits of 1 users, 1 rows read as table)"
 
 
 def test_of_two_fixes_in_one_second_the_first_read_counts(table: Path) -> None:
@@ -197,3 +197,77 @@ def test_more_users_and_files_change_nothing_for_the_others(tmp_path: Path) -> N
     assert dict(whole.skipped) == dict(parts.skipped)
     alone = pg.traces.read(tmp_path / "all", format="table", users=["3"])
     assert alone.time.tolist() == whole.time[whole.user == whole.users.index("3")].tolist()
+
+
+FIXES = "user,time,lat,lng\nann,2024-03-01T08:00:00,46.52,6.6\nann,2024-03-01T09:00:00,46.53,6.61\n"
+
+
+def test_the_format_is_told_by_the_files(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(FIXES)
+    (tmp_path / "a.txt").write_text("ann\t2010-10-19T23:55:27Z\t30.23\t-97.79\t22847\n")
+    (tmp_path / "b.txt").write_text(FIXES.replace(",", "\t"))
+    (tmp_path / "c.tsv").write_text("\n" + FIXES.replace(",", ";"))
+    (tmp_path / "d.csv").write_text("user,cell,visits\nann,3,4\n")
+    (tmp_path / "e.txt").write_text("hello\n")
+    (tmp_path / "f.gpx").write_text("<gpx/>")
+    told = {
+        name: pg.traces.guess_format(tmp_path / name) for name in ("a.csv", "a.txt", "b.txt", "c.tsv", "d.csv", "f.gpx")
+    }
+    assert list(told.values()) == ["table", "checkins", "table", "table", "counts", "gpx"]
+    assert pg.traces.read(tmp_path / "a.csv").format == "table"
+    assert pg.traces.read(tmp_path / "a.txt").format == "checkins"
+    assert len(pg.traces.read(tmp_path / "b.txt")) == len(pg.traces.read(tmp_path / "c.tsv")) == 2
+    with pytest.raises(pg.InvalidProblem, match="cannot be told"):
+        pg.traces.read(tmp_path / "e.txt")
+    with pytest.raises(pg.InvalidProblem, match="read_counts"):
+        pg.traces.read(tmp_path / "d.csv")
+    with pytest.raises(pg.InvalidProblem, match="several formats"):
+        pg.traces.read(tmp_path)
+    with pytest.raises(pg.UnreadableFile, match="nowhere"):
+        pg.traces.read(tmp_path / "nowhere")
+
+
+def test_what_people_have_is_read(tmp_path: Path) -> None:
+    """Unix milliseconds, decimal commas, dates with the day first."""
+    (tmp_path / "a.csv").write_text("user;time;lat;lng\nann;1709280000000;46,52;6,6\nann;1709283600000;46,53;6,61\n")
+    (tmp_path / "b.csv").write_text(
+        "user,time,lat,lng\nann,01/03/2024 08:00,46.52,6.6\nann,31/03/2024 09:00,46.53,6.61\n"
+    )
+    milli = pg.traces.read(tmp_path / "a.csv")
+    assert milli.latitude.tolist() == [46.52, 46.53]
+    assert milli.time.tolist() == [1709280000, 1709283600]
+    assert pg.traces.read(tmp_path / "b.csv").time[0] == 1709280000
+    (tmp_path / "b.csv").write_text("user,time,lat,lng\nann,01/03/2024 08:00,46.52,6.6\n")
+    with pytest.raises(pg.InvalidProblem, match="the day or the month first"):
+        pg.traces.read(tmp_path / "b.csv")
+    assert pg.traces.read(tmp_path / "b.csv", dates="day-first").time[0] == 1709280000
+    assert pg.traces.read(tmp_path / "b.csv", dates="month-first").time[0] == 1704268800
+    with pytest.raises(pg.InvalidProblem, match="dates is 'iso'"):
+        pg.traces.read(tmp_path / "b.csv", dates="iso")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_tables_in_memory_are_read(kind: str, tmp_path: Path) -> None:
+    library = pytest.importorskip(kind)
+    (tmp_path / "a.csv").write_text(FIXES)
+    columns = {
+        "user": ["ann", "ann"],
+        "time": ["2024-03-01T08:00:00", "2024-03-01T09:00:00"],
+        "lat": [46.52, 46.53],
+        "lng": [6.6, 6.61],
+    }
+    frame = library.table(columns) if kind == "pyarrow" else library.DataFrame(columns)
+    read, expected = pg.traces.read(frame), pg.traces.read(tmp_path / "a.csv")
+    assert (read.time == expected.time).all()
+    assert (read.latitude == expected.latitude).all()
+    assert read.format == "table"
+    with pytest.raises(pg.InvalidProblem, match="has the format 'table'"):
+        pg.traces.read(frame, format="gpx")
+    with pytest.raises(pg.InvalidProblem, match="from a path, or from a table"):
+        pg.traces.read(5)
+
+
+def test_coordinates_the_wrong_way_round_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(FIXES.replace("lat,lng", "lng,lat"))
+    with pytest.raises(pg.InvalidProblem, match="2 would lie inside with latitude and longitude swapped"):
+        pg.traces.read(tmp_path / "a.csv", window=(6.5, 46.5, 6.7, 46.6))

@@ -7,6 +7,7 @@ import typer
 
 from privacygames.cli.bounds_options import merged_bounds
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, warn, working
+from privacygames.cli.traces_input import problem_from_traces, refuse_without_traces
 
 TOLERANCE = 1e-6
 STOPPED = 9
@@ -14,8 +15,18 @@ STOPPED = 9
 
 
 def design(
-    problem: Annotated[Path, typer.Argument(help="The problem file (TOML).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the mechanism file.")],
+    problem: Annotated[Path | None, typer.Argument(help="The problem file (TOML); or give --traces.")] = None,
+    traces: Annotated[
+        Path | None, typer.Option(help="Instead of a problem file: positions (CSV, Parquet, GPX, GeoLife, …).")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Whose positions, where there are several people's.")] = None,
+    window: Annotated[
+        str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.", show_default="around the positions")
+    ] = None,
+    columns: Annotated[int | None, typer.Option(help="Columns of the grid.", show_default="20")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of the grid.", show_default="15")] = None,
+    cost: Annotated[str | None, typer.Option(help="hamming or euclidean.", show_default="hamming")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Differential privacy, per unit of distance.")] = None,
     distortion: Annotated[float | None, typer.Option(help="Least error of the best attack.")] = None,
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
@@ -30,8 +41,9 @@ def design(
 ) -> int:
     """Design the mechanism that costs least for the problem and bounds in PROBLEM, and write it to a file.
 
-    A bound given here is added to those in the problem file, or replaces the one of the same name. Where the time limit
-    comes before the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
+    Or straight from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
+    here is added to those in the problem file, or replaces the one of the same name. Where the time limit comes before
+    the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
     """
     from privacygames.analysis import remarks
     from privacygames.designer import design as run
@@ -45,8 +57,14 @@ def design(
         "worst_case": worst_case,
     }
     check_new_file(out, force=force)
-    described, from_file = read_problem(problem)
-    bounds = merged_bounds(problem, from_file, given)
+    asked = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
+    if problem is not None:
+        refuse_without_traces(traces, asked)
+        described, from_file = read_problem(problem)
+        bounds = merged_bounds(problem, from_file, given)
+    else:
+        described = problem_from_traces(traces, asked)
+        bounds = merged_bounds(Path(), {}, given)
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)

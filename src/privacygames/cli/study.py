@@ -35,7 +35,8 @@ def study(
         Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="table")
+        str | None,
+        typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="as the files tell"),
     ] = None,
     window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
     width: Annotated[
@@ -71,6 +72,9 @@ def study(
         str | None,
         typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
     ] = None,
+    dates: Annotated[
+        str | None, typer.Option(help="day-first or month-first, for dates such as 03/04/2024.", show_default="told")
+    ] = None,
     epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
     only: Annotated[str | None, typer.Option(help="Parts, separated by commas.", show_default="all")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
@@ -98,6 +102,7 @@ def study(
         slot=slot,
         timezone=timezone,
         fields=fields,
+        dates=dates,
         name=name,
         quick=quick,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,18 @@ class Input:
     slot: int | None
     timezone: str | None
     fields: str | None
+    dates: str | None
     name: str | None
     quick: bool
 
-    @property
+    @cached_property
     def kind(self) -> str:
-        """How the data is read."""
-        return self.format or "table" if self.data is not None else "synthetic"
+        """How the data is read: as asked for, or as the files tell."""
+        from privacygames import traces
+
+        if self.data is None:
+            return "synthetic"
+        return self.format or traces.guess_format(self.data)
 
     @property
     def called(self) -> str:
@@ -70,6 +76,7 @@ def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
         slot=SLOT if given.slot is None else given.slot or None,
         timezone=given.timezone or "UTC",
         columns=None if given.fields is None else _pairs(given.fields),
+        dates=given.dates,  # type: ignore[arg-type]  # it says itself what it may be
         users=None if isinstance(wanted, int) else wanted,
         progress=show,
     )
@@ -107,8 +114,9 @@ def _check(given: Input) -> None:
         raise InvalidProblem("--format says how to read --data, which is not given; without both, people are invented")
     if given.size != (None, None) and (given.kind != "counts" or given.window is not None):
         raise InvalidProblem("--width and --height are for counts without --window; else the window has its size")
-    if given.fields is not None and given.kind != "table":
-        raise InvalidProblem("--fields goes with --format table")
+    for option, value in (("fields", given.fields), ("dates", given.dates)):
+        if value is not None and given.kind != "table":
+            raise InvalidProblem(f"--{option} goes with --format table")
     timed = [name for name, value in (("slot", given.slot), ("timezone", given.timezone)) if value is not None]
     if timed and given.kind in ("synthetic", "counts"):
         raise InvalidProblem(f"--{timed[0]} says how times are read, and there are none to read: leave it out")

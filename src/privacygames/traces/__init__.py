@@ -1,8 +1,9 @@
 """Traces: from GeoLife, check-ins, GPX and tables, or invented, to visits, priors and moves between cells."""
 
 from privacygames.traces.counts import Counts, read_counts
+from privacygames.traces.guessing import guess_format
 from privacygames.traces.reading import read
 from privacygames.traces.residents import WINDOW, synthetic
 from privacygames.traces.visits import Visited, Visits
 
-__all__ = ["WINDOW", "Counts", "Visited", "Visits", "read", "read_counts", "synthetic"]
+__all__ = ["WINDOW", "Counts", "Visited", "Visits", "guess_format", "read", "read_counts", "synthetic"]

@@ -1,7 +1,9 @@
 """Times and time zones: texts and local times to unix seconds, and unix seconds to slots of the local clock."""
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,7 +18,20 @@ EPOCH, LOCAL_EPOCH = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1)
 SECOND = timedelta(seconds=1)
 DAY, HOUR = 86_400, 3_600
 EARLIEST, LATEST = ((datetime(year, 1, 1, tzinfo=UTC) - EPOCH) // SECOND for year in (1900, 2200))
-"""Times outside are taken for unreadable ones, such as milliseconds where seconds are meant."""
+"""Times outside are taken for unreadable ones."""
+
+RECENT = (datetime(1980, 1, 1, tzinfo=UTC) - EPOCH) // SECOND
+"""From here on milliseconds, and finer, are told from seconds by their size."""
+
+Dates = Literal["day-first", "month-first"]
+
+PLAIN_DATE = re.compile(r"(19|20|21)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])")
+"""20240301 is a day, not the second of that number."""
+
+WRITTEN_DATE = re.compile(
+    r"(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?:[ T,]+(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
+)
+"""31/12/2024, 31.12.2024 23:59, 12-31-2024 11:59:59 PM."""
 
 
 def time_zone(name: str) -> tzinfo:
@@ -32,11 +47,14 @@ def time_zone(name: str) -> tzinfo:
         ) from None
 
 
-def from_text(texts: Iterable[str], zone: tzinfo) -> IntArray:
-    """Unix seconds of ISO 8601 texts and of texts that are numbers; ISO times with no offset are in ``zone``."""
+def from_text(texts: Iterable[str], zone: tzinfo, dates: Dates | None = None) -> IntArray:
+    """Unix seconds of texts: ISO 8601, numbers (unix time), and dates such as 31/12/2024 where their order is known.
+
+    What has no offset is in ``zone``.
+    """
     seconds, naive = [], []
     for text in texts:
-        second, local = _read(text)
+        second, local = _read(text, dates)
         seconds.append(second)
         naive.append(local)
     times, local_times = np.array(seconds, dtype=np.int64), np.array(naive, dtype=bool)
@@ -46,9 +64,34 @@ def from_text(texts: Iterable[str], zone: tzinfo) -> IntArray:
 
 
 def from_numbers(values: FloatArray) -> IntArray:
-    """Whole unix seconds, rounded down; ``BAD`` where they are not finite or far from our times."""
-    fits = (values >= EARLIEST) & (values < LATEST)
-    return np.where(fits, np.floor(np.where(fits, values, 0.0)).astype(np.int64), BAD)
+    """Whole unix seconds, rounded down, of unix time in seconds, milli-, micro- or nanoseconds, as the size tells.
+
+    ``BAD`` where they are not finite or far from our times.
+    """
+    found = np.full(values.shape, BAD)
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        scaled = values / unit
+        fits = (found == BAD) & (scaled >= EARLIEST) & (scaled < LATEST) & ((unit == 1.0) | (scaled >= RECENT))
+        found[fits] = np.floor(scaled[fits]).astype(np.int64)
+    return found
+
+
+def date_order(texts: Iterable[str], where: str) -> Dates | None:
+    """In which order dates such as 31/12/2024 have day and month, as their numbers tell; None where there are none.
+
+    Raises:
+        InvalidProblem: both orders are possible for all of them, or neither is.
+    """
+    pairs = [(int(found[1]), int(found[2])) for found in map(WRITTEN_DATE.fullmatch, texts) if found]
+    if not pairs:
+        return None
+    day_first, month_first = (all(pair[place] <= 12 for pair in pairs) for place in (1, 0))
+    if day_first == month_first:
+        raise InvalidProblem(
+            f"{where} has dates such as 03/04/2024, which may have the day or the month first: say dates='day-first' "
+            "or dates='month-first' (on the command line: --dates)"
+        )
+    return "day-first" if day_first else "month-first"
 
 
 def from_local(seconds: IntArray, zone: tzinfo) -> IntArray:
@@ -74,22 +117,42 @@ def slots(times: IntArray, length: int, zone: tzinfo) -> IntArray:
     return np.asarray((times + (shift % length if length <= HOUR else shift)) // length)
 
 
-def _read(text: str) -> tuple[int, bool]:
+def _read(text: str, dates: Dates | None) -> tuple[int, bool]:
     """The second a text says, and whether it is a local one."""
-    if text.isdecimal():
-        return _in_range(int(text[:20])), False
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+    text = text.strip()
+    if text.isdecimal() and not PLAIN_DATE.fullmatch(text):
         return _read_number(text), False
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        written = WRITTEN_DATE.fullmatch(text) if dates is not None else None
+        if written is None:
+            return _read_number(text), False
+        return _read_written(written, dates == "day-first"), True
     if moment.tzinfo is None:
         return _in_range((moment - LOCAL_EPOCH) // SECOND), True
     return _in_range((moment - EPOCH) // SECOND), False
 
 
+def _read_written(found: re.Match[str], day_first: bool) -> int:
+    """The local second of a date such as 31/12/2024, with the time of day if there is one."""
+    first, second, year, hour, minute, seconds, half = found.groups()
+    day, month = (first, second) if day_first else (second, first)
+    try:
+        hours = int(hour or 0)
+        if half is not None:
+            if not 1 <= hours <= 12:
+                return BAD
+            hours = hours % 12 + (12 if half.lower() == "p" else 0)
+        moment = datetime(int(year), int(month), int(day), hours, int(minute or 0), int(seconds or 0))
+    except ValueError:
+        return BAD
+    return _in_range((moment - LOCAL_EPOCH) // SECOND)
+
+
 def _read_number(text: str) -> int:
     try:
-        return int(from_numbers(np.array(float(text))))
+        return int(from_numbers(np.array([float(text)]))[0])
     except ValueError:
         return BAD
 

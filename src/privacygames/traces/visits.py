@@ -106,6 +106,7 @@ class Visits(Visited):
         longitude: degrees.
         users: the users' names.
         slot: the length in seconds of the slots of which each visit is the first fix; None: every row is a visit.
+        format: how they were read: ``"table"``, ``"gpx"``, …; empty where they were not.
         rows: how many rows were read.
         skipped: how many of them are not visits, by reason. RowBatch = visits + everything skipped.
     """
@@ -116,6 +117,7 @@ class Visits(Visited):
     longitude: FloatArray
     users: tuple[str, ...]
     slot: int | None = None
+    format: str = ""
     rows: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
 
@@ -140,7 +142,8 @@ class Visits(Visited):
 
     def __repr__(self) -> str:
         left_out = "".join(f", {count} {reason}" for reason, count in self.skipped.items() if count)
-        return f"Visits({len(self)} visits of {len(self.users)} users, {self.rows} rows read{left_out})"
+        read = f"{self.rows} rows read as {self.format}" if self.format else f"{self.rows} rows"
+        return f"Visits({len(self)} visits of {len(self.users)} users, {read}{left_out})"
 
     def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
         """How often the user was in each cell, in the order of the grid's labels.

@@ -1,5 +1,6 @@
 """What every format is read into: some rows at a time, as arrays, with where they stood in the file."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -8,15 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.traces.clock import Dates
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file to read: where it is, whose it is (where the file's name says so) and how to read its times."""
+    """One file to read: where it is, whose it is (where its name says so), how to read its times and dates."""
 
     path: Path
     zone: tzinfo
     user: str = ""
+    dates: Dates | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class RowBatch:
     position: int = 0
 
 
+COMMA = re.compile(r"[-+]?\d+,\d+")
+
 Format = Callable[[Source], Iterator[RowBatch]]
 
 
@@ -55,7 +60,8 @@ def numbers(texts: Iterable[str], count: int) -> FloatArray:
 
 
 def _number(text: str) -> float:
+    """A number, with a decimal point or a decimal comma."""
     try:
         return float(text)
     except ValueError:
-        return float("nan")
+        return float(text.replace(",", ".")) if COMMA.fullmatch(text.strip()) else float("nan")

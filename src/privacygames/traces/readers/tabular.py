@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import tzinfo
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,10 +90,23 @@ def _read_csv(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch]:
     for lines in lines_of(source.path):
         body = lines
         if columns is None:
-            header, separator = header_of(lines)
+            head = _without_blank_lines(lines)
+            if not head.texts:
+                continue
+            header, separator = header_of(head)
             columns = Columns(separator, len(header), **chosen_columns(header, named, source.path.name))
-            body = Lines(2, lines.texts[1:], lines.position)
+            body = Lines(head.first + 1, head.texts[1:], head.position)
+            if source.dates is None:
+                fields = (split_line(line, separator) for line in body.texts)
+                times = (each[columns.time].strip() for each in fields if len(each) == columns.fields)
+                source = replace(source, dates=clock.date_order(times, source.path.name))
         yield split_lines(body, columns, source)
+
+
+def _without_blank_lines(lines: Lines) -> Lines:
+    """The lines from the first on that is not blank."""
+    blank = next((at for at, text in enumerate(lines.texts) if text.strip()), len(lines.texts))
+    return Lines(lines.first + blank, lines.texts[blank:], lines.position)
 
 
 def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch]:
@@ -110,12 +126,46 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch
             size = source.path.stat().st_size
             for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(wanted.values()))):
                 position = size * (first - 1 + batch.num_rows) // total
+                source = _with_order(batch, wanted, source)
                 yield _from_batch(batch, wanted, source, first, position)
                 first += batch.num_rows
     except FileNotFoundError as error:
         raise UnreadableFile(source.path, error.strerror) from None
     except (pa.ArrowException, KeyError, OSError) as error:  # its message may show values
         raise InvalidProblem(f"{name} cannot be read as Parquet ({type(error).__name__})") from None
+
+
+def read_frame(frame: Any, named: Mapping[str, str], zone: tzinfo, dates: clock.Dates | None) -> Iterator[RowBatch]:
+    """The rows of a table in memory: pandas', Polars', Arrow's, or anything that speaks Arrow's protocol."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise InvalidProblem(
+            "reading a table in memory needs pyarrow: install privacygames[traces], or give a file"
+        ) from None
+    try:
+        table = pa.table(frame)
+    except (TypeError, ValueError, pa.ArrowException):
+        raise InvalidProblem("traces are read from a path, or from a table (pandas, Polars, Arrow)") from None
+    wanted = {
+        role: table.column_names[at] for role, at in chosen_columns(table.column_names, named, "the table").items()
+    }
+    source, first = Source(Path("the table"), zone, dates=dates), 1
+    for batch in table.select(list(dict.fromkeys(wanted.values()))).to_batches(max_chunksize=BATCH):
+        source = _with_order(batch, wanted, source)
+        yield _from_batch(batch, wanted, source, first, 0)
+        first += batch.num_rows
+
+
+def _with_order(batch: Any, wanted: Mapping[str, str], source: Source) -> Source:
+    """The source with the order of its dates, where they are texts and the batch tells it."""
+    import pyarrow as pa
+
+    times = _plain(batch.column(wanted["time"]))
+    if source.dates is not None or not pa.types.is_string(times.type):
+        return source
+    texts = (text.strip() for text in times.to_pylist() if text)
+    return replace(source, dates=clock.date_order(texts, source.path.name))
 
 
 def _from_batch(batch: Any, wanted: Mapping[str, str], source: Source, first: int, position: int) -> RowBatch:
@@ -159,7 +209,7 @@ def _times(column: Any, source: Source) -> IntArray:
 
     kinds = pa.types
     if kinds.is_string(column.type):
-        return clock.from_text((text or "" for text in column.to_pylist()), source.zone)
+        return clock.from_text((text or "" for text in column.to_pylist()), source.zone, source.dates)
     if not (kinds.is_timestamp(column.type) or kinds.is_date(column.type)):
         return clock.from_numbers(_floats(column))
     ticks = column.cast(pa.timestamp("us", tz=getattr(column.type, "tz", None)), safe=False).cast(pa.int64())

@@ -89,7 +89,7 @@ def split_lines(lines: Lines, columns: Columns, source: Source) -> RowBatch:
     count = len(taken)
     return RowBatch(
         users=[source.user] * count if columns.user < 0 else [fields[columns.user].strip() for fields in taken],
-        times=clock.from_text(map(itemgetter(columns.time), taken), source.zone),
+        times=clock.from_text(map(itemgetter(columns.time), taken), source.zone, source.dates),
         latitude=numbers(map(itemgetter(columns.latitude), taken), count),
         longitude=numbers(map(itemgetter(columns.longitude), taken), count),
         lines=numbered,

@@ -65,6 +65,39 @@ def test_the_verifier_runs_without_solvers(tmp_path: Path) -> None:
     assert run_python(code) == ""
 
 
+WITHOUT_EXTRAS = """
+import sys
+for missing in ("matplotlib", "jinja2", "pyarrow", "distributed", "pandas"):
+    sys.modules[missing] = None
+import privacygames as pg
+problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)))
+pg.design(problem, epsilon=1.0).save(sys.argv[1])
+assert pg.load(sys.argv[1]).sample("cell-0") in problem.space.labels
+pg.verify(sys.argv[1])
+pg.in_words(pg.evaluate(pg.load(sys.argv[1]), problem), problem)
+for call in (
+    lambda: pg.plots.comparison(pg.compare(problem, {"uniform": pg.baselines.uniform(problem)})),
+    lambda: pg.traces.read(sys.argv[1], format="parquet"),
+):
+    try:
+        call()
+    except pg.InvalidProblem as error:
+        print(error)
+from privacygames.cli.app import app
+app(["demo", "--figure", "x.png"])
+"""
+
+
+def test_without_extras_everything_but_figures_works(tmp_path: Path) -> None:
+    """``pip install privacygames`` alone loads, verifies, samples and designs; what needs more names it."""
+    command = [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path / "m.pgm")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "drawing a figure needs matplotlib: pip install 'privacygames[figures]'" in done.stdout
+    assert "--figure needs matplotlib: pip install 'privacygames[figures]'" in done.stderr
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_examples_run(path: Path) -> None:
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)

@@ -37,6 +37,7 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.ids: list[str] = []
         self.links: list[str] = []
+        self.pictures: list[str] = []
         self.tags: set[str] = set()
         self.badges: list[str] = []
         self.text = ""
@@ -45,7 +46,8 @@ class Reader(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         self.tags.add(tag)
         self.ids += [given["id"]] if "id" in given else []
-        self.links += [given[name] for name in ("href", "src") if name in given]
+        self.links += [given["href"]] if "href" in given else []
+        self.pictures += [given["src"]] if "src" in given else []
         self.badges += [given["class"].removeprefix("badge ")] if given.get("class", "").startswith("badge") else []
         if tag not in VOID:
             self.open.append(tag)
@@ -99,6 +101,8 @@ def test_whole_report(tmp_path: Path) -> None:
         page.links
     )
     assert not page.tags & {"script", "link", "iframe"}
+    assert len(page.pictures) == 11
+    assert all(picture.startswith("data:image/png;base64,") for picture in page.pictures)  # one file, figures inside
     for said in ("Tiny town", "4 × 3 cells over 6 × 4.5 km", "1 h 7 min", "100 s on a machine with 2 cores", "3 of 4"):
         assert said in page.text
     assert "The quick version" not in page.text

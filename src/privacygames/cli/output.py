@@ -51,9 +51,14 @@ def warn(remarks: Iterable[str]) -> None:
 
 def check_figure_file(path: Path | None) -> None:
     """Refuse a figure whose ending is not one that can be written, or that cannot be written there."""
-    if path is not None and path.suffix.lower() not in (".png", ".pdf", ".svg"):
+    if path is None:
+        return
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InvalidProblem("--figure must name a .png, .pdf or .svg file")
     check_writable(path)
+    from privacygames.presentation import needed
+
+    needed("matplotlib", what="--figure")
 
 
 def check_writable(path: Path | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows, working
+from privacygames.cli.output import Json, check_writable, print_json, print_rows, working
 from privacygames.cli.study_input import (
     GRID,
     QUICK_GRID,
@@ -88,8 +88,12 @@ def study(
     Parts: scenario-1, scenario-2, scenario-3, prior, approximation. What is finished is kept in the folder: after an
     interruption, the same command goes on.
     """
+    from privacygames.presentation import needed
     from privacygames.study import publish, run, workers_for
 
+    for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
+        needed(library, what="a study's report")
+    check_writable(out / "report.html")
     settings = settings_from(only, epsilons, quick=quick)
     given = Input(
         data=data,

@@ -3,6 +3,8 @@
 from functools import cache
 from typing import Any
 
+from privacygames.presentation.optional import needed
+
 
 def render(template: str, **values: object) -> str:
     """A template of ours, filled in; whatever is text stays text."""
@@ -11,12 +13,11 @@ def render(template: str, **values: object) -> str:
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("privacygames.presentation"),
+    jinja2 = needed("jinja2", what="writing a page")
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("privacygames.presentation"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )

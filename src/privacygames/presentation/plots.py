@@ -7,6 +7,7 @@ from privacygames.analysis import Attack, Comparison, Row
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
+from privacygames.presentation.optional import needed
 from privacygames.presentation.words import cost_label, distortion_label, epsilon_label
 from privacygames.problem import Problem
 from privacygames.spaces import Grid, Label
@@ -198,9 +199,7 @@ def _tidy(axes: Any) -> None:
 
 
 def _canvas(size: tuple[float, float]) -> Figure:
-    from matplotlib.figure import Figure as MatplotlibFigure
-
-    return MatplotlibFigure(figsize=size, layout="constrained")
+    return needed("matplotlib.figure", what="drawing a figure").Figure(figsize=size, layout="constrained")
 
 
 def _heat(axes: Any, grid: Grid, values: FloatArray, unit: str) -> None:

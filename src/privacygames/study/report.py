@@ -1,5 +1,6 @@
 """One page that ties a study together: what was run, what the paper claims and what was found, every figure."""
 
+from base64 import b64encode
 from collections import Counter
 from pathlib import Path
 from urllib.parse import quote
@@ -27,7 +28,7 @@ USER_COLUMNS = {
 
 
 def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, figures: list[DrawnFigure]) -> Path:
-    """Write the report into a study's folder; it links to the figures and tables there, and to nothing else."""
+    """Write the report: one file with its figures inside; links lead to their data in the folder, and nowhere else."""
     users = [tuple(_text(row.get(name)) for name in USER_COLUMNS) for row in tables.get("users", [])]
     files = _files(folder, tables)
     optional = {"Claims": claims, "Users": users, "Files": files}
@@ -92,10 +93,15 @@ def _figure(folder: Path, figure: DrawnFigure) -> dict[str, object]:
         "name": figure.name,
         "title": figure.title,
         "caption": figure.caption,
-        "shown": links["PNG"],
+        "shown": _inside(next(path for path in figure.files if path.suffix == ".png")),
         "opens": links.get("PDF", links["PNG"]),
         "links": list(links.items()),
     }
+
+
+def _inside(picture: Path) -> str:
+    """A picture as an address that holds it: the page is whole wherever it is sent."""
+    return f"data:image/png;base64,{b64encode(picture.read_bytes()).decode()}"
 
 
 def _setting(about: About) -> list[tuple[str, str]]:

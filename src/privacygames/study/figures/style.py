@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.presentation import needed
 
 Canvas = Any
 """A ``matplotlib.figure.Figure``."""
@@ -57,9 +58,7 @@ MARKS = {
 
 def canvas(size: tuple[float, float] = SIZE) -> Canvas:
     """An empty figure, with no link to any window or global state."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained")
+    return needed("matplotlib.figure", what="drawing a figure").Figure(figsize=size, layout="constrained")
 
 
 def panel(axes: Axes, x: str, y: str) -> Axes:

@@ -1,6 +1,7 @@
 """The verifier: sides with exact arithmetic, proves bounds from any multipliers, never looks away."""
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from exact import holds_exactly
+from exact import exp_enclosure, holds_exactly
 from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
+from privacygames.certificates.repair import to_weights
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import check
-from support import Case, cases, optimum_by_hand, two_secrets
+from support import Case, cases, draft_statement, optimum_by_hand, problem_of, two_secrets
 
 
 def statement_of(mechanism: pg.Mechanism) -> Statement:
@@ -176,3 +178,44 @@ def test_columns_may_borrow_multipliers() -> None:
     lent = replace(evidence, attack=evidence.attack[:2], ratios=RatioMultipliers(**fields), like=np.array([0, 1, 0]))
     found = check(replace(statement, multipliers=lent)).optimum
     assert found == pytest.approx(1 / (1 + np.e), rel=1e-9)
+
+
+def test_ratios_at_their_bounds_are_decided_exactly() -> None:
+    """Weights a relative 3·10⁻¹⁵ below and above their bound: rough numbers cannot tell, sharper ones can."""
+    problem = two_secrets()
+    gamma = exp_enclosure(Fraction(1))[0]
+    theirs = 2**60
+    most = int(gamma * theirs)
+    total = 2**62
+    for mine, fine in ((most - 2**13, True), (most + 2**13, False)):
+        weights = np.array([[mine, total - mine], [theirs, total - theirs]])
+        broken_or_not = replace(draft_statement(problem, pg.Bounds(epsilon=1.0)), weights=weights)
+        if fine:
+            assert check(broken_or_not).largest_ratio <= 1
+        else:
+            broken(broken_or_not)
+
+
+def test_equal_secrets_need_equal_rows_to_the_last_unit() -> None:
+    problem = problem_of([0.5, 0.5], 1 - np.eye(2), 1 - np.eye(2), np.zeros((2, 2)))
+    row = [2**61, 2**61]
+    same = replace(draft_statement(problem, pg.Bounds(epsilon=1.0)), weights=np.array([row, row]))
+    assert check(same).largest_ratio == 1.0
+    broken(replace(same, weights=np.array([row, [2**61 + 1, 2**61 - 1]])))
+
+
+def test_a_file_cannot_keep_the_verifier_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ratios at their bounds, all distances different: refused rather than worked on for hours."""
+    from privacygames.certificates import verifier
+
+    generator = np.random.default_rng(0)
+    table = generator.dirichlet(np.ones(6), 30)
+    weights = to_weights(table, 62)
+    logs = np.log(weights.astype(float))
+    apart = np.maximum((logs[:, None] - logs).max(axis=2), 1e-12)
+    np.fill_diagonal(apart, 0.0)
+    problem = problem_of(np.full(30, 1 / 30), np.ones((6, 30)), 1 - np.eye(30), apart)
+    crafted = replace(draft_statement(problem, pg.Bounds(epsilon=1.0 - 1e-13)), weights=weights)
+    monkeypatch.setattr(verifier, "MOST_EXACT", 100)
+    with pytest.raises(pg.BrokenPromise, match="only exact arithmetic can tell"):
+        check(crafted)

@@ -17,7 +17,15 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, rounding
 from privacygames.programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
-from privacygames.solvers import Highs, SolveOptions, maximise, refuse_too_large
+from privacygames.solvers import (
+    Highs,
+    SolveOptions,
+    chained_pairs,
+    dominated_observables,
+    maximise,
+    refuse_too_large,
+)
+from privacygames.spaces import Space
 
 Second = Literal["entropy", "worst_cost"]
 
@@ -38,8 +46,8 @@ class TieBreak:
         by: the second objective, ``"entropy"`` (bits, more is better) or ``"worst_cost"`` (less is better).
         value: what ``mechanism`` has of it.
         before: what ``first`` has of it.
-        limit: no mechanism with the same promises and (within ``slack``) the least cost has a better value. It is
-            HiGHS' optimum of a linear program: good to some 10⁻⁸, and not part of the certificate.
+        limit: no mechanism with the same promises and (within ``slack``) the least cost has a better value: proved by
+            weak duality, in floating point; not part of the certificate.
         slack: by how much, relatively, the cost may exceed the least.
     """
 
@@ -117,15 +125,51 @@ def break_ties(
     aimed = bounds
     if distortion is not None:
         aimed = replace(bounds, distortion=distortion * (1 + 2 * rounding(problem)))
-    find = _most_entropy if by == "entropy" else _least_worst_cost
-    table, limit = find(problem, aimed, most)
+    slim = _Slim(problem, bounds)
+    table, limit = (_most_entropy if by == "entropy" else _least_worst_cost)(slim.problem, aimed, most)
     origin = f"least cost, then {by.replace('_', ' ')}"
-    found = certify(problem, bounds, table, first.multipliers, origin=origin, before=first.probabilities)
+    found = _within(problem, bounds, slim.expand(table), first, most=most, origin=origin)
     values = [_value(problem, by, each) for each in (first, found)]
-    better = values[1] > values[0] if by == "entropy" else values[1] < values[0]
-    if not better or found.certificate.cost > most + slack * least:
+    if not (values[1] > values[0] if by == "entropy" else values[1] < values[0]):
         found, values[1] = first, values[0]
     return TieBreak(found, first, by, values[1], values[0], limit, slack)
+
+
+def _within(
+    problem: Problem, bounds: Bounds, table: FloatArray, first: Mechanism, *, most: float, origin: str
+) -> Mechanism:
+    """The table certified, with as little of the first mechanism mixed in as keeps its cost within what is allowed."""
+    share = 0.0
+    while True:
+        mixed = (1 - share) * table + share * first.probabilities
+        found = certify(problem, bounds, mixed, first.multipliers, origin=origin, before=first.probabilities)
+        if found.certificate.cost <= most:
+            return found
+        if share >= 1.0:
+            return first
+        share = min(1.0, 4 * share + 1e-9)
+
+
+class _Slim:
+    """The problem without what cannot matter: observables that another never costs more than, chained ratios.
+
+    Merging an observable into one that dominates it is post-processing: no secret's cost rises, and an answer tells no
+    more. A ratio that two others imply is left out.
+    """
+
+    def __init__(self, problem: Problem, bounds: Bounds) -> None:
+        self._kept = np.unique(dominated_observables(problem.cost))
+        self._shape = problem.shape
+        exponents = bounds.exponents(problem.distinguishability)
+        apart = np.where(chained_pairs(exponents), np.inf, problem.distinguishability)
+        labels = [problem.observables.labels[position] for position in self._kept]
+        self.problem = Problem(problem.prior, problem.cost[self._kept], problem.distance, apart, Space(labels))
+
+    def expand(self, table: FloatArray) -> FloatArray:
+        """A mechanism for the whole problem."""
+        full = np.zeros(self._shape)
+        full[:, self._kept] = table
+        return full
 
 
 def _value(problem: Problem, by: Second, mechanism: Mechanism) -> float:
@@ -136,7 +180,10 @@ def _value(problem: Problem, by: Second, mechanism: Mechanism) -> float:
 
 def _least_worst_cost(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
     found = Highs().solve_program(least_worst_cost_program(problem, bounds, cost))
-    return found.block("p").reshape(problem.shape), float(found.block("y")[0])
+    dearest, farthest = float(problem.cost.max()), float(problem.distance.max())
+    boxes = {"p": (0.0, 1.0), "x": (0.0, farthest), "y": (0.0, dearest)}
+    limit = found.bound({name: box for name, box in boxes.items() if name in found.program.blocks})
+    return found.block("p").reshape(problem.shape), limit
 
 
 def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
@@ -146,8 +193,10 @@ def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatA
     entropy = _PosteriorEntropy(problem, len(start))
     iterates = [entropy.table(each) for each in maximise(entropy, program, start, tolerance=CLOSE)]
     observable, surprise = _beliefs(problem, iterates)
-    bound = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
-    return iterates[-1], float(bound.block("t").sum())
+    found = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
+    boxes = {"p": (0.0, 1.0), "x": (0.0, float(problem.distance.max())), "t": (0.0, float(surprise.max()))}
+    limit = -found.bound({name: box for name, box in boxes.items() if name in found.program.blocks})
+    return iterates[-1], limit
 
 
 def _beliefs(problem: Problem, tables: list[FloatArray]) -> tuple[IntArray, FloatArray]:

@@ -5,7 +5,8 @@ This page is meant to be read by a sceptic. It uses nothing of the solvers: it t
 doubtful digit against the mechanism:
 
 1. every row of weights sums to exactly 2^bits (integers);
-2. weights[s,o] ≤ γ(s,s')·weights[s',o] for **every** bounded pair and every observable, γ rounded down;
+2. weights[s,o] ≤ γ(s,s')·weights[s',o] for **every** bounded pair and every observable, γ rounded down
+   (``exponentials.py``);
 3. distortion privacy against the best attack there is, rounded down, is at least what is promised;
 4. the cost, rounded up, is at most what is promised (if a limit is);
 5. a bound on what *any* mechanism with these promises could achieve, by weak duality (``optimality.py``).
@@ -16,20 +17,25 @@ long as nothing under- or overflows. ``check_form`` sees to that: every number i
 are written so that anything that is not a number fails them.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
-from math import inf, nextafter
+from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.certificates.exponentials import exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
 from privacygames.errors import BrokenPromise
 
-INTEGER_EXPONENT = 50.0  # e^50 > 2^64: between 64-bit weights such a ratio only says "not zero"
+THREADS = 2
+CLOSE = 1e-8
+"""A bound this close to what was achieved, relatively, needs no better numbers."""
+
+MOST_EXACT = 200_000
+"""So many ratios are looked at with exact exponentials at most: some ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ def check(statement: Statement) -> Findings:
         )
     below, above = ratio_bounds(statement)
     largest = _check_ratios(statement, below)
-    best = None if statement.multipliers is None else optimum(statement, statement.multipliers, above)
+    best = None if statement.multipliers is None else _best(statement, above, distortion if bounds.reverse else cost)
     if best is not None and not (best >= distortion if bounds.reverse else best <= cost):
         raise BrokenPromise("the multipliers claim more than this very mechanism allows")
     return Findings(
@@ -79,6 +85,24 @@ def check(statement: Statement) -> Findings:
         worst_cost=cost if bounds.worst_case else cost_above(statement, worst_case=True),
         optimum=best,
     )
+
+
+def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
+    """The bound on the optimum; where large multipliers cancel, with γ as well as floats know it."""
+    evidence = statement.multipliers
+    if evidence is None:
+        raise BrokenPromise("there are no multipliers to prove anything with")
+    rough = optimum(statement, evidence, above)
+    pairs = np.unique(np.stack([evidence.ratios.secret, evidence.ratios.other]), axis=1)
+    if abs(achieved - rough) <= CLOSE * achieved or not 0 < pairs.shape[1] <= MOST_EXACT or statement.bounds.within:
+        return rough
+    sharper = above.copy()
+    for secret, other in pairs.T.tolist():
+        if np.isfinite(above[secret, other]):
+            separation = float(statement.distinguishability[secret, other])
+            sharper[secret, other] = exact_enclosure(statement.bounds.epsilon or inf, separation)[1]
+    sharp = optimum(statement, evidence, sharper)
+    return min(rough, sharp) if statement.bounds.reverse else max(rough, sharp)
 
 
 def _check_sums(statement: Statement) -> None:
@@ -118,62 +142,74 @@ def exact_cost(statement: Statement) -> Fraction:
 
 
 def _check_ratios(statement: Statement, below: FloatArray) -> float:
-    """The largest ratio as a share of what is allowed."""
+    """The largest ratio as a share of what is allowed.
+
+    The largest weights[s,o]/weights[s',o] over o is found in floating point for all pairs and compared with a number
+    surely below γ. The few pairs that are nearer to their bound than that number tells are looked at once more, with
+    the float next to γ and the exact integers.
+    """
     weights = statement.weights
     approximate = weights.astype(np.float64)  # within a relative 2^-53
-    largest = 0.0
-    for secret in range(len(weights)):
-        others = np.flatnonzero(np.isfinite(below[secret]))
-        more = weights[secret] > weights[others]  # elsewhere the ratio is at most 1, and γ is at least 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = approximate[secret] / (below[secret, others, None] * approximate[others])
-        largest = max(largest, float(share[more].max(initial=0.0)))
-    largest *= 1 + 4 * ULP  # two conversions, a product, a division and this one
+    with np.errstate(divide="ignore"):
+        inverse = 1 / approximate  # ∞ for a weight of 0
+
+    equal = (statement.distinguishability == 0) & (statement.bounds.within is None)
+
+    def share_of(secret: int) -> FloatArray:
+        with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this answer, and nothing is asked
+            ratio = np.fmax.reduce(approximate[secret] * inverse, axis=1)
+        bounded = np.isfinite(below[secret])
+        share: FloatArray = np.zeros(len(weights))
+        np.divide(np.fmax(ratio, 0.0), below[secret], where=bounded, out=share)
+        share *= 1 + 6 * ULP  # two conversions, two quotients, a product and this one
+        same = np.flatnonzero(bounded & equal[secret])  # no more than the other, to the last unit
+        share[same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
+        return share
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        shares = np.stack(list(pool.map(share_of, range(len(weights)))))
+    near = np.argwhere(shares > 1)
+    exact = {pair: _exact_share(statement, *pair) for pair in _few(near)}
+    settled = np.where(shares > 1, 0.0, shares)
+    largest = max(float(settled.max(initial=0.0)), *exact.values(), 0.0)
     if not largest <= 1:
         raise BrokenPromise(f"a ratio between two secrets exceeds what is allowed by a factor of {largest!r}")
     return largest
 
 
-def ratio_bounds(statement: Statement) -> tuple[FloatArray, FloatArray]:
-    """Floats just below and just above γ(s,s') for every ordered pair; ∞ where nothing is promised.
+def _few(near: IntArray) -> list[tuple[int, int]]:
+    """Pairs to be looked at exactly, if there are not so many that a stranger's file could keep us busy for hours."""
+    if len(near) > MOST_EXACT:
+        raise BrokenPromise(f"over {MOST_EXACT} ratios are so near their bounds that only exact arithmetic can tell")
+    return [(int(secret), int(other)) for secret, other in near]
 
-    The exponent is the exact product of two floats, and ``decimal`` rounds its exponential correctly, so the
-    neighbouring floats enclose the true value.
-    """
+
+def _exact_share(statement: Statement, secret: int, other: int) -> float:
+    """The largest ratio of one pair as a share of what is allowed, with the float just below γ."""
+    bounds, weights = statement.bounds, statement.weights
+    separation = float(statement.distinguishability[secret, other]) if bounds.within is None else 1.0
+    below, _ = exact_enclosure(bounds.epsilon or inf, separation)
+    more = weights[secret] > weights[other]  # elsewhere the ratio is at most 1, and γ is at least 1
+    mine, theirs = (weights[each][more].astype(np.float64) for each in (secret, other))
+    with np.errstate(divide="ignore"):
+        share = mine / (below * theirs)
+    return float(share.max(initial=0.0)) * (1 + 4 * ULP)  # two conversions, a product, a division and this one
+
+
+def ratio_bounds(statement: Statement) -> tuple[FloatArray, FloatArray]:
+    """Floats surely below and above γ(s,s') for every ordered pair; ∞ where nothing is promised."""
     bounds, separation = statement.bounds, statement.distinguishability
     if bounds.epsilon is None:
         nothing = np.full(separation.shape, inf)
         return nothing, nothing
     if bounds.within is None:
-        values, where = np.unique(separation, return_inverse=True)
-        enclosures = np.array([_exp_enclosure(bounds.epsilon, value) for value in values.tolist()])
-        below, above = (enclosures[where.reshape(separation.shape), side].copy() for side in (0, 1))
+        below, above = rough_enclosure(bounds.epsilon, separation)
     else:
         near = separation <= bounds.within
-        below, above = (np.where(near, edge, inf) for edge in _exp_enclosure(bounds.epsilon, 1.0))
+        below, above = (np.where(near, edge, inf) for edge in exact_enclosure(bounds.epsilon, 1.0))
     np.fill_diagonal(below, inf)
     np.fill_diagonal(above, inf)
     return below, above
-
-
-@lru_cache(maxsize=1 << 17)
-def _exp_enclosure(epsilon: float, separation: float) -> tuple[float, float]:
-    """Floats (below, above) around exp(epsilon·separation)."""
-    if separation == inf:
-        return inf, inf
-    lower = _decimals(40, ROUND_FLOOR).multiply(Decimal(epsilon), Decimal(separation))
-    upper = _decimals(40, ROUND_CEILING).multiply(Decimal(epsilon), Decimal(separation))
-    precise = _decimals(25, ROUND_HALF_EVEN)  # in which exp is correctly rounded
-    if upper > 700:
-        return float(precise.exp(Decimal(INTEGER_EXPONENT))), inf
-    lower = min(lower, Decimal(INTEGER_EXPONENT))  # smaller is stricter; between integers no stricter
-    below = nextafter(float(precise.exp(lower)), 0.0)
-    return max(below, 1.0), nextafter(float(precise.exp(upper)), inf)
-
-
-def _decimals(digits: int, rounding: str) -> Context:
-    """A decimal context that depends on no global setting."""
-    return Context(prec=digits, rounding=rounding, Emin=-999999, Emax=999999, capitals=1, clamp=0, flags=[], traps=[])
 
 
 def distortion_below(statement: Statement) -> float:

@@ -2,7 +2,8 @@
 
 from privacygames.solvers.concave import maximise
 from privacygames.solvers.highs import Highs, read_multipliers, refuse_too_large
-from privacygames.solvers.interior import Interior, chained_pairs
+from privacygames.solvers.interior import Interior, chained_pairs, dominated_observables
+from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.selection import choose
@@ -15,7 +16,9 @@ __all__ = [
     "Solver",
     "chained_pairs",
     "choose",
+    "dominated_observables",
     "least_largest_error",
+    "least_worst_error",
     "maximise",
     "read_multipliers",
     "refuse_too_large",

@@ -1,0 +1,86 @@
+"""The min-max attack over secrets, certified: eq:lp:adversary:diff:minmax, by its least favourable prior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import SolveFailed
+from privacygames.programs import least_favourable_program
+from privacygames.solvers.highs import Highs
+
+TOLERANCE = 1e-6
+BETTER = 1e-9
+"""A guess is added if it is better by more than this share of the error."""
+
+GUESSES_A_ROUND = 2
+
+
+@dataclass(frozen=True)
+class WorstCaseAnswer:
+    """An attack and the proof of how good it is.
+
+    Attributes:
+        attack: q(ŝ|o), (observables, estimates); every row sums to one.
+        prior: the least favourable prior.
+        error: the attack's error on the secret on which it does worst.
+        bound: no attack does better than this on its worst secret, proved by the prior.
+    """
+
+    attack: FloatArray
+    prior: FloatArray
+    error: float
+    bound: float
+
+
+def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> WorstCaseAnswer:
+    """The attack with the least error on its worst secret, proved to within a relative ``tolerance``.
+
+    Whatever the units: distances are scaled to at most 1 first.
+
+    Args:
+        mechanism: p(o|s), (secrets, observables).
+        distance: d(ŝ,s), (estimates, secrets).
+        tolerance: how large (error − bound)/error may be.
+
+    Raises:
+        SolveFailed: neither method of HiGHS got there.
+    """
+    scale = float(distance.max()) or 1.0
+    best: WorstCaseAnswer | None = None
+    for method in (Highs("ipm"), Highs("simplex")):
+        found = _solved(mechanism, distance / scale, method)
+        if best is None or found.error - found.bound < best.error - best.bound:
+            best = found
+        if best.error - best.bound <= tolerance * best.error:
+            return WorstCaseAnswer(best.attack, best.prior, best.error * scale, best.bound * scale)
+    gap = 1.0 if best is None else (best.error - best.bound) / best.error
+    raise SolveFailed(f"the min-max attack is known only to within {gap:.1e} of its error: rescale the distances")
+
+
+def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> WorstCaseAnswer:
+    """Guesses by need: solve with some, add better ones under the prior found, until there are none."""
+    secrets, observables = mechanism.shape
+    errors = distance @ (mechanism / secrets)
+    known = np.zeros((observables, secrets), dtype=bool)
+    known[np.arange(observables), errors.argmin(axis=0)] = True
+    while True:
+        observable, guess = np.nonzero(known)
+        found = solver.solve_program(least_favourable_program(mechanism, distance, observable, guess))
+        prior = np.maximum(found.block("prior"), 0.0)
+        prior = prior / prior.sum()
+        errors = ((distance * prior) @ mechanism).T  # (o, ŝ)
+        upper, bound = max(float(found.block("x").sum()), 0.0), float(errors.min(axis=1).sum())
+        better = errors < np.where(known, errors, np.inf).min(axis=1, keepdims=True) - BETTER * upper / observables
+        if upper - bound <= BETTER * upper or not better.any():
+            break
+        order = np.argsort(np.where(better, errors, np.inf), axis=1, kind="stable")[:, :GUESSES_A_ROUND]
+        rows = np.arange(observables)[:, None]
+        known[rows, order] |= better[rows, order]
+    duals = found.family("guesses")
+    attack = np.zeros((observables, secrets))
+    attack[observable, guess] = np.maximum(np.zeros(0) if duals is None else duals, 0.0)
+    attack[attack.sum(axis=1) <= 0, 0] = 1.0
+    attack /= attack.sum(axis=1, keepdims=True)
+    worst = float((mechanism.T * (attack @ distance)).sum(axis=0).max())
+    return WorstCaseAnswer(attack, prior, worst, bound)

@@ -1,7 +1,9 @@
 """Each baseline against an independent computation: numeric integration, closed forms, sums term by term, qif."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import exp
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from scipy.stats import chisquare, kstest
 import privacygames as pg
 from exact import holds_exactly
 from privacygames import baselines, metrics
+from privacygames.certificates import to_weights
+from privacygames.mechanism import container
+from privacygames.mechanism.contents import Contents, pack
 from support import problem_of, problems, two_secrets
 
 Array = NDArray[np.float64]
@@ -325,3 +330,33 @@ def test_qif_has_the_same_mechanisms() -> None:
     assert baselines.planar_laplace(grid_problem(4, 4, 4.0, 4.0), 0.8).probabilities == pytest.approx(
         np.asarray(laplace), abs=3e-4
     )
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3])
+def test_planar_laplace_of_almost_no_epsilon(epsilon: float) -> None:
+    """Noise far wider than the town: nearly all of it ends in the corners, a quarter each."""
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(4, 3)))
+    table = baselines.planar_laplace(problem, epsilon).probabilities
+    corners = [0, 3, 8, 11]
+    assert table.sum(axis=1) == pytest.approx(np.ones(12))
+    assert table[:, corners] == pytest.approx(np.full((12, 4), 0.25), abs=5 * epsilon)
+    sides = table[:, [1, 2, 9, 10]]  # a strip of width 1 beyond the window holds ε/4·(2/π)·π/2 of the mass
+    assert sides == pytest.approx(np.full((12, 4), sides.mean()), rel=3 * epsilon + 1e-9)
+
+
+def test_remapping_a_file_of_fewer_bits(tmp_path: Path) -> None:
+    """Valid files may have rows that sum to 2^53, say."""
+    problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 1), [5, 1, 3]), cost="euclidean")
+    fine = baselines.exponential(problem, 1.0)
+    contents = Contents(
+        replace(fine.statement, weights=to_weights(fine.probabilities, 53), bits=53, bounds=pg.Bounds(distortion=0.0)),
+        fine.secrets,
+        fine.observables,
+        fine.certificate.provenance,
+    )
+    container.write(tmp_path / "m.pgm", *pack(contents))
+    loaded = pg.load(tmp_path / "m.pgm")
+    assert loaded.bits == 53
+    remapped = baselines.remap(loaded, problem)
+    assert remapped.bits == 62
+    assert remapped.probabilities == pytest.approx(baselines.remap(fine, problem).probabilities, abs=1e-12)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -338,3 +339,26 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="taken"):
         mechanism.save(tmp_path / "taken")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["taken"]
+
+
+def test_threads_that_save_to_one_path_leave_a_whole_file(tmp_path: Path) -> None:
+    """8 threads × 100 saves once gave 114 raw errors, and readers saw incomplete files."""
+    spaces = [pg.Numbers(range(size)) for size in (2, 20)]
+    mechanisms = [pg.baselines.uniform(pg.Problem(pg.Prior.uniform(space))) for space in spaces]
+    path = tmp_path / "m.pgm"
+    mechanisms[0].save(path)
+    with ThreadPoolExecutor(8) as pool:
+        writers = [pool.submit(mechanisms[turn % 2].save, path) for turn in range(200)]
+        readers = [pool.submit(pg.load, path) for _ in range(100)]
+        for writer in writers:
+            writer.result()
+        assert {reader.result().digest for reader in readers} <= {mechanism.digest for mechanism in mechanisms}
+    assert [each.name for each in tmp_path.iterdir()] == ["m.pgm"]
+
+
+def test_a_file_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.pgm").open("wb") as file:
+        file.write(b"privacygames mechanism 2\n")
+        file.truncate(2**31 + 1)  # sparse: it takes no room on the disk
+    with pytest.raises(pg.InvalidFile, match="at most 2147483648 are allowed"):
+        pg.load(tmp_path / "huge.pgm")

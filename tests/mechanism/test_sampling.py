@@ -1,6 +1,8 @@
 """The sampler draws each observable with probability weight / 2^bits, exactly."""
 
 import os
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,3 +120,28 @@ def test_a_draw_longer_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     weights = np.array([[2**61, 2**61], [0, 2**62]])
     drawn = Sampler(weights, 62).draw(np.ones(20, dtype=np.int64))
     assert drawn.tolist() == [1] * 20
+
+
+def test_a_generator_does_not_build_the_tables_again() -> None:
+    mechanism = pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Numbers(range(200)))))
+    generator = np.random.default_rng(1)
+    first = mechanism.sampler(generator)
+    second = mechanism.sampler(generator)
+    assert first.randomness == second.randomness != mechanism.sampler().randomness
+    one = [mechanism.sample(7, np.random.default_rng(5)) for _ in range(3)]
+    assert len(set(one)) == 1
+    started = perf_counter()
+    for _ in range(300):
+        mechanism.sample(7, generator)
+    seeded = perf_counter() - started
+    started = perf_counter()
+    for _ in range(300):
+        mechanism.sample(7)
+    assert seeded < 20 * (perf_counter() - started)  # it was 150 times slower
+
+
+@pytest.mark.parametrize("positions", [np.array(3), np.array([[1, 2]]), np.array([1.5]), np.array([999]), [-1]])
+def test_positions_that_are_none(positions: Any) -> None:
+    sampler = pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Numbers(range(5))))).sampler()
+    with pytest.raises(pg.UnknownLabel, match="whole numbers from 0 to 4"):
+        sampler.draw(positions)

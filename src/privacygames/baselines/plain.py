@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from privacygames.certificates import BITS
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem
@@ -51,6 +52,7 @@ def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     target = (problem.cost @ joint).argmin(axis=0)
     weights = np.zeros(problem.shape, dtype=np.int64)
     np.add.at(weights.T, target, mechanism.weights.T)
+    weights <<= BITS - mechanism.bits  # files may have fewer bits than we write: the same shares of more
     certificate = mechanism.certificate
     origin = f"remapped: {certificate.provenance.solver}"
     return Mechanism.from_weights(problem, weights, origin=origin[:200], within=certificate.bounds.within)

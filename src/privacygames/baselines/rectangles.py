@@ -39,10 +39,20 @@ def quadrant_masses(across: FloatArray, up: FloatArray) -> FloatArray:
 
 
 def _sum_of_nodes(across: FloatArray, up: FloatArray, nodes: FloatArray) -> FloatArray:
+    """The sum over nodes for all angles: those below the diagonal, and those above it with the axes exchanged.
+
+    So angles are always measured from the nearer axis: a strip along the other one lies within angles of 10^-9 of it,
+    which a difference from π/2 could not tell apart.
+    """
+    return _below_diagonal(across, up, nodes) + _below_diagonal(up, across, nodes).T
+
+
+def _below_diagonal(across: FloatArray, up: FloatArray, nodes: FloatArray) -> FloatArray:
     """Σ over nodes t of the integrand at the angle of share 1/(1+e^(−π sinh t)), times that share's derivative."""
     x0, x1 = (across[:, None, side] for side in (0, 1))
     y0, y1 = (up[None, :, side] for side in (0, 1))
     corners = [np.arctan2(y, x) for y, x in ((y0, x1), (y0, x0), (y1, x1), (y1, x0))]
+    corners = [np.minimum(corner, np.pi / 4) for corner in corners]
     breaks = np.sort(np.stack(np.broadcast_arrays(*corners)), axis=0)
     total = np.zeros(breaks.shape[1:])
     shares = 1 / (1 + np.exp(-np.pi * np.sinh(nodes)))

@@ -162,7 +162,7 @@ class Mechanism:
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
         """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""
-        return self._private_sampler if generator is None else Sampler(self.weights, self.bits, generator)
+        return self._private_sampler if generator is None else self._private_sampler.using(generator)
 
     @cached_property
     def _answers(self) -> NDArray[np.object_]:

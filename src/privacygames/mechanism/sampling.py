@@ -1,6 +1,7 @@
 """Exact sampling: the probability of each observable is its weight / 2^bits, with no float on the way."""
 
 import os
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +29,13 @@ class Sampler:
         self._weights, self._bits, self._generator = weights, bits, generator
         self._rows = len(weights)
 
+    def using(self, generator: np.random.Generator | None) -> "Sampler":
+        """The same with another source of randomness; tables are shared, not built again."""
+        _ = self._cumulative, self._guide
+        other = copy(self)
+        other._generator = generator
+        return other
+
     @property
     def randomness(self) -> str:
         """Where the random bits come from, in words."""
@@ -38,7 +46,8 @@ class Sampler:
     def draw(self, secrets: IntArray) -> IntArray:
         """One observable's position for each secret's position."""
         given = np.asarray(secrets)
-        if given.dtype.kind not in "iu" or (len(given) and not 0 <= int(given.min()) <= int(given.max()) < self._rows):
+        whole = given.ndim == 1 and given.dtype.kind in "iu"
+        if not whole or (len(given) and not 0 <= int(given.min()) <= int(given.max()) < self._rows):
             raise UnknownLabel(f"positions of secrets must be whole numbers from 0 to {self._rows - 1}")
         secrets = given.astype(np.int64)  # narrower integers would wrap in what follows
         drawn = np.empty(len(secrets), dtype=np.int64)

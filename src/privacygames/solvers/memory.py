@@ -1,18 +1,37 @@
 """Refusing what would not fit, before it is tried."""
 
 import os
+from pathlib import Path
 
 from privacygames.errors import TooLarge
 
 SHARE = 0.6
 """Of the machine's memory, how much one solve may plan to use."""
 
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux says how much memory a container may use."""
+
 
 def require_memory(gigabytes: float, secrets: int, observables: int, engine: str) -> None:
     """Raise, with the estimate, if a solve is not going to fit into this machine."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    machine = available_gigabytes()
     if gigabytes > SHARE * machine:
         raise TooLarge(
             f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
             f"observables; this machine has {machine:.0f}: use fewer secrets or observables"
         )
+
+
+def available_gigabytes() -> float:
+    """The machine's memory, or what this container may use of it."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *filter(None, map(_limit, LIMITS))]) / 2**30
+
+
+def _limit(path: str) -> int | None:
+    """The number in a file of the system's; None where there is none."""
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None

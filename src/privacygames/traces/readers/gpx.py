@@ -9,6 +9,8 @@ from privacygames.traces.readers.row_batch import RowBatch, Source, numbers
 from privacygames.traces.readers.text_lines import BLOCK, opened
 
 LONGEST_TIME = 100
+LONGEST_PIECE = 1 << 20
+"""No tag, attribute or comment of a GPX file is that long; the parser would keep all of it."""
 
 
 class _Points:
@@ -20,6 +22,7 @@ class _Points:
         self._point: tuple[int, str, str] | None = None
         self._time = ""
         self._in_time = False
+        self.seen = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._refuse
@@ -27,6 +30,7 @@ class _Points:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
+        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = self._notice
 
     def _refuse(self, *_: object) -> None:
         raise InvalidProblem(
@@ -34,7 +38,12 @@ class _Points:
             "does not need and attacks use; remove the declaration if you trust the file"
         )
 
+    def _notice(self, *_: object) -> None:
+        """Something ended here: what comes next is a new piece."""
+        self.seen = self.parser.CurrentByteIndex
+
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._notice()
         match tag.rpartition(" ")[2]:
             case "trkpt":
                 where = attributes.get("lat", ""), attributes.get("lon", "")
@@ -43,10 +52,12 @@ class _Points:
                 self._in_time = self._point is not None and not self._time
 
     def _text(self, text: str) -> None:
+        self._notice()
         if self._in_time and len(self._time) < LONGEST_TIME:
             self._time += text
 
     def _end(self, tag: str) -> None:
+        self._notice()
         match tag.rpartition(" ")[2]:
             case "time":
                 self._in_time = False
@@ -60,10 +71,12 @@ def read_gpx(source: Source) -> Iterator[RowBatch]:
     points = _Points(source.path.name)
     with opened(source.path) as (file, position):
         broken: list[int] = []
-        more = True
+        more, fed = True, 0
         while more:
             block = file.read(BLOCK)
-            more = bool(block)
+            more, fed = bool(block), fed + len(block)
+            if fed - points.seen > LONGEST_PIECE + 2 * BLOCK:
+                raise InvalidProblem(f"{source.path.name} has a tag of over {LONGEST_PIECE} bytes, as no GPX file does")
             try:
                 points.parser.Parse(block, not more)
             except expat.ExpatError as error:

@@ -18,6 +18,9 @@ BLOCK = 1 << 20
 
 OVERLONG = "\0"
 
+MOST_UNFOLDED, LEAST_UNPACKED = 200, 1 << 26
+"""A packed file may unfold to so many times its size, and to so many bytes in any case."""
+
 
 class Lines(NamedTuple):
     """Some lines of a file: the number of the first, the texts, and how far into the file they reach."""
@@ -41,6 +44,26 @@ class Columns(NamedTuple):
     longitude: int
 
 
+class _Bounded:
+    """A file being unpacked that is not believed without end: small files that unfold to huge ones are attacks."""
+
+    def __init__(self, unzipped: gzip.GzipFile, path: Path) -> None:
+        self._unzipped, self._name = unzipped, path.name
+        self._most = max(LEAST_UNPACKED, MOST_UNFOLDED * path.stat().st_size)
+        self._read = 0
+
+    def read(self, size: int) -> bytes:
+        """The next bytes."""
+        block = self._unzipped.read(size)
+        self._read += len(block)
+        if self._read > self._most:
+            raise InvalidProblem(
+                f"{self._name} unfolds to over {MOST_UNFOLDED} times its size, as no trace does; unpack it yourself if "
+                "you trust it"
+            )
+        return block
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
     """The bytes of a file, unzipped if its name ends in .gz, and a way to ask how many were read off the disk."""
@@ -48,7 +71,7 @@ def opened(path: Path) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
         with path.open("rb") as raw:
             if path.suffix.lower() == ".gz":
                 with gzip.GzipFile(fileobj=raw) as unzipped:
-                    yield unzipped, raw.tell  # type: ignore[misc]  # GzipFile reads like any binary file
+                    yield _Bounded(unzipped, path), raw.tell  # type: ignore[misc]  # all that is asked of it is read
             else:
                 yield raw, raw.tell
     except (EOFError, zlib.error, gzip.BadGzipFile):

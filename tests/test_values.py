@@ -115,7 +115,7 @@ def test_with_prior_shares_the_matrices() -> None:
     assert changed.distinguishability is problem.distinguishability
     with pytest.raises(pg.InvalidProblem, match="other secrets"):
         problem.with_prior(pg.Prior.uniform(pg.Grid(2, 3, 3.0, 2.0)))
-    with pytest.raises(pg.InvalidProblem, match="takes a Prior"):
+    with pytest.raises(pg.InvalidProblem, match="must be a Prior"):
         problem.with_prior([0.5, 0.5])  # type: ignore[arg-type]
 
 

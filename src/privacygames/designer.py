@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.baselines import cheapest as cheapest_answers
 from privacygames.certificates import Multipliers, RatioMultipliers
 from privacygames.errors import (
@@ -97,7 +98,8 @@ def designed(
     options: SolveOptions | None = None,
 ) -> Mechanism:
     """What :func:`design` does, for bounds that are put together already, and without remarks on the result."""
-    chosen = choose(problem, bounds) if solver == "auto" else solver
+    of_kind(problem, Problem, "the problem")
+    chosen = choose(problem, bounds) if isinstance(solver, str) and solver == "auto" else solver
     if not isinstance(chosen, Solver):
         raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
     _require_possible(problem, bounds)

@@ -48,7 +48,7 @@ def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None
     assert "synthetic city: 3 users, 8 × 6 cells" in done.stdout
     folder = tmp_path / "city"
     assert len(rows_of(folder, "scenario-1")) == 3 * 3 * 3
-    assert len(rows_of(folder, "claims")) == 27
+    assert len(rows_of(folder, "claims")) == 33
     verdicts = {row["claim"]: row["verdict"] for row in rows_of(folder, "claims")}
     for theorem in ("optimal-stronger", "distortion-cheaper", "joint-as-differential", "joint-at-least-both"):
         assert verdicts[theorem] == "holds"
@@ -153,12 +153,12 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
     lines = [f"ann,2024-03-01 {hour:02}:00:00,52.0{6 + hour % 4},5.{2 * hour % 19:02}" for hour in range(24)]
     path.write_text("\n".join(["who,when,lat,lng", *lines]))
     given = ("--data", path, "--window", "5,52,5.3,52.2", "--only", "scenario-1", "--epsilons", 0.6, "--quick")
-    options = (*given, "--columns", 3, "--rows", 2, "--cells", 2, "--jobs", 1, "--out", tmp_path / "out")
+    options = (*given, "--columns", 3, "--rows", 2, "--jobs", 1, "--out", tmp_path / "out")
     assert "no column for the user" in run(*options).stderr
     unknown = run(*options, "--fields", "user=who,time=when", "--users", "ann,bob")
     assert "of the 2 users asked for, 1 have no visit" in unknown.stderr
     assert "bob" not in unknown.stderr
-    done = run(*options, "--fields", "user=who,time=when", "--users", "10")
+    done = run(*options, "--fields", "user=who,time=when", "--users", "10", "--cells", 2)
     assert done.returncode == 0, done.stderr
     assert "Visits(24 visits of 1 users, 24 rows read as table)" in done.stderr
 

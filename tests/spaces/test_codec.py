@@ -77,7 +77,7 @@ def test_any_labels_survive(given_labels: list[Any]) -> None:
         ({"kind": "categories", "labels": "abc"}, "labels must be a list"),
         ({"kind": "categories", "labels": []}, "at least one label"),
         ({"kind": "categories", "labels": [None]}, "a label must be"),
-        ({"kind": "sets", "sets": [1]}, "wrong type"),
+        ({"kind": "sets", "sets": [1]}, "takes sets of texts"),
         ({"kind": "graph", "edges": [["a"]]}, "an edge is"),
         ({"kind": "graph", "edges": [["a", "b", -1]]}, "positive number"),
         ({"kind": "graph", "edges": [["a", "b"]], "directed": "no"}, "directed must be true or false"),

@@ -124,7 +124,7 @@ def test_points_outside_may_go_to_the_nearest_cell() -> None:
     assert grid.cell((-1.0, 0.5), outside="nearest") == "cell-0"
     with pytest.raises(pg.InvalidProblem, match="1 of 2 points lie outside"):
         grid.cells([(np.nan, 0.5), (0.5, 0.5)], outside="nearest")  # what is no number is near nothing
-    with pytest.raises(pg.InvalidProblem, match="for one point choose 'error' or 'nearest'"):
+    with pytest.raises(pg.InvalidProblem, match="for one point, is 'drop'; choose from 'error', 'nearest'"):
         grid.cell((0.5, 0.5), outside="drop")  # type: ignore[arg-type]
 
 

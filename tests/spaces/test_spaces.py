@@ -18,7 +18,7 @@ def test_intervals() -> None:
     intervals = pg.Numbers(range(17, 22)).intervals(2)
     assert intervals.labels == ("17–18", "19–20", "21")
     assert [set(group) for group in intervals.elements] == [{17, 18}, {19, 20}, {21}]
-    with pytest.raises(pg.InvalidProblem, match="at least 1 value"):
+    with pytest.raises(pg.InvalidProblem, match="whole number of values, at least 1"):
         pg.Numbers([1]).intervals(0)
 
 

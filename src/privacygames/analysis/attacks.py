@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from privacygames.arrays import FloatArray, checked, sealed
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Measure, Problem, distance_matrix, finite
 from privacygames.solvers import least_largest_error, least_worst_error
 from privacygames.spaces import Label, Space
@@ -71,7 +71,7 @@ def uniform(mechanism: Mechanism, problem: Problem, *, distance: Measure | None 
 
     Paper: eq:lp:adversary:diff, the closed form as for the optimal attack with weight 1 on every secret.
     """
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     ones = np.ones(len(problem.space))
     matrix, error = _best_guesses(mechanism, ones, _distance(problem, distance))
     return _attack("uniform", matrix, mechanism, error)
@@ -103,7 +103,7 @@ def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None =
     Raises:
         SolveFailed: it was not proved.
     """
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     measured = _distance(problem, distance)
     found = least_worst_error(mechanism.probabilities, measured)
     return _attack("minmax", found.attack, mechanism, found.error, found.bound)
@@ -114,7 +114,7 @@ def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | 
 
     Its error is proved to be the least up to a relative 10⁻⁶; 300 secrets and observables take seconds.
     """
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     found = least_largest_error(mechanism.probabilities, _distance(problem, distance))
     return _attack("minmax pairs", found.attack, mechanism, found.error, found.bound)
 
@@ -164,10 +164,10 @@ def _attack(name: str, matrix: FloatArray, mechanism: Mechanism, error: float, b
 
 
 def _belief(mechanism: Mechanism, problem: Problem, prior: Prior | None) -> FloatArray:
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     if prior is None:
         return problem.prior.probabilities
-    mechanism.require_secrets(prior)
+    require_secrets(mechanism, prior)
     return prior.probabilities
 
 

@@ -10,6 +10,7 @@ from time import perf_counter
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.matching import Make, contenders
 from privacygames.analysis.quantities import percent
+from privacygames.arguments import of_kind
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
@@ -138,6 +139,9 @@ def compare(
         within: state ε in the threshold form.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
     """
+    of_kind(problem, Problem, "the problem")
+    if not isinstance(mechanisms, Mapping):
+        raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms")
     if not mechanisms:
         raise InvalidProblem("there is nothing to compare: give at least one mechanism")
     beliefs = _adversaries(problem, adversaries)
@@ -193,6 +197,8 @@ def usual_adversaries(prior: Prior) -> dict[str, Prior]:
 def _adversaries(problem: Problem, given: Mapping[str, Prior] | None) -> Mapping[str, Prior]:
     if given is None:
         return usual_adversaries(problem.prior)
+    if not isinstance(given, Mapping):
+        raise InvalidProblem("adversaries are given by name: a dict from names to priors")
     if not given:
         raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
     return given
@@ -209,7 +215,7 @@ def _rows(
 ) -> list[Row]:
     """One mechanism, made and timed once, against each adversary."""
     start = perf_counter()
-    made = given if isinstance(given, Mechanism) else given()
+    made = given if isinstance(given, Mechanism) else _made(name, given)
     seconds = None if isinstance(given, Mechanism) else perf_counter() - start
     return [
         Row(
@@ -223,3 +229,9 @@ def _rows(
         )
         for adversary, belief in adversaries.items()
     ]
+
+
+def _made(name: str, make: Make) -> Mechanism:
+    if not callable(make):
+        raise InvalidProblem(f"{name!r} must be a mechanism, or a function without arguments that makes one")
+    return of_kind(make(), Mechanism, f"what {name!r} makes")

@@ -7,7 +7,7 @@ from privacygames.analysis.remarks import remarks
 from privacygames.analysis.units import UNTRUE, WRONG, cost_scale, distance_scale, distinguishability_scale
 from privacygames.beliefs import Prior
 from privacygames.certificates import Usefulness
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Measure, Problem
 
 UNBOUNDED = "not bounded by design"
@@ -122,11 +122,11 @@ def evaluate(
             problem's prior. An adversary who *knows more* has ``adversary_prior`` and ``truth`` the same.
         within: also report the realised ε of the threshold form.
     """
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     belief = problem.prior if adversary_prior is None else adversary_prior
     real = problem.prior if truth is None else truth
     for prior in (belief, real):
-        mechanism.require_secrets(prior)
+        require_secrets(mechanism, prior)
     best = attacks.optimal(mechanism, problem, prior=belief, distance=adversary_distance)
     bayes = attacks.bayesian(mechanism, problem, prior=belief)
     costs = metrics.cost_per_secret(mechanism, problem)

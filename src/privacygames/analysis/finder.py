@@ -9,6 +9,7 @@ import numpy as np
 from privacygames import baselines
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
+from privacygames.arguments import one_of
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
@@ -122,8 +123,7 @@ def find(
         Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
         SolveFailed: designs were not accurate enough for the precision.
     """
-    if what not in get_args(What):
-        raise InvalidProblem(f"what is {what!r}; choose from {', '.join(map(repr, get_args(What)))}")
+    one_of(what, get_args(What), "what")
     own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
     if own is not None:
         given = "cost_at_most" if what == "cost" else what

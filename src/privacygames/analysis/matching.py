@@ -9,6 +9,7 @@ import numpy as np
 from privacygames import approximations, baselines
 from privacygames.analysis import attacks, metrics
 from privacygames.analysis.root_search import Trial, narrow
+from privacygames.arguments import several
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
@@ -73,7 +74,8 @@ def contenders(
     if distortion is not None and distortion > (most := max_distortion(problem)):
         raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
     if names is not None:
-        return {name: _maker(problem, name, target, within_job("compare", progress, name)) for name in names}
+        chosen = several(names, "names")
+        return {name: _maker(problem, name, target, within_job("compare", progress, name)) for name in chosen}
     found = {}
     for name in NAMES:
         try:
@@ -85,7 +87,7 @@ def contenders(
 
 def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -> Make:
     """A function that makes the mechanism of that name, matched to the target."""
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(NAMES)}")
     if name == "optimal":
         return partial(_optimal, problem, target, watch)

@@ -7,13 +7,13 @@ from privacygames.arrays import FloatArray
 from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Problem
 
 
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
     """Σ_o p(o|s) c(o,s) for every secret."""
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     return np.asarray((mechanism.probabilities * problem.cost.T).sum(axis=1))
 
 
@@ -29,7 +29,7 @@ def worst_cost(mechanism: Mechanism, problem: Problem) -> float:
 
 def distortion_per_secret(mechanism: Mechanism, problem: Problem, attack: Attack) -> FloatArray:
     """How wrong the attack is when the secret is s: Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret)."""
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     return np.asarray((mechanism.probabilities.T * (attack.matrix @ problem.distance)).sum(axis=0))
 
 
@@ -41,14 +41,14 @@ def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Pr
 
 def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
     """How often an attack's estimate is the secret itself: Σ_{s,o} π(s) p(o|s) q(s|o)."""
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     belief = problem.prior if truth is None else truth
     return float(belief.probabilities @ (mechanism.probabilities * attack.matrix.T).sum(axis=1))
 
 
 def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:
     """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
-    mechanism.require_fit(problem)
+    require_fit(mechanism, problem)
     if within is not None and not (isinstance(within, int | float) and within >= 0):
         raise InvalidProblem(f"within is {within!r}; it must be a number, 0 or more")
     return realised_epsilon(mechanism.weights, problem.distinguishability, within)
@@ -56,7 +56,7 @@ def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = No
 
 def posterior_entropy(mechanism: Mechanism, prior: Prior) -> float:
     """What the adversary still does not know after an observation, on average, in bits: H(S|O)."""
-    mechanism.require_secrets(prior)
+    require_secrets(mechanism, prior)
     joint = mechanism.probabilities.T * prior.probabilities
     return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
 
@@ -71,7 +71,7 @@ def vulnerability(mechanism: Mechanism, prior: Prior, truth: Prior | None = None
 
     Σ_o max_s π(s) p(o|s) if his prior is the truth; otherwise how often what he guesses is true.
     """
-    mechanism.require_secrets(prior)
+    require_secrets(mechanism, prior)
     real = prior if truth is None else truth
     guesses = (mechanism.probabilities.T * prior.probabilities).argmax(axis=1)
     columns = np.arange(len(guesses))

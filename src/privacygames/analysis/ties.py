@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from privacygames.analysis import metrics
+from privacygames.arguments import is_number, one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import NEGLIGIBLE
 from privacygames.designer import designed
@@ -107,9 +108,8 @@ def break_ties(
         Infeasible: no mechanism keeps the promises.
         SolveFailed: a solve did not end at an optimum.
     """
-    if by not in get_args(Second):
-        raise InvalidProblem(f"by is {by!r}; choose from {', '.join(map(repr, get_args(Second)))}")
-    if not 0 < slack < 1:
+    one_of(by, get_args(Second), "by")
+    if not (is_number(slack) and 0 < slack < 1):
         raise InvalidProblem(f"slack is {slack!r}; it must be above 0 and below 1")
     bounds = Bounds(epsilon=epsilon, within=within, distortion=distortion)
     refuse_too_large(problem, bounds)

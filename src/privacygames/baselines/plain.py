@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.certificates import BITS
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, require_secrets
 from privacygames.problem import Problem
 
 
@@ -47,7 +48,8 @@ def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     and distortion privacy does not fall. The ε certified is the realised one, in the form (metric or threshold) the
     mechanism promised. Answers move among the *problem's* observables, which may be others than the mechanism's.
     """
-    mechanism.require_secrets(problem.prior)
+    of_kind(problem, Problem, "the problem")
+    require_secrets(mechanism, problem.prior)
     joint = problem.prior.probabilities[:, None] * mechanism.probabilities
     target = (problem.cost @ joint).argmin(axis=0)
     weights = np.zeros(problem.shape, dtype=np.int64)

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, frozen
+from privacygames.arguments import is_number, of_kind
+from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, floats, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Label, Space, counted
 from privacygames.values import Value
@@ -27,8 +28,7 @@ class Prior(Value):
     probabilities: FloatArray
 
     def __init__(self, space: Space, weights: ArrayLike) -> None:
-        if not isinstance(space, Space):
-            raise InvalidProblem("a Prior starts with the Space of secrets, such as a Grid")
+        of_kind(space, Space, "what a Prior is over")
         plain = np.asarray(weights)
         if plain.dtype.kind == "f":
             plain = np.where((plain > 0) & (plain < SMALLEST), 0.0, plain)  # as good as impossible
@@ -60,8 +60,8 @@ class Prior(Value):
             smoothing: added to every count first (0 is maximum likelihood, as in the paper).
         """
         seen = checked(counts, what="the counts", shape=(len(space),), meaning="one count per secret")
-        if not 0 <= smoothing < np.inf:
-            raise InvalidProblem(f"smoothing is {smoothing}; it must be 0 or more")
+        if not (is_number(smoothing) and 0 <= smoothing < np.inf):
+            raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
         total = float((seen + smoothing).sum())
         if not 0 < total < np.inf:
             raise InvalidProblem("there are no visits to estimate a prior from; give some, or smoothing > 0")
@@ -89,7 +89,7 @@ class Prior(Value):
 
         An observation that was impossible teaches nothing: the belief stays as it was.
         """
-        values = np.asarray(likelihood, dtype=np.float64)
+        values = floats(likelihood, "the likelihood")
         scale = float(values.max(initial=0.0))
         scaled = values / scale if 0 < scale < np.inf else values
         scaled = np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
 from privacygames.beliefs import Prior
 from privacygames.certificates import Certificate, Findings, Multipliers, Statement, check, probabilities
@@ -177,27 +178,8 @@ class Mechanism:
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
         """What an adversary believes after seeing ``observable`` (by default starting from the problem's prior)."""
         belief = self.problem.prior if prior is None else prior
-        self.require_secrets(belief)
+        require_secrets(self, belief)
         return belief.posterior(self.probabilities[:, self.observables.index(observable)])
-
-    def require_secrets(self, prior: Prior) -> None:
-        """Raise unless a belief is about this mechanism's secrets: the same space, not only labels that look alike."""
-        if prior.space != self.secrets:
-            raise InvalidProblem(
-                f"the prior is over other secrets than the mechanism's: {prior.space!r}, not {self.secrets!r}"
-            )
-
-    def require_fit(self, problem: Problem) -> None:
-        """Raise unless a problem has this mechanism's secrets and observables: equal spaces, not equal labels."""
-        for what, own, other in (
-            ("secrets", self.secrets, problem.space),
-            ("observables", self.observables, problem.observables),
-        ):
-            if own != other:
-                raise InvalidProblem(
-                    f"the mechanism and the problem have different {what}: {own!r} and {other!r}; "
-                    "mechanism.problem is the one it was made for"
-                )
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
@@ -252,3 +234,25 @@ def verify(path: str | os.PathLike[str]) -> Certificate:
         BrokenPromise: the file is in order but the mechanism does not keep what it promises.
     """
     return load(path).certificate
+
+
+def require_secrets(mechanism: Mechanism, prior: Prior) -> None:
+    """Raise unless a belief is about a mechanism's secrets: the same space, not only labels that look alike."""
+    secrets = of_kind(mechanism, Mechanism, "the mechanism").secrets
+    if of_kind(prior, Prior, "the prior").space != secrets:
+        raise InvalidProblem(f"the prior is over other secrets than the mechanism's: {prior.space!r}, not {secrets!r}")
+
+
+def require_fit(mechanism: Mechanism, problem: Problem) -> None:
+    """Raise unless a problem has a mechanism's secrets and observables: equal spaces, not equal labels."""
+    of_kind(mechanism, Mechanism, "the mechanism")
+    of_kind(problem, Problem, "the problem")
+    for what, own, other in (
+        ("secrets", mechanism.secrets, problem.space),
+        ("observables", mechanism.observables, problem.observables),
+    ):
+        if own != other:
+            raise InvalidProblem(
+                f"the mechanism and the problem have different {what}: {own!r} and {other!r}; "
+                "mechanism.problem is the one it was made for"
+            )

@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 
+from privacygames.arguments import is_number
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.errors import InvalidProblem
 
@@ -65,9 +66,9 @@ def _number(name: str, value: object) -> float | None:
     """A bound as a float, or an error that says what it may be."""
     if value is None:
         return None
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if is_number(value):
         try:
-            plain = float(value)
+            plain = float(value)  # type: ignore[arg-type]
         except OverflowError:
             plain = inf
         if plain == 0 or SMALLEST <= plain <= LARGEST:

@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
@@ -91,8 +92,7 @@ class Problem(Value):
 
     def with_prior(self, prior: Prior) -> Self:
         """The same problem with another belief over the same secrets; costs and distances are shared, not copied."""
-        if not isinstance(prior, Prior):
-            raise InvalidProblem("with_prior takes a Prior, such as Prior.uniform(space)")
+        of_kind(prior, Prior, "the prior")
         if prior.space != self.space:
             raise InvalidProblem("the prior is over other secrets than the problem's")
         changed = object.__new__(type(self))
@@ -117,6 +117,7 @@ def max_distortion(problem: Problem) -> float:
 
     Rounded down by some units in the last place, so that it can be promised and verified.
     """
+    of_kind(problem, Problem, "the problem")
     least = float((problem.distance @ problem.prior.probabilities).min())
     return least * (1 - 4 * rounding(problem))
 

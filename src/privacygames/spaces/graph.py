@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from privacygames.arguments import several
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
@@ -27,9 +28,9 @@ class Graph(Space):
     def __init__(
         self, edges: Iterable[Sequence[object]], *, nodes: Iterable[Label] = (), directed: bool = False
     ) -> None:
-        parsed = [_edge(edge) for edge in edges]
-        order = dict.fromkeys((*nodes, *(end for a, b, _ in parsed for end in (a, b))))
-        super().__init__(order)  # type: ignore[arg-type]
+        parsed = [_edge(edge) for edge in several(edges, "the edges")]
+        order = dict.fromkeys((*several(nodes, "the nodes"), *(end for a, b, _ in parsed for end in (a, b))))
+        super().__init__(order)
         edges_by_position = tuple((self.index(a), self.index(b), length) for a, b, length in parsed)
         self._fill(edges=edges_by_position, directed=bool(directed))
 
@@ -54,7 +55,7 @@ class Graph(Space):
 
 
 def _edge(edge: Sequence[object]) -> tuple[object, object, float]:
-    if isinstance(edge, str) or len(edge) not in (2, 3):
+    if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) not in (2, 3):
         raise InvalidProblem("an edge is (a, b) or (a, b, length)")
     length = edge[2] if len(edge) == 3 else 1.0
     if not isinstance(length, int | float | np.integer | np.floating) or not 0 < length < np.inf:

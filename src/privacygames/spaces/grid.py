@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygames.arguments import is_number, is_whole, one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
@@ -43,16 +44,18 @@ class Grid(Space):
         *,
         box: Box | None = None,
     ) -> None:
-        if not (_whole(columns) and _whole(rows) and columns * rows <= MOST_CELLS):
+        if not (is_whole(columns) and is_whole(rows) and columns * rows <= MOST_CELLS):
             raise InvalidProblem(
                 f"a grid needs whole numbers of columns and rows, at least 1 each and at most {MOST_CELLS} cells "
                 f"in all; got {columns} columns and {rows} rows"
             )
-        size = float(columns if width is None else width), float(rows if height is None else height)
-        if not all(0 < length < np.inf for length in size):
-            raise InvalidProblem(f"a grid needs positive width and height; got {width} × {height} km")
+        size = columns if width is None else width, rows if height is None else height
+        if not all(is_number(length) and 0 < length < np.inf for length in size):
+            raise InvalidProblem(
+                f"a grid needs positive width and height; got {repr(width)[:40]} × {repr(height)[:40]} km"
+            )
         edges = None if box is None else checked_box(box)
-        self._fill(columns=int(columns), rows=int(rows), width=size[0], height=size[1], box=edges)
+        self._fill(columns=int(columns), rows=int(rows), width=float(size[0]), height=float(size[1]), box=edges)
         super().__init__(f"cell-{number}" for number in range(self.columns * self.rows))
 
     @classmethod
@@ -81,9 +84,11 @@ class Grid(Space):
 
         A point outside is an error, or goes to the nearest cell if you say so.
         """
-        if outside not in ("error", "nearest"):
-            raise InvalidProblem(f"outside is {outside!r}; for one point choose 'error' or 'nearest'")
-        return self.cells([point], outside=outside)[0]
+        one_of(outside, ("error", "nearest"), "outside, for one point,")
+        found = self.cells([point], outside=outside)
+        if len(found) != 1:
+            raise InvalidProblem("one point is wanted: (x, y), or (longitude, latitude) over a box")
+        return found[0]
 
     def cells(self, points: ArrayLike, *, outside: Outside = "error") -> list[Label]:
         """The cells that contain the points, in order.
@@ -100,8 +105,7 @@ class Grid(Space):
 
         What is not a number is outside, however near.
         """
-        if outside not in get_args(Outside):
-            raise InvalidProblem(f"outside is {outside!r}; choose from {', '.join(map(repr, get_args(Outside)))}")
+        one_of(outside, get_args(Outside), "outside")
         try:
             xy = np.asarray(points, dtype=np.float64)
         except (TypeError, ValueError):
@@ -151,7 +155,7 @@ class Grid(Space):
 
     def blocks(self, columns: int, rows: int, *, reading: Reading = "mean") -> Subsets:
         """Coarser cells as observables: blocks of ``columns`` × ``rows`` cells of this grid."""
-        if not (_whole(columns) and _whole(rows)):
+        if not (is_whole(columns) and is_whole(rows)):
             raise InvalidProblem(f"a block needs at least 1 column and 1 row; got {columns} × {rows}")
         groups: dict[tuple[int, int], list[Label]] = {}
         for number, label in enumerate(self.labels):
@@ -233,7 +237,3 @@ def checked_box(box: Box, *, what: str = "box") -> Box:
             f"-90 ≤ south < north ≤ 90; got {box}"
         )
     return west, south, east, north
-
-
-def _whole(number: object) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool) and bool(number >= 1)

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from privacygames.arguments import is_whole
 from privacygames.arrays import FloatArray, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Named, Space
@@ -43,8 +44,8 @@ class Numbers(Space):
 
     def intervals(self, length: int, *, reading: Reading = "mean") -> Subsets:
         """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"`` or ``"-5 to -3"``."""
-        if length < 1:
-            raise InvalidProblem(f"an interval needs at least 1 value; got {length}")
+        if not is_whole(length):
+            raise InvalidProblem(f"an interval needs a whole number of values, at least 1; got {repr(length)[:40]}")
         groups = runs(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
         dash = "–" if self.values.min() >= 0 else " to "  # "-5–-3" is hard to read
         names = [f"{group[0]}{dash}{group[-1]}" if len(group) > 1 else f"{group[0]}" for group in groups]

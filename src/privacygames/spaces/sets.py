@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from privacygames.arguments import several
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
@@ -15,8 +16,8 @@ class Sets(Space):
     default_distance = "jaccard"
 
     def __init__(self, sets: Iterable[Iterable[str]]) -> None:
-        given = list(sets)
-        if any(isinstance(each, str) for each in given):
+        given = several(sets, "the sets")
+        if any(isinstance(each, str) or not isinstance(each, Iterable) for each in given):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)
 

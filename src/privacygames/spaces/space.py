@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygames.arguments import several
 from privacygames.arrays import FloatArray, IntArray, checked, content_hash
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.values import Value
@@ -32,7 +33,7 @@ class Space(Value):
     default_distance = "hamming"
 
     def __init__(self, labels: Iterable[Label]) -> None:
-        plain = tuple(_plain(label) for label in labels)
+        plain = tuple(_plain(label) for label in several(labels, "the labels"))
         if not plain:
             raise InvalidProblem("a space needs at least one label; none was given")
         self._fill(labels=plain)
@@ -84,7 +85,7 @@ class Space(Value):
 
     def indices(self, labels: Iterable[object]) -> IntArray:
         """Positions of many labels; an unknown one is named by where it stands, not by what it is."""
-        given = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        given = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else several(labels, "the labels")
         try:  # millions of plain labels a second, where nothing is wrong
             return np.fromiter(map(self._index.__getitem__, given), dtype=np.int64, count=len(given))
         except (KeyError, TypeError):

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from privacygames.arguments import is_whole, of_kind, one_of, several
 from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Averaged, Label, Space, shown
@@ -47,9 +48,9 @@ class Subsets(Averaged):
         labels: Iterable[Label] | None = None,
         reading: Reading = "mean",
     ) -> None:
-        if reading not in ("mean", "max", "min"):
-            raise InvalidProblem(f"reading is {reading!r}; choose from 'mean', 'max', 'min'")
-        groups = tuple(sealed(np.unique(space.indices(group))) for group in members)
+        one_of(reading, ("mean", "max", "min"), "reading")
+        of_kind(space, Space, "what subsets are of")
+        groups = tuple(sealed(np.unique(space.indices(group))) for group in several(members, "the subsets"))
         if any(len(group) == 0 for group in groups):
             raise InvalidProblem("every subset needs at least one member; an empty one was given")
         self._fill(underlying=space, reading=reading, members=groups)
@@ -60,6 +61,8 @@ class Subsets(Averaged):
     @classmethod
     def all(cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean") -> "Subsets":
         """Every non-empty subset of ``space`` with at most ``at_most`` members."""
+        if not (at_most is None or is_whole(at_most)):
+            raise InvalidProblem(f"at_most is {repr(at_most)[:40]}; it must be a whole number, 1 or more")
         largest = len(space) if at_most is None else min(at_most, len(space))
         count = sum(comb(len(space), size) for size in range(1, largest + 1))
         if not 0 < count <= _MOST:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 
@@ -46,6 +47,8 @@ def read_counts(path: str | Path, *, visits: str = "visits") -> Counts:
         path: the file.
         visits: the column of the counts, where it is called something else.
     """
+    if not isinstance(path, str | PathLike):
+        raise InvalidProblem("read_counts reads a file: give its path; frames of visits go to traces.read")
     file = Path(path)
     if not file.is_file():
         raise UnreadableFile(file, "there is no such file")

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from privacygames.arguments import one_of
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.events import Progress, Watcher
 from privacygames.spaces import Box, checked_box
@@ -57,8 +58,8 @@ def read(
     """
     zone = time_zone(timezone)
     chosen = _checked_users(users)
-    if dates is not None and dates not in get_args(Dates):
-        raise InvalidProblem(f"dates is {dates!r}; choose from {', '.join(map(repr, get_args(Dates)))}")
+    if dates is not None:
+        one_of(dates, get_args(Dates), "dates")
     collector = Collector(
         window=None if window is None else checked_box(window, what="window"),
         slot=_checked_slot(slot),

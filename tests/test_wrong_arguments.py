@@ -1,0 +1,100 @@
+"""Whatever is passed by mistake, the error is ours and says what is wanted: never one from deep inside."""
+
+# ruff: noqa: PLW0108 - every call has the same shape
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import privacygames as pg
+
+ODD: list[Any] = [
+    None, 5, -1, 2.5, "x", "", b"x", [], [1], [[1, 2]], np.array(3), np.array([[1, 2], [3, 4]]), np.array(["a"]), {},
+    {1: 2}, object(), float("nan"), float("inf"), True, (), set(), range(3), "a\0b",
+]  # fmt: skip
+
+GRID = pg.Grid(2, 2)
+PRIOR = pg.Prior.uniform(GRID)
+PROBLEM = pg.Problem(PRIOR)
+MECHANISM = pg.baselines.uniform(PROBLEM)
+AGES = pg.Numbers([1, 2, 3])
+
+CALLS: dict[str, Callable[[Any], object]] = {
+    "Prior": lambda odd: pg.Prior(GRID, odd),
+    "Prior space": lambda odd: pg.Prior(odd, [1]),
+    "from_counts": lambda odd: pg.Prior.from_counts(GRID, odd),
+    "from_visits": lambda odd: pg.Prior.from_visits(GRID, odd),
+    "smoothing": lambda odd: pg.Prior.from_counts(GRID, [1, 2, 3, 4], smoothing=odd),
+    "Prior.posterior": lambda odd: PRIOR.posterior(odd),
+    "Prior[]": lambda odd: PRIOR[odd],
+    "Problem": lambda odd: pg.Problem(odd),
+    "cost": lambda odd: pg.Problem(PRIOR, cost=odd),
+    "distance": lambda odd: pg.Problem(PRIOR, distance=odd),
+    "observables": lambda odd: pg.Problem(PRIOR, observables=odd),
+    "with_prior": lambda odd: PROBLEM.with_prior(odd),
+    "Grid": lambda odd: pg.Grid(odd, 2),
+    "Grid width": lambda odd: pg.Grid(2, 2, odd, 1.0),
+    "Grid.over": lambda odd: pg.Grid.over(odd, columns=2, rows=2),
+    "Grid.cells": lambda odd: GRID.cells(odd),
+    "Grid.cell": lambda odd: GRID.cell(odd),
+    "Grid.blocks": lambda odd: GRID.blocks(odd, 1),
+    "Numbers": lambda odd: pg.Numbers(odd),
+    "Numbers.intervals": lambda odd: AGES.intervals(odd),
+    "Categories": lambda odd: pg.Categories(odd),
+    "Sets": lambda odd: pg.Sets(odd),
+    "Graph": lambda odd: pg.Graph(odd),
+    "from_distances": lambda odd: pg.Space.from_distances("ab", odd),
+    "Subsets": lambda odd: pg.Subsets(GRID, odd),
+    "Subsets space": lambda odd: pg.Subsets(odd, [[0]]),
+    "Subsets.all": lambda odd: pg.Subsets.all(GRID, at_most=odd),
+    "index": lambda odd: GRID.index(odd),
+    "indices": lambda odd: GRID.indices(odd),
+    "sample": lambda odd: MECHANISM.sample(odd),
+    "Mechanism.posterior": lambda odd: MECHANISM.posterior(odd),
+    "place": lambda odd: MECHANISM.place(odd),
+    "locate": lambda odd: MECHANISM.locate(odd, 1.0),
+    "from_probabilities": lambda odd: pg.Mechanism.from_probabilities(PROBLEM, odd),
+    "evaluate mechanism": lambda odd: pg.evaluate(odd, PROBLEM),
+    "evaluate problem": lambda odd: pg.evaluate(MECHANISM, odd),
+    "adversary_prior": lambda odd: pg.evaluate(MECHANISM, PROBLEM, adversary_prior=odd),
+    "evaluate within": lambda odd: pg.evaluate(MECHANISM, PROBLEM, within=odd),
+    "design problem": lambda odd: pg.design(odd, epsilon=1.0),
+    "epsilon": lambda odd: pg.design(PROBLEM, epsilon=odd),
+    "distortion": lambda odd: pg.design(PROBLEM, distortion=odd),
+    "time_limit": lambda odd: pg.design(PROBLEM, epsilon=1.0, time_limit=odd),
+    "solver": lambda odd: pg.design(PROBLEM, epsilon=1.0, solver=odd),
+    "attacks.given": lambda odd: pg.attacks.given(MECHANISM, PROBLEM, odd),
+    "attacks.optimal": lambda odd: pg.attacks.optimal(MECHANISM, PROBLEM, prior=odd),
+    "attacks mechanism": lambda odd: pg.attacks.bayesian(odd, PROBLEM),
+    "contenders": lambda odd: pg.contenders(PROBLEM, epsilon=1.0, names=odd),
+    "compare": lambda odd: pg.compare(PROBLEM, odd),
+    "compare one": lambda odd: pg.compare(PROBLEM, {"it": odd}),
+    "compare adversaries": lambda odd: pg.compare(PROBLEM, {"it": MECHANISM}, adversaries=odd),
+    "find": lambda odd: pg.find(PROBLEM, odd, cost_at_most=0.5),
+    "break_ties": lambda odd: pg.break_ties(PROBLEM, odd, epsilon=1.0),
+    "planar_laplace": lambda odd: pg.baselines.planar_laplace(PROBLEM, odd),
+    "exponential": lambda odd: pg.baselines.exponential(PROBLEM, odd),
+    "remap": lambda odd: pg.baselines.remap(odd, PROBLEM),
+    "remap problem": lambda odd: pg.baselines.remap(MECHANISM, odd),
+    "max_distortion": lambda odd: pg.max_distortion(odd),
+    "load": lambda odd: pg.load(odd),
+    "traces.read": lambda odd: pg.traces.read(odd),
+    "read_counts": lambda odd: pg.traces.read_counts(odd),
+    "synthetic": lambda odd: pg.traces.synthetic(odd),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_passed_by_mistake_is_refused_with_an_error_of_ours(name: str) -> None:
+    """Some of it is acceptable to some calls; what is not raises InvalidProblem (or InvalidFile) and nothing else."""
+    refused = 0
+    for odd in ODD:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pg.UselessAnswers)
+            try:
+                CALLS[name](odd)
+            except pg.PrivacyGamesError:
+                refused += 1
+    assert refused >= 8

@@ -174,6 +174,7 @@ def trade_off(
         within: the threshold form of ε, as in :func:`privacygames.contenders`.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message says which.
     """
+    of_kind(problem, Problem, "the problem")
     points = [("epsilon", each) for each in epsilons] + [("distortion", each) for each in distortions]
     if len({kind for kind, _ in points}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")

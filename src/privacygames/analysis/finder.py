@@ -9,7 +9,7 @@ import numpy as np
 from privacygames import baselines
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
-from privacygames.arguments import one_of
+from privacygames.arguments import of_kind, one_of
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
@@ -123,6 +123,7 @@ def find(
         Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
         SolveFailed: designs were not accurate enough for the precision.
     """
+    of_kind(problem, Problem, "the problem")
     one_of(what, get_args(What), "what")
     own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
     if own is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from privacygames import approximations, baselines
 from privacygames.analysis import attacks, metrics
 from privacygames.analysis.root_search import Trial, narrow
-from privacygames.arguments import several
+from privacygames.arguments import of_kind, several
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
@@ -68,6 +68,7 @@ def contenders(
         InvalidProblem: a mechanism named does not suit the problem, or something given does not fit.
         Infeasible: a mechanism named cannot be matched.
     """
+    of_kind(problem, Problem, "the problem")
     if (epsilon is None) == (distortion is None):
         raise InvalidProblem("mechanisms are matched at one thing: give epsilon or distortion")
     target = Bounds(epsilon=epsilon, within=within, distortion=distortion)

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from privacygames.analysis import metrics
-from privacygames.arguments import is_number, one_of
+from privacygames.arguments import is_number, of_kind, one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import NEGLIGIBLE
 from privacygames.designer import designed
@@ -108,6 +108,7 @@ def break_ties(
         Infeasible: no mechanism keeps the promises.
         SolveFailed: a solve did not end at an optimum.
     """
+    of_kind(problem, Problem, "the problem")
     one_of(by, get_args(Second), "by")
     if not (is_number(slack) and 0 < slack < 1):
         raise InvalidProblem(f"slack is {slack!r}; it must be above 0 and below 1")

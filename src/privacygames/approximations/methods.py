@@ -9,6 +9,7 @@ import numpy as np
 from privacygames.approximations import pair_selection as pairs
 from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.approximations.reach import solve_within_reach
+from privacygames.arguments import of_kind
 from privacygames.certificates import realised_epsilon
 from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
@@ -56,6 +57,7 @@ def prune(
         tolerance: of the relaxed solve.
         progress: as in :func:`privacygames.design`.
     """
+    of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not radius > 0:
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
@@ -106,6 +108,7 @@ def sampled(
         tolerance: of the relaxed solve.
         progress: as in :func:`privacygames.design`.
     """
+    of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 0 <= share <= 1:
         raise InvalidProblem(f"share is {share!r}; it must lie between 0 and 1")
@@ -144,6 +147,7 @@ def spanner(
         tolerance: of the solves.
         progress: as in :func:`privacygames.design`.
     """
+    of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
@@ -186,6 +190,7 @@ def early(
         time_limit: seconds.
         progress: as in :func:`privacygames.design`.
     """
+    of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     return designed(
         problem,

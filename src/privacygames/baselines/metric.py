@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.baselines.published import published, require_epsilon, require_same
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
@@ -17,6 +18,7 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
 
     Needs observables that are the secrets, and a symmetric distinguishability with the triangle inequality.
     """
+    of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     require_same(problem, "exponential")
     distance = problem.distinguishability
@@ -36,6 +38,7 @@ def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
     secrets, near or far; the certificate states the ε realised in the problem's distinguishability, which is the
     same where all distances are 1 and ε divided by the smallest distance elsewhere.
     """
+    of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     require_same(problem, "randomised response")
     size = len(problem.space)

@@ -11,18 +11,21 @@ from privacygames.problem import Problem
 
 def uniform(problem: Problem) -> Mechanism:
     """Any observable, equally likely, whatever the secret: reveals nothing, costs much."""
+    of_kind(problem, Problem, "the problem")
     everything = np.full(problem.shape, 1.0 / problem.shape[1])
     return Mechanism.from_probabilities(problem, everything, origin="uniform")
 
 
 def cheapest(problem: Problem) -> Mechanism:
     """The cheapest observable for each secret, always: costs least, reveals most (the identity, usually)."""
+    of_kind(problem, Problem, "the problem")
     best = problem.cost.argmin(axis=0)
     return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[best], origin="cheapest observable")
 
 
 def constant(problem: Problem) -> Mechanism:
     """The one observable that is cheapest on average, always: the least a mechanism costs that reveals nothing."""
+    of_kind(problem, Problem, "the problem")
     best = int((problem.cost @ problem.prior.probabilities).argmin())
     row = np.zeros(problem.shape[1])
     row[best] = 1.0
@@ -31,6 +34,7 @@ def constant(problem: Problem) -> Mechanism:
 
 def identity(problem: Problem) -> Mechanism:
     """The secret itself, always: no privacy. Needs every secret to be among the observables."""
+    of_kind(problem, Problem, "the problem")
     apart = problem.space.distance("hamming", problem.observables)
     if apart.min(axis=0).any():
         raise InvalidProblem("the identity needs every secret to be among the observables")

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray
 from privacygames.baselines.published import published, require_epsilon, require_same
 from privacygames.baselines.rectangles import quadrant_masses
@@ -30,6 +31,7 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
         problem: its secrets and observables are the cells of one grid.
         epsilon: ε per kilometre.
     """
+    of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     grid = problem.space
     if not isinstance(grid, Grid):

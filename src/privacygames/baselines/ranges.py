@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.baselines.published import published, require_epsilon, require_same
 from privacygames.errors import InvalidProblem
@@ -21,6 +22,7 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
     to its nearest end. Keeps ε per unit, in the metric form of the absolute distance; the certificate states the ε
     realised in the problem's own distinguishability.
     """
+    of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "geometric")
     table = _clamped(_Noise(np.ones(1), epsilon * spacing), rank)
@@ -44,6 +46,7 @@ def staircase(
         steps: how many spacings the first stair is wide, 1 to sensitivity/spacing; by default the width with the
             least expected absolute noise.
     """
+    of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "staircase")
     reach = spacing if sensitivity is None else sensitivity

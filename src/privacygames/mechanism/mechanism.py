@@ -216,6 +216,7 @@ def certify(
         BrokenPromise: the promises cannot be kept near the table.
         InvalidProblem: the table does not fit the problem.
     """
+    of_kind(problem, Problem, "the problem")
     weights = None if cheapest is None else cheapest.weights
     return Mechanism(*certified(problem, bounds, table, multipliers, origin=origin, cheapest=weights, before=before))
 

@@ -15,6 +15,7 @@ from privacygames.analysis import (
     percent,
     remarks,
 )
+from privacygames.arguments import of_kind
 from privacygames.problem import Problem
 
 LARGEST_FACTOR = 1e4
@@ -27,6 +28,7 @@ def in_words(report: Report, problem: Problem) -> str:
     shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
     Kilometres and other units are named where the distance is one the space knows by name.
     """
+    of_kind(problem, Problem, "the problem")
     warnings = remarks(report.usefulness, problem)
     return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem)])
 

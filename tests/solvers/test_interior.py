@@ -84,8 +84,9 @@ def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
 
 
 def test_what_it_cannot_solve_it_refuses() -> None:
+    problem = two_secrets(0.5)
     with pytest.raises(pg.InvalidProblem, match="Interior"):
-        pg.design(two_secrets(0.5, apart=1e-9), epsilon=1.0, solver=pg.Interior())
+        pg.design(problem, distortion=pg.max_distortion(problem), solver=pg.Interior())
 
 
 def test_a_problem_too_large_is_refused_with_an_estimate() -> None:

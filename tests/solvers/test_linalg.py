@@ -56,9 +56,11 @@ def links_of(kind: str, seed: int, count: int, width: int) -> tuple[Links, Float
         row = np.zeros((count, 1, width))
         row[:, 0, :n] = -weights
         return Links(width, weights), np.concatenate([identity, row], axis=1)
-    more = np.zeros((count, n, width))
-    more[:, np.arange(n), np.arange(n)] = -weights
-    return Links(width, weights, each=True), np.concatenate([identity, more], axis=1)
+    which = np.random.default_rng(seed + 8).integers(0, n, n + 2)  # several rows may be of one unknown
+    weights = np.random.default_rng(seed + 7).uniform(0.0, 3.0, (count, len(which)))
+    more = np.zeros((count, len(which), width))
+    more[:, np.arange(len(which)), which] = -weights
+    return Links(width, weights, which), np.concatenate([identity, more], axis=1)
 
 
 @given(

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from privacygames.arrays import LARGEST, SMALLEST, FloatArray
+from privacygames.arrays import LARGEST, SMALLEST, FloatArray, IntArray
 from privacygames.certificates.multipliers import Multipliers
 from privacygames.certificates.statement import Statement
 from privacygames.errors import BrokenPromise
 
 ULP: float = 2.0**-52
+SPLITS = 4
 
 
 def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> float:
@@ -38,10 +39,11 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
     weights = _distributions(evidence.secret_weights) if bounds.worst_case else statement.prior
     gain = cost_dual * statement.cost * weights
     loss = distortion_dual * (_distributions(evidence.attack) @ statement.distance) * statement.prior
-    up, down, terms = _ratio_terms(evidence, above)
-    plus, minus = gain + up[evidence.like], (loss + down)[evidence.like]
-    doubt = float((2 * secrets + observables + terms + 32) * ULP)
-    residual = plus - minus - doubt * (plus + minus)
+    ratios, unsure = _ratio_terms(evidence, above)
+    doubt = float((2 * secrets + observables + 32) * ULP)
+    minus = loss[evidence.like]
+    residual = gain - minus + ratios[evidence.like]
+    residual -= doubt * (gain + minus) + (unsure + 4 * ULP * np.abs(ratios))[evidence.like]
     least = residual.min(axis=0)
     total = float(least.sum() - doubt * np.abs(least).sum())
     if bounds.cost_at_most is None:
@@ -63,8 +65,11 @@ def _distributions(values: FloatArray | None) -> FloatArray:
     return np.where(scaled >= SMALLEST, scaled, 0.0)
 
 
-def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, FloatArray, int]:
-    """Σ z e_s and Σ z γ e_s' for each row, γ rounded up, and the most terms any one sum has."""
+def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Σ z e_s − Σ z γ e_s' for each row, γ rounded up, and by how much it may be off.
+
+    Large multipliers may cancel, so products and sums are exact until the last step.
+    """
     shape = (len(evidence.attack), len(above))
     ratios = evidence.ratios
     factor = above[ratios.secret, ratios.other]
@@ -72,10 +77,41 @@ def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, 
     value = ratios.value[used]
     left = np.ravel_multi_index((ratios.observable[used], ratios.secret[used]), shape)
     right = np.ravel_multi_index((ratios.observable[used], ratios.other[used]), shape)
-    size = shape[0] * shape[1]
-    up, down = (
-        np.asarray(np.bincount(at, amount, size), dtype=np.float64).reshape(shape)
-        for at, amount in ((left, value), (right, value * factor[used]))
-    )
-    terms = max(int(np.bincount(each, minlength=1).max()) for each in (left, right))
-    return up, down, terms
+    high, low = _exact_products(value, factor[used])
+    places, terms = np.concatenate([left, right, right]), np.concatenate([value, -high, -low])
+    found, unsure = _sums(places, terms, shape[0] * shape[1])
+    return found.reshape(shape), unsure.reshape(shape)
+
+
+def _exact_products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """a·b = high + low exactly, but for underflow: Dekker's and Veltkamp's splitting (all within 10^±60)."""
+    high = a * b
+    tops = []
+    for each in (a, b):
+        shifted = each * (2.0**27 + 1)
+        tops.append(shifted - (shifted - each))
+    (top_a, top_b), (rest_a, rest_b) = tops, (a - tops[0], b - tops[1])
+    low = ((top_a * top_b - high) + top_a * rest_b + rest_a * top_b) + rest_a * rest_b
+    return high, low
+
+
+def _sums(places: IntArray, terms: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """What is added up at each place, and by how much that may be off.
+
+    Rump, Ogita and Oishi (2008): of every term, the digits above a common last one add up without rounding; then those
+    of what is left, and so on. What is never added is smaller than ``rest``.
+    """
+    total, unsure = np.zeros(size), np.zeros(size)
+    room = 2.0 ** np.ceil(np.log2(len(terms) + 2))
+    for _ in range(SPLITS):
+        largest = float(np.abs(terms).max(initial=0.0))
+        if largest == 0:
+            break
+        shift = room * 2.0 ** np.ceil(np.log2(largest))
+        digits = (terms + shift) - shift
+        terms = terms - digits
+        part = np.bincount(places, digits, size)
+        total = total + part
+        unsure += 4 * ULP * (np.abs(part) + np.abs(total))
+    rest = len(terms) * float(np.abs(terms).max(initial=0.0))
+    return total, unsure + rest

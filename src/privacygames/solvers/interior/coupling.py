@@ -5,14 +5,14 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 - n rows Σ_o v_o(s) = 1;
 - with a distortion bound, one row Σ_o x_o ≥ d_m;
 - with a limit on the average cost, one row −Σ_o ⟨c_o, v_o⟩ ≥ −C;
-- with a limit on (or, as a variable y, the least) worst cost, n rows y − Σ_o c_o(s) v_o(s) ≥ 0.
+- with a limit on (or, as a variable y, the least) worst cost, rows y − Σ_o c_o(s) v_o(s) ≥ 0, one or more a secret.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.program import Limit
 from privacygames.solvers.linalg import Links
 
@@ -25,7 +25,8 @@ class Coupling:
         size: n, the number of secrets.
         width: k, the unknowns of a block.
         total: whether Σ_o x_o is bounded.
-        cost: c_o(s), (observables, secrets), where the cost is limited.
+        cost: c_o(s), (observables, secrets) or, for "each", (observables, rows), where the cost is limited.
+        whose: for "each": the secret of each row.
         limit: how it is limited: "none", on "average" or for "each" secret.
     """
 
@@ -33,13 +34,14 @@ class Coupling:
     width: int
     total: bool
     cost: FloatArray
+    whose: IntArray
     limit: Limit
 
     @property
     def links(self) -> Links:
         """The same rows as the block algebra takes them."""
         weights = None if self.limit == "none" else self.cost
-        return Links(self.size + self.total, weights, self.limit == "each")
+        return Links(self.size + self.total, weights, self.whose if self.limit == "each" else None)
 
     @property
     def rows(self) -> int:
@@ -55,7 +57,7 @@ class Coupling:
         if self.limit == "average":
             parts.append(-(self.cost * v).sum(keepdims=True)[0])
         if self.limit == "each":
-            parts.append(-(self.cost * v).sum(axis=0))
+            parts.append(-(self.cost * v[:, self.whose]).sum(axis=0))
         return np.concatenate(parts)
 
     def spread(self, values: FloatArray) -> FloatArray:
@@ -67,5 +69,5 @@ class Coupling:
         if self.limit == "average":
             result[:, : self.size] -= self.cost * values[-1]
         if self.limit == "each":
-            result[:, : self.size] -= self.cost * values[-self.size :]
+            np.subtract.at(result.T, self.whose, (self.cost * values[-len(self.whose) :]).T)
         return result

@@ -26,7 +26,7 @@ from privacygames.solvers.linalg import BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300
 PATIENCE = 40
-"""After so many iterations without a tenth off the gap, rounding has won."""
+"""After so many iterations without a tenth off the gap, proved or estimated, rounding has won."""
 
 
 def minimise(
@@ -47,15 +47,17 @@ def minimise(
     stepper = Stepper(algebra, tolerance, scale)
     formulation = Formulation.of(program, first_present(program, ADMIT))
     now = stepper.first(formulation, first_state(formulation, scale))
-    reached, since = inf, 0
+    reached, since = (inf, inf), 0
     best = Outcome(now.column, now.dual, now.value, 0, formulation.present, formulation.ratio_count)
     for iteration in range(1, MOST_ITERATIONS + 1):
         gap = (best.value - best.dual.bound) / max(best.value, -best.dual.bound, scale)
         seconds = monotonic() - started
         if progress is not None:
             progress(_told(now, best, iteration - 1, gap, seconds))
-        if gap < 0.9 * reached:
-            reached, since = gap, iteration
+        # While multipliers settle the bound may stand still, or below 0: the estimate shows that they do.
+        hoped = abs(now.value - now.dual.estimate) if now.value < inf else inf
+        if gap < 0.9 * reached[0] or hoped < 0.9 * reached[1]:
+            reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
         lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if gap <= tolerance else None
         best.finished = lacking is not None and not len(lacking)
         best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit

@@ -77,7 +77,9 @@ class Formulation:
     def coupling(self) -> Coupling:
         """The rows in which blocks meet."""
         program = self.program
-        return Coupling(self.size, self.width, program.distortion is not None, program.limited, program.limit)
+        return Coupling(
+            self.size, self.width, program.distortion is not None, program.limited, program.whose, program.limit
+        )
 
     @cached_property
     def objective(self) -> FloatArray:

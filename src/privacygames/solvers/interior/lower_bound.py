@@ -14,7 +14,7 @@ def dual_point(formulation: Formulation, state: State) -> DualPoint:
     distortion = 1.0 if program.reverse else float(state.coupling_dual[n]) if formulation.coupling.total else 0.0
     if program.minimises_worst:
         limits = limits / limits.sum()
-    left = program.objective + (program.limited * limits if program.limit != "none" else 0.0)
+    left = program.objective + (program.charged(limits) if program.limit != "none" else 0.0)
     attack = None
     if formulation.guesses is not None:
         guessed = formulation.part(formulation.guesses, state.duals)
@@ -23,15 +23,16 @@ def dual_point(formulation: Formulation, state: State) -> DualPoint:
     where, ratio = (np.zeros(0, dtype=np.int64),) * 3, np.zeros(0)
     pairs = formulation.working_set
     if pairs is not None:
-        dual = formulation.part(pairs, state.duals)
+        dual = pairs.without_opposites(formulation.part(pairs, state.duals))
         left = left - pairs.adjoint(dual)
         where = (pairs.block, formulation.present[pairs.i], formulation.present[pairs.j])
         ratio = dual / pairs.root  # undo the balancing by √γ
-    bound = float(left.min(axis=0).sum())
+    bound, estimate = float(left.min(axis=0).sum()), float(state.coupling_dual[:n].sum())
     if program.reverse:  # Σ x ≤ dual·limit − bound, so minus that bounds what is minimised
-        bound -= float(limits.sum()) * (program.cost_at_most or 0.0)
-        if program.errors is not None:  # nothing beats revealing nothing
-            bound = max(bound, -float(program.errors.sum(axis=1).min()))
+        fixed = -float(limits.sum()) * (program.cost_at_most or 0.0)
     else:
-        bound += distortion * (program.distortion or 0.0)
-    return DualPoint(*where, ratio, attack, distortion, limits, bound)
+        fixed = distortion * (program.distortion or 0.0)
+    bound, estimate = bound + fixed, estimate + fixed
+    if program.reverse and program.errors is not None:  # nothing beats revealing nothing
+        bound = max(bound, -float(program.errors.sum(axis=1).min()))
+    return DualPoint(*where, ratio, attack, distortion, limits, bound, estimate)

@@ -35,7 +35,7 @@ class Newton:
         self._solve_blocks, self._solve_schur = factors.solve, Schur(schur).solve
         self._border = np.zeros(rows)
         if formulation.program.minimises_worst:
-            self._border[-n:] = 1.0
+            self._border[-len(formulation.program.whose) :] = 1.0
             self._border_solved = self._solve_schur(self._border)
 
     def direction(self, wanted: Sequence[FloatArray], coupled: FloatArray, *, refine: bool = True) -> Direction:

@@ -1,5 +1,7 @@
 """Presolve: from a problem and bounds to a smaller program with the same optimum, and back."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
@@ -8,7 +10,8 @@ from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LARGEST_EXPONENT, tie_break
 from privacygames.solvers.interior.absent import may_be_left_out
-from privacygames.solvers.interior.program import BlockProgram, Outcome
+from privacygames.solvers.interior.alike import Groups
+from privacygames.solvers.interior.program import BlockProgram, DualPoint, Outcome
 from privacygames.solvers.interior.reductions import dominated_observables
 from privacygames.solvers.memory import require_memory
 
@@ -25,6 +28,7 @@ class Presolved:
         merge_dominated: leave out observables and guesses that others dominate.
         drop_chained: leave out ratios that others imply.
         leave_out_absent: leave out secrets nobody has until they limit the others.
+        alike: take secrets together between which no exponent is larger than this.
         start: where the cost is limited, a mechanism that keeps the ratios and costs less.
     """
 
@@ -36,9 +40,10 @@ class Presolved:
         merge_dominated: bool,
         drop_chained: bool,
         leave_out_absent: bool,
+        alike: float,
         start: FloatArray | None,
     ) -> None:
-        self.shape = problem.shape
+        self.problem, self.shape = problem, problem.shape
         n, m = self.shape
         prior = problem.prior.probabilities
         held = np.flatnonzero(prior > 0)
@@ -48,36 +53,38 @@ class Presolved:
         self.kept = np.unique(self.like)
         # Without ratios a secret nobody has constrains nothing: it gets any other's row.
         self.secrets = held if bounds.epsilon is None and not bounds.worst_case else every
-        size = len(self.kept) * len(self.secrets) ** 2 * BYTES_PER_ENTRY / 2**30
-        require_memory(size, len(self.secrets), len(self.kept), "the block engine")
+        exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
+        exponents[exponents > LARGEST_EXPONENT] = np.inf
+        self.groups = groups = Groups.where(exponents, alike)
+        size = len(self.kept) * groups.count**2 * BYTES_PER_ENTRY / 2**30
+        require_memory(size, groups.count, len(self.kept), "the block engine")
         self.guesses = every
         with_errors = bool(bounds.distortion) or bounds.reverse  # a distortion of 0 asks for nothing
         if merge_dominated and with_errors:
             self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
-        exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
-        exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.ratios = int(np.isfinite(exponents).sum())
-        absent = np.isin(self.secrets, held, invert=True) & (not bounds.worst_case and leave_out_absent)
-        if not may_be_left_out(exponents, absent):
+        weight = prior[self.secrets]
+        absent = (groups.summed(weight) == 0) & (not bounds.worst_case and leave_out_absent)
+        if not may_be_left_out(groups.between.copy(), absent):
             absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
-        weight = prior[self.secrets]
         plain = problem.cost[np.ix_(self.kept, self.secrets)]
-        expected = plain * weight
-        objective = np.zeros_like(plain) if bounds.worst_case else expected
+        expected = groups.summed(plain * weight)
+        objective = np.zeros_like(expected) if bounds.worst_case else expected
         if bounds.reverse:
             objective = tie_break(problem) * expected
             self.extra = tie_break(problem) * weight
         self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.program = BlockProgram(
             objective=objective,
-            exponents=exponents,
+            exponents=groups.between.copy(),
             absent=absent,
             drop_chained=drop_chained,
-            errors=problem.distance[np.ix_(self.guesses, self.secrets)] * weight if with_errors else None,
+            errors=groups.summed(self._errors(problem, weight)) if with_errors else None,
             distortion=bounds.distortion or None,
             reverse=bounds.reverse,
             limited=plain if bounds.worst_case else expected,
+            whose=groups.of,
             limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
             cost_at_most=bounds.cost_at_most,
             start=None if bounds.cost_at_most is None else self._start(start, plain, weight, bounds.cost_at_most),
@@ -97,7 +104,9 @@ class Presolved:
 
         least, most = spent(cheap), spent(uniform)
         share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
-        return (1 - share) * cheap + share * uniform
+        mixed = (1 - share) * cheap + share * uniform
+        members = np.bincount(self.groups.of)
+        return mixed if self.groups.trivial else self.groups.summed(mixed) / members
 
     def describe(self, outcome: Outcome) -> str:
         """How much smaller the program was."""
@@ -111,7 +120,7 @@ class Presolved:
         rows = np.zeros(n, dtype=np.int64)
         rows[self.secrets] = np.arange(len(self.secrets))
         full = np.zeros((n, m))
-        full[:, self.kept] = outcome.probabilities.T[rows]
+        full[:, self.kept] = outcome.probabilities.T[self.groups.of][rows]
         return full
 
     def multipliers(self, outcome: Outcome) -> Multipliers:
@@ -122,15 +131,36 @@ class Presolved:
             attack[:] = 0.0
             attack[:, self.guesses] = dual.attack
         matters = dual.ratio > KEPT_DUALS * self.cost_scale
-        ratios = RatioMultipliers(
+        between = RatioMultipliers(
             dual.observable[matters].astype(np.int32),
-            self.secrets[dual.secret[matters]].astype(np.int32),
-            self.secrets[dual.other[matters]].astype(np.int32),
+            dual.secret[matters].astype(np.int32),
+            dual.other[matters].astype(np.int32),
             dual.ratio[matters],
         )
         like: IntArray = np.searchsorted(self.kept, self.like)
         cost_dual, weights = self._cost_duals(dual.limits)
+        ratios = between
+        if not self.groups.trivial:
+            ratios = self.groups.lifted(between, self._left(dual, cost_dual, weights), outcome.probabilities)
+        ratios = replace(
+            ratios,
+            secret=self.secrets[ratios.secret].astype(np.int32),
+            other=self.secrets[ratios.other].astype(np.int32),
+        )
         return Multipliers(cost_dual, dual.distortion, attack, ratios, weights, like)
+
+    def _errors(self, problem: Problem, weight: FloatArray) -> FloatArray:
+        """π(s) d(ŝ,s) for the guesses and secrets that are left."""
+        return problem.distance[np.ix_(self.guesses, self.secrets)] * weight
+
+    def _left(self, dual: DualPoint, cost_dual: float, weights: FloatArray | None) -> FloatArray:
+        """What an entry costs, secret by secret, less what its part in the attack's error is worth."""
+        prior = self.problem.prior.probabilities[self.secrets]
+        counts = prior if weights is None else weights[self.secrets] / weights.sum()
+        left = cost_dual * self.problem.cost[np.ix_(self.kept, self.secrets)] * counts
+        if dual.attack is not None:
+            left = left - dual.distortion * (dual.attack @ self._errors(self.problem, prior))
+        return np.asarray(left)
 
     def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None]:
         """The dual value of the cost, and how much each secret counts in its worst case."""

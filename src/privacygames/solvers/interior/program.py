@@ -24,7 +24,9 @@ class BlockProgram:
         errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
         distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
         reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
-        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets).
+        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets); for "each"
+            secret's, a column per row of ``whose``.
+        whose: for "each": the secret of this program that each such cost is a cost of; several may be one's.
         limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
         cost_at_most: the limit; None where the worst case is minimised.
         start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
@@ -38,6 +40,7 @@ class BlockProgram:
     distortion: float | None
     reverse: bool
     limited: FloatArray
+    whose: IntArray
     limit: Limit
     cost_at_most: float | None
     start: FloatArray | None = None
@@ -47,8 +50,19 @@ class BlockProgram:
         """Whether the worst secret's cost is a variable y of its own, to be minimised."""
         return self.limit == "each" and self.cost_at_most is None
 
+    def charged(self, prices: FloatArray) -> FloatArray:
+        """What prices of the limits add to the cost of each entry, (observables, secrets)."""
+        if self.limit != "each":
+            return self.limited * prices
+        total = np.zeros(self.objective.shape)
+        np.add.at(total.T, self.whose, (self.limited * prices).T)
+        return total
+
     def only(self, secrets: IntArray) -> "BlockProgram":
-        """The program with some of its secrets, and the ratios between them that follow from no others."""
+        """The program with some of its secrets, and the ratios between them that follow from no others.
+
+        Where each secret's cost is limited they are all there.
+        """
         exponents = self.exponents[np.ix_(secrets, secrets)]
         if self.drop_chained:
             exponents[chained_pairs(exponents)] = np.inf
@@ -58,7 +72,7 @@ class BlockProgram:
             exponents=exponents,
             absent=self.absent[secrets],
             errors=None if self.errors is None else self.errors[:, secrets],
-            limited=self.limited[:, secrets],
+            limited=self.limited if self.limit == "each" else self.limited[:, secrets],
             start=None if self.start is None else self.start[:, secrets],
         )
 
@@ -76,6 +90,7 @@ class DualPoint:
         distortion: the dual value of the total distortion.
         limits: the dual values of the limits on the cost: none, one, or one per secret.
         bound: what the minimum is at least.
+        estimate: what it would be at least if the dual residual were zero: the dual objective, which proves nothing.
     """
 
     observable: IntArray
@@ -86,6 +101,7 @@ class DualPoint:
     distortion: float
     limits: FloatArray
     bound: float
+    estimate: float
 
 
 @dataclass

@@ -7,12 +7,13 @@ import numpy as np
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.solvers.highs import Highs
+from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
 from privacygames.solvers.interior.presolve import Presolved
 from privacygames.solvers.linalg import host_algebra
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
-LEAST_EXPONENT = 1e-6
+LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
 NEGLIGIBLE = 1e-6
 
@@ -27,11 +28,13 @@ class Interior:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_chained: leave out ratios that shorter ones imply.
         leave_out_absent: leave out secrets nobody has until they limit the mechanism.
+        alike: take secrets together that this much of an exponent, or less, ties together: 0 for those that are equal.
     """
 
     merge_dominated: bool = True
     drop_chained: bool = True
     leave_out_absent: bool = True
+    alike: float = 1e-7
 
     @property
     def fallbacks(self) -> tuple[Solver, ...]:
@@ -42,8 +45,8 @@ class Interior:
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this method is for."""
         exponents = bounds.exponents(problem.distinguishability)
-        if (exponents < LEAST_EXPONENT).any():  # secrets that must look the same: the cone has no inside
-            return False
+        if (Groups.where(exponents, self.alike).between < LEAST_EXPONENT).any():
+            return False  # a constant mechanism is not inside: one way, but not the other, answers must be the same
         most = float((problem.distance @ problem.prior.probabilities).min())
         if bounds.reverse:
             return most > NEAR_THE_TOP * float(problem.distance.max())
@@ -62,6 +65,7 @@ class Interior:
             merge_dominated=self.merge_dominated,
             drop_chained=self.drop_chained,
             leave_out_absent=self.leave_out_absent,
+            alike=self.alike,
             start=options.start,
         )
         scale = NEGLIGIBLE * (float((problem.distance if bounds.reverse else problem.cost).max()) or 1 / NEGLIGIBLE)

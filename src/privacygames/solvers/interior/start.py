@@ -11,6 +11,9 @@ from privacygames.solvers.interior.state import State, dual_residual
 START = 0.25
 """The products at the start add up to this share of what the program costs where nothing is revealed."""
 
+ROUGH_HALVINGS = 24
+"""Enough for a start, which need not be exactly central."""
+
 
 def first_present(program: BlockProgram, admit: float) -> IntArray:
     """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``."""
@@ -21,36 +24,65 @@ def first_present(program: BlockProgram, admit: float) -> IntArray:
 
 
 def first_state(formulation: Formulation, scale: float) -> State:
-    """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing."""
-    program, n = formulation.program, formulation.size
-    u = _first_unknowns(formulation)
-    worst = 0.0
-    if program.minimises_worst:
-        worst = 1.1 * float(-formulation.coupling.gather(u)[-n:].min()) + scale
+    """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing.
+
+    The prices of guesses add up, in each block, to the price of the distortion, and those of the worst case to one: x
+    and y are chosen so that they do, for otherwise the first steps would run far away to make up for it.
+    """
+    program, n, coupling = formulation.program, formulation.size, formulation.coupling
+    u = np.empty(formulation.objective.shape)
+    column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
+    u[:, :n] = column
+    each = -coupling.gather(u)[-len(program.whose) :] if program.minimises_worst else np.zeros(1)
+    errors = None if program.errors is None else u[:, :n] @ program.errors.T
+    size = START * (float(formulation.whole.objective.sum(axis=1).mean()) + float(each.max()))
+    if program.reverse and errors is not None:
+        size = 0.5 * float(errors.min(axis=1).sum())
+    count = sum(slack.size for slack in formulation.slacks(u)) + coupling.rows - n
+    target = max(size, scale) / count
+    if errors is not None:
+        u[:, -1] = _central_guesses(errors, program.distortion, target)
+    worst = float(_below(-each[None, :], target, 1.0)[0]) * -1.0 if program.minimises_worst else 0.0
     slacks = formulation.slacks(u)
     coupling_slack = formulation.coupling_slack(u, worst)
-    count = sum(slack.size for slack in slacks) + len(coupling_slack)
-    size = START * (float(formulation.whole.objective.sum(axis=1).mean()) + worst)
-    if program.reverse:
-        size = float(u[:, -1].sum())
-    target = max(size, scale) / count
     duals = tuple(target / slack for slack in slacks)
-    coupling_dual = np.zeros(formulation.coupling.rows)
+    coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
     coupling_dual[:n] = dual_residual(formulation, coupling_dual, duals)[:, :n].mean(axis=0)
     return State(u, slacks, duals, coupling_slack, coupling_dual, worst)
 
 
-def _first_unknowns(formulation: Formulation) -> FloatArray:
-    """A mechanism that reveals nothing (or the one given), and x halfway to what it allows."""
-    program, n = formulation.program, formulation.size
-    u = np.empty(formulation.objective.shape)
-    u[:, :n] = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    if program.errors is not None:
-        most = (u[:, :n] @ program.errors.T).min(axis=1)
-        asked = (program.distortion or 0.0) / most.sum()
-        u[:, -1] = 0.5 * (1 + asked) * most
-    return u
+def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:
+    """X of each block: Σ_guesses target/(error − x) is the price of the distortion in all of them.
+
+    Where the distortion is maximised its price is 1; where it is bounded, the price times what is left of the bound
+    is the target, too.
+    """
+    if distortion is None:
+        return _below(errors, target, 1.0)
+    low, high = -40.0, 40.0  # of the price's logarithm, around the price at which slack and bound are alike
+    around = np.log(target / max(float(errors.min(axis=1).sum()) - distortion, 1e-300))
+    for _ in range(ROUGH_HALVINGS):
+        middle = (low + high) / 2
+        price = np.exp(around + middle)
+        left = float(_below(errors, target, price).sum()) - distortion
+        if price * left < target:
+            low = middle
+        else:
+            high = middle
+    return _below(errors, target, float(np.exp(around + high)))
+
+
+def _below(values: FloatArray, target: float, price: float) -> FloatArray:
+    """For each row, the x below all its values at which Σ target/(value − x) is the price."""
+    least = values.min(axis=1)
+    apart = values - least[:, None]
+    low, high = np.full(len(values), target / price), np.full(len(values), values.shape[1] * target / price)
+    for _ in range(ROUGH_HALVINGS):
+        middle = np.sqrt(low * high)
+        more = (target / (apart + middle[:, None])).sum(axis=1) > price
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return np.asarray(least - high)
 
 
 def _constant_weights(cost: FloatArray) -> FloatArray:

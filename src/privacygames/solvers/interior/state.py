@@ -78,5 +78,5 @@ def objective_value(formulation: Formulation, u: FloatArray, worst: float) -> fl
     if program.reverse and program.errors is not None:
         return -float((column @ program.errors.T).min(axis=1).sum())
     if program.limit == "each":
-        return float((program.limited * column).sum(axis=0).max())
+        return float((program.limited * column[:, program.whose]).sum(axis=0).max())
     return float((program.objective * column).sum())

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -27,6 +28,10 @@ BACKTRACKS = 40
 AIM = 0.1
 SETTLE = 100.0
 """Within this factor of the end, no ratio leaves the working set: in columns that vanish they would come and go."""
+
+Change = Literal["both", "join", "none"]
+"""How the working set may change: ratios join and leave; only join; or, once the estimate of the gap is small enough,
+neither. Each that joins brings a price of its own, which in columns that vanish spoils what the prices prove."""
 
 REFINE = 1e-3
 """Directions are refined once the products add up to less than this share of the value."""
@@ -91,15 +96,16 @@ class Stepper:
             if trial_primal + trial_dual < primal + dual + WORTHWHILE:
                 break
             step, primal, dual = trial, trial_primal, trial_dual
-        settle = target * count <= SETTLE * accuracy
-        return self._moved(now, step, shortened(primal), shortened(dual), target, settle=settle)
+        frozen = value < inf and abs(value - now.dual.estimate) <= self._tolerance * max(abs(value), self._scale)
+        change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
+        return self._moved(now, step, shortened(primal), shortened(dual), target, change)
 
     def _accuracy(self, value: float) -> float:
         """The sum of products to aim for in the end: smaller ones only spoil the numbers."""
         return AIM * self._tolerance * max(abs(value) if value < inf else 0.0, self._scale)
 
-    def _moved(
-        self, now: Iterate, step: Direction, primal: float, dual: float, target: float, *, settle: bool
+    def _moved(  # noqa: PLR0917
+        self, now: Iterate, step: Direction, primal: float, dual: float, target: float, change: Change
     ) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
@@ -115,7 +121,7 @@ class Stepper:
                 continue
             if form.ratios is None or form.working_set is None:
                 break
-            broken, near = form.ratios.violated(u[:, :n], form.working_set, self._algebra, settle=settle)
+            broken, near = form.ratios.violated(u[:, :n], form.working_set, self._algebra, settle=change != "both")
             if not len(broken):
                 break
             primal *= 0.9 * form.ratios.largest_step(broken, state.u[:, :n], u[:, :n])
@@ -125,7 +131,7 @@ class Stepper:
             return None
         moved = replace(state.plus(step, primal, dual), slacks=form.slacks(u))  # anew: what is added up drifts
         proved = dual_point(form, moved)  # before pairs and secrets join: their duals are not settled yet
-        if near is not None:
+        if near is not None and change != "none":
             form, moved = _with_working_set(form, moved, near, target)
         found = Iterate(form, moved, margin, proved)
         if (margin < TIGHT).any():

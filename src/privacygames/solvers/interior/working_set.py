@@ -186,6 +186,27 @@ class WorkingSet:
         duals[stayed] = dual[at[stayed]]
         return duals
 
+    @cached_property
+    def _opposite(self) -> tuple[IntArray, IntArray]:
+        """Pairs (i, j) whose opposite (j, i) is in the set, too, and where that is."""
+        keys = (self.block * self.bounds.size + self.j) * self.bounds.size + self.i
+        at = np.searchsorted(self.keys, keys)
+        at[at == len(self.keys)] = 0
+        there = np.flatnonzero(self.keys[at] == keys)
+        return there, at[there]
+
+    def without_opposites(self, dual: FloatArray) -> FloatArray:
+        """Dual values that prove more: what (i, j) and (j, i) have in common only takes from both.
+
+        With z on both, i gains z and loses γz, and so does j. Where entries vanish all that the method's own dual
+        values of such pairs are is this.
+        """
+        here, there = self._opposite
+        plain = dual / self.root
+        cleaned = plain.copy()
+        cleaned[here] -= np.minimum(plain[here], plain[there])
+        return np.asarray(cleaned * self.root)
+
     def among(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
         """The keys of this set's pairs among more secrets (its own come first), and which of them are still there."""
         here = np.isfinite(bounds.exponents[self.i, self.j])

@@ -63,20 +63,21 @@ class Links:
 
     Attributes:
         shared: how many of a block's first unknowns have a row of their own.
-        weights: (blocks, n): minus these times the first n unknowns make up more rows; None for no more.
-        each: whether those are n rows, one per unknown, or one row with their sum.
+        weights: minus these times some of the first unknowns make up more rows; None for no more. Without ``which``,
+            (blocks, n), one row: the sum over the first n unknowns. With it, (blocks, rows), a row each.
+        which: the unknown of each row.
     """
 
     shared: int
     weights: FloatArray | None = None
-    each: bool = False
+    which: IntArray | None = None
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         if self.weights is None:
             return self.shared
-        return self.shared + (self.weights.shape[1] if self.each else 1)
+        return self.shared + (1 if self.which is None else len(self.which))
 
 
 class BlockFactors(Protocol):

@@ -141,14 +141,14 @@ def _add_projected(total: FloatArray, links: Links, block: int, inverse: FloatAr
     if links.weights is None:
         return
     weights = links.weights[block]
-    n = len(weights)
     full = np.triu(inverse)
     full += np.triu(inverse, 1).T
-    if links.each:
-        across = full[:, :n] * weights
+    if links.which is not None:
+        across = full[:, links.which] * weights
         total[:first, first:] -= across[:first]
-        total[first:, first:] += weights[:, None] * across[:n]
+        total[first:, first:] += weights[:, None] * across[links.which]
     else:
+        n = len(weights)
         across = full[:, :n] @ weights
         total[:first, -1] -= across[:first]
         total[-1, -1] += weights @ across[:n]

@@ -20,7 +20,7 @@ from privacygames.errors import (
     Status,
     UselessAnswers,
 )
-from privacygames.events import Watcher
+from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, max_distortion, rounding
 from privacygames.solvers import Solution, SolveOptions, Solver, choose
@@ -132,11 +132,14 @@ class _Design:
         """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its answer."""
         found: list[Mechanism] = []
         trouble: PrivacyGamesError | None = None
+        before = ""
         start = None if cheapest is None else cheapest.probabilities
         for attempt in (self.solver, *self.solver.fallbacks):
             if self._is_over():
                 break
             given = replace(options, start=start, time_limit=self._left())
+            if before and options.progress is not None:
+                options.progress(Progress(job="design", done=0, message=f"another solver takes over: {before}"))
             try:
                 solution = attempt.solve(self.problem, _aimed(self.problem, bounds), options=given)
             except (SolveFailed, InvalidProblem) as error:
@@ -145,12 +148,16 @@ class _Design:
                 if attempt is self.solver and error.status is not Status.NUMERICAL:
                     raise
                 trouble = trouble or error
+                before = before or f"{_kind(attempt)} failed ({error.status.name.lower()})"
                 continue
+            if before:
+                solution = replace(solution, solver=f"{solution.solver}, after {before}")
             found.append(self._certified(bounds, solution, cheapest))
             if _gap(found[-1]) <= options.tolerance:
                 return found[-1]
             if solution.status is Status.TIME_LIMIT:
                 break
+            before = before or f"{_kind(attempt)} left a gap of {_gap(found[-1]):.1e}"
         if self._is_over():
             return min([*found, _without_solving(self.problem, bounds, cheapest)], key=_gap)
         if trouble is not None and not found:
@@ -204,6 +211,10 @@ class _Design:
             f"the least possible cost, with room for rounding, is {least!r}",
             limit=least,
         )
+
+
+def _kind(solver: Solver) -> str:
+    return type(solver).__name__
 
 
 def _gap(mechanism: Mechanism) -> float:

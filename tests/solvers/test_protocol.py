@@ -56,8 +56,7 @@ def test_declared_fallbacks_are_tried_in_order() -> None:
 
 def test_the_fallbacks_of_our_own() -> None:
     assert pg.Highs("ipm").fallbacks == (pg.Highs("simplex"),)
-    assert pg.Interior().fallbacks == (pg.Interior(leave_out_absent=False), pg.Highs("ipm"), pg.Highs("simplex"))
-    assert pg.Interior(leave_out_absent=False).fallbacks == (pg.Highs("ipm"), pg.Highs("simplex"))
+    assert pg.Interior().fallbacks == (pg.Highs("ipm"), pg.Highs("simplex"))
 
 
 @pytest.mark.parametrize("given", ["simplex", None, object(), pg.Highs])

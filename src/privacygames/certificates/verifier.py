@@ -29,8 +29,8 @@ from privacygames.certificates.exponentials import exact_enclosure, rough_enclos
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
 from privacygames.errors import BrokenPromise
+from privacygames.processors import processors
 
-THREADS = 2
 CLOSE = 1e-8
 """A bound this close to what was achieved, relatively, needs no better numbers."""
 
@@ -166,7 +166,7 @@ def _check_ratios(statement: Statement, below: FloatArray) -> float:
         share[same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
         return share
 
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         shares = np.stack(list(pool.map(share_of, range(len(weights)))))
     near = np.argwhere(shares > 1)
     exact = {pair: _exact_share(statement, *pair) for pair in _few(near)}

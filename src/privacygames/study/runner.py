@@ -1,6 +1,5 @@
 """Running a study: what is finished is kept, what is left is handed out, and tables are made of it all."""
 
-import os
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -10,6 +9,7 @@ from typing import cast
 
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
+from privacygames.processors import processors
 from privacygames.spaces import Grid
 from privacygames.study.about import About
 from privacygames.study.claims import CLAIM_COLUMNS, check_claims
@@ -176,6 +176,6 @@ def _about(
         failed=sum(measured["status"] != DONE for measured in found),
         design_seconds=sum(number(measured, "seconds") for measured in found),
         wall_seconds=seconds,
-        cores=os.cpu_count() or 1,
+        cores=processors(),
         versions={name: version(name) for name in ("privacygames", "numpy", "scipy", "highspy")},
     )

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from threadpoolctl import threadpool_limits
 
 from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.processors import processors, share_processors
 from privacygames.study.tasks import Measured, Task, measure
 
 FRUITLESS = 3
@@ -49,7 +50,7 @@ class Processes:
     """
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = jobs or os.cpu_count() or 1
+        self.jobs = jobs or processors()
 
     def work(self, tasks: list[Task]) -> Finished:
         """Measure every task."""
@@ -72,8 +73,9 @@ class Processes:
 
     def _round(self, tasks: list[Task]) -> Finished:
         before = set(multiprocessing.active_children())
+        jobs = min(self.jobs, len(tasks))
         pool = ProcessPoolExecutor(
-            min(self.jobs, len(tasks)), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
+            jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin, initargs=(jobs,)
         )
         done = False
         try:
@@ -140,8 +142,9 @@ def _results(futures: dict["Future[Measured]", str]) -> Finished:
         yield futures[future], future.result()
 
 
-def _depend_on_parent() -> None:
-    """Ctrl-C is for the process that hands out the work; when that one dies, however it does, so does this one."""
+def _begin(jobs: int) -> None:
+    """Use a share of the processors; leave Ctrl-C to the process that hands out the work, and die when it dies."""
+    share_processors(jobs)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
 

@@ -64,6 +64,25 @@ class Positivity:
 
 
 @dataclass(frozen=True)
+class Preferred:
+    """No other guess is better than the preferred one: Σ_s π(s) (d(ŝ,s) − d(ŝ*,s)) v(s) ≥ 0."""
+
+    excess: FloatArray
+
+    def forward(self, u: FloatArray) -> FloatArray:
+        """By how much each other guess errs more."""
+        return np.asarray(u @ self.excess.T)
+
+    def adjoint(self, values: FloatArray) -> FloatArray:
+        """The excess weighted by values."""
+        return np.asarray(values @ self.excess)
+
+    def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
+        """As a Gram term."""
+        parts.grams = (*parts.grams, Gram(self.excess, np.arange(self.excess.shape[1]), weights))
+
+
+@dataclass(frozen=True)
 class Guesses:
     """x is at most the error of every guess: Σ_s π(s) d(ŝ,s) v(s) − x ≥ 0."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.coupling import Coupling
-from privacygames.solvers.interior.families import Family, Guesses, HessianParts, Positivity
+from privacygames.solvers.interior.families import Family, Guesses, HessianParts, Positivity, Preferred
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 
@@ -26,6 +26,7 @@ class Formulation:
         working_set: the ratios that the Newton matrix sees.
         guesses: the inequalities of distortion privacy; None where it plays no part.
         positivity: v ≥ 0 where no ratio implies it; None where all do.
+        preferred: the inequalities of the largest distortion privacy there is; None where it is not asked for.
     """
 
     whole: BlockProgram
@@ -35,6 +36,7 @@ class Formulation:
     working_set: WorkingSet | None
     guesses: Guesses | None
     positivity: Positivity | None
+    preferred: Preferred | None
 
     @classmethod
     def of(cls, whole: BlockProgram, present: IntArray) -> "Formulation":
@@ -51,6 +53,7 @@ class Formulation:
             None if ratios is None else ratios.first_set(len(program.objective)),
             None if program.errors is None else Guesses(program.errors),
             Positivity(unsure, width) if len(unsure) else None,
+            None if program.preferred is None else Preferred(program.preferred),
         )
 
     @cached_property
@@ -68,10 +71,14 @@ class Formulation:
         """How many unknowns a block has."""
         return self.size + (self.guesses is not None)
 
+    @property
+    def _all_families(self) -> tuple[Family | None, ...]:
+        return (self.working_set, self.guesses, self.positivity, self.preferred)
+
     @cached_property
     def families(self) -> tuple[Family, ...]:
         """The families of inequalities inside the blocks."""
-        return tuple(each for each in (self.working_set, self.guesses, self.positivity) if each is not None)
+        return tuple(each for each in self._all_families if each is not None)
 
     @cached_property
     def coupling(self) -> Coupling:

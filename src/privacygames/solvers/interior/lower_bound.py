@@ -20,6 +20,9 @@ def dual_point(formulation: Formulation, state: State) -> DualPoint:
         guessed = formulation.part(formulation.guesses, state.duals)
         attack = guessed / guessed.sum(axis=1, keepdims=True)
         left = left - distortion * formulation.guesses.adjoint(attack)[:, :n]
+    if formulation.preferred is not None:
+        attack = formulation.part(formulation.preferred, state.duals)
+        left = left - formulation.preferred.adjoint(attack)
     where, ratio = (np.zeros(0, dtype=np.int64),) * 3, np.zeros(0)
     pairs = formulation.working_set
     if pairs is not None:

@@ -17,6 +17,8 @@ from privacygames.solvers.memory import require_memory
 
 BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
 KEPT_DUALS = 1e-13
+AT_THE_TOP = 1e-9
+"""A distortion within this share of the largest there is counts as that."""
 
 
 class Presolved:
@@ -74,14 +76,19 @@ class Presolved:
         if bounds.reverse:
             objective = tie_break(problem) * expected
             self.extra = tie_break(problem) * weight
+        errors = self._errors(problem, weight)
+        best = int(errors.sum(axis=1).argmin())
+        self.at_the_top = not bounds.reverse and (bounds.distortion or 0.0) > errors[best].sum() * (1 - AT_THE_TOP)
+        self.preferred = best
         self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.program = BlockProgram(
             objective=objective,
             exponents=groups.between.copy(),
             absent=absent,
             drop_chained=drop_chained,
-            errors=groups.summed(self._errors(problem, weight)) if with_errors else None,
-            distortion=bounds.distortion or None,
+            errors=groups.summed(errors) if with_errors and not self.at_the_top else None,
+            distortion=None if self.at_the_top else bounds.distortion or None,
+            preferred=groups.summed(np.delete(errors - errors[best], best, axis=0)) if self.at_the_top else None,
             reverse=bounds.reverse,
             limited=plain if bounds.worst_case else expected,
             whose=groups.of,
@@ -125,7 +132,7 @@ class Presolved:
 
     def multipliers(self, outcome: Outcome) -> Multipliers:
         """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
-        dual = outcome.dual
+        dual = self._with_attack(outcome.dual)
         attack = np.ones((len(self.kept), self.shape[0]))
         if dual.attack is not None:
             attack[:] = 0.0
@@ -148,6 +155,15 @@ class Presolved:
             other=self.secrets[ratios.other].astype(np.int32),
         )
         return Multipliers(cost_dual, dual.distortion, attack, ratios, weights, like)
+
+    def _with_attack(self, dual: DualPoint) -> DualPoint:
+        """Where the distortion is the largest there is: a price of it that covers every guess, and shares of it."""
+        if not self.at_the_top or dual.attack is None:
+            return dual
+        price = float(dual.attack.sum(axis=1).max()) or 1.0
+        shares = dual.attack / price
+        rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
+        return replace(dual, attack=np.insert(shares, self.preferred, rest, axis=1), distortion=price)
 
     def _errors(self, problem: Problem, weight: FloatArray) -> FloatArray:
         """π(s) d(ŝ,s) for the guesses and secrets that are left."""

@@ -23,6 +23,8 @@ class BlockProgram:
         drop_chained: whether ratios that follow from others are left out.
         errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
         distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
+        preferred: where d_m is the largest there is, no answer may make another guess better than the best blind one:
+            by how much the others err more, π(s) (d(ŝ,s) − d(ŝ*,s)), (other guesses, secrets); None otherwise.
         reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
         limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets); for "each"
             secret's, a column per row of ``whose``.
@@ -44,6 +46,7 @@ class BlockProgram:
     limit: Limit
     cost_at_most: float | None
     start: FloatArray | None = None
+    preferred: FloatArray | None = None
 
     @property
     def minimises_worst(self) -> bool:
@@ -74,6 +77,7 @@ class BlockProgram:
             errors=None if self.errors is None else self.errors[:, secrets],
             limited=self.limited if self.limit == "each" else self.limited[:, secrets],
             start=None if self.start is None else self.start[:, secrets],
+            preferred=None if self.preferred is None else self.preferred[:, secrets],
         )
 
 
@@ -86,7 +90,8 @@ class DualPoint:
         secret: its first secret.
         other: its second secret.
         ratio: its dual value.
-        attack: q(ŝ|o), where distortion privacy plays a part.
+        attack: q(ŝ|o), where distortion privacy plays a part; where it is the largest there is, the dual values of the
+            guesses that are not the preferred one.
         distortion: the dual value of the total distortion.
         limits: the dual values of the limits on the cost: none, one, or one per secret.
         bound: what the minimum is at least.

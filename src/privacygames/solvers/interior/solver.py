@@ -1,15 +1,19 @@
 """``Interior``: exact reductions, then the block interior-point method."""
 
 from dataclasses import dataclass, replace
+from time import monotonic
 
 import numpy as np
 
+from privacygames.arguments import is_whole
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
-from privacygames.solvers.interior.presolve import Presolved
+from privacygames.solvers.interior.presolve import AT_THE_TOP, Presolved
+from privacygames.solvers.interior.program import Outcome
+from privacygames.solvers.interior.reductions import dominated_observables
 from privacygames.solvers.linalg import host_algebra
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
@@ -28,6 +32,7 @@ class Interior:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_chained: leave out ratios that shorter ones imply.
         leave_out_absent: leave out secrets nobody has until they limit the mechanism.
+        threads: how many threads to work with; None for one a processor that this process may use.
         alike: take secrets together that this much of an exponent, or less, ties together: 0 for those that are equal.
     """
 
@@ -35,22 +40,30 @@ class Interior:
     drop_chained: bool = True
     leave_out_absent: bool = True
     alike: float = 1e-7
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
+            raise InvalidProblem(f"threads is {self.threads!r}; it must be a whole number of at least 1, or None")
 
     @property
     def fallbacks(self) -> tuple[Solver, ...]:
-        """The same with every secret present; then HiGHS, by both its methods."""
-        everyone = (replace(self, leave_out_absent=False),) if self.leave_out_absent else ()
-        return (*everyone, Highs("ipm"), Highs("simplex"))
+        """HiGHS, by both its methods."""
+        return (Highs("ipm"), Highs("simplex"))
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this method is for."""
         exponents = bounds.exponents(problem.distinguishability)
         if (Groups.where(exponents, self.alike).between < LEAST_EXPONENT).any():
             return False  # a constant mechanism is not inside: one way, but not the other, answers must be the same
-        most = float((problem.distance @ problem.prior.probabilities).min())
+        blind = problem.distance @ problem.prior.probabilities
+        most = float(blind.min())
         if bounds.reverse:
             return most > NEAR_THE_TOP * float(problem.distance.max())
-        return not bounds.distortion or bounds.distortion < most * (1 - NEAR_THE_TOP)
+        if not bounds.distortion or bounds.distortion <= most * (1 - AT_THE_TOP):
+            return True
+        ties = dominated_observables(problem.distance[:, problem.prior.probabilities > 0])
+        return int((blind[np.unique(ties)] <= most * (1 + NEAR_THE_TOP)).sum()) == 1  # one best guess, or no inside
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
         """Solve the design program for these bounds."""
@@ -59,6 +72,26 @@ class Interior:
                 "Interior() needs a distortion below the largest possible and secrets whose answers may differ; "
                 'use solver="auto" or Highs()'
             )
+        started = monotonic()
+        reduced, outcome = self._minimised(problem, bounds, options)
+        stuck = not (outcome.finished or outcome.out_of_time) and reduced.program.absent.any()
+        if stuck:  # with everyone there from the start the way may be another
+            left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
+            whole = replace(self, leave_out_absent=False)
+            second = whole._minimised(problem, bounds, replace(options, time_limit=left))
+            if second[1].finished or _gap(second[1]) < _gap(outcome):
+                reduced, outcome = second
+        if not np.isfinite(outcome.dual.bound):
+            raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
+        stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
+        return Solution(
+            reduced.expand(outcome),
+            reduced.multipliers(outcome),
+            Status.OPTIMAL if outcome.finished else stopped,
+            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
+        )
+
+    def _minimised(self, problem: Problem, bounds: Bounds, options: SolveOptions) -> tuple[Presolved, Outcome]:
         reduced = Presolved(
             problem,
             bounds,
@@ -69,7 +102,7 @@ class Interior:
             start=options.start,
         )
         scale = NEGLIGIBLE * (float((problem.distance if bounds.reverse else problem.cost).max()) or 1 / NEGLIGIBLE)
-        with host_algebra() as algebra:
+        with host_algebra(self.threads) as algebra:
             outcome = minimise(
                 reduced.program,
                 algebra,
@@ -78,12 +111,9 @@ class Interior:
                 time_limit=options.time_limit,
                 progress=options.progress,
             )
-        if not np.isfinite(outcome.dual.bound):
-            raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
-        stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
-        return Solution(
-            reduced.expand(outcome),
-            reduced.multipliers(outcome),
-            Status.OPTIMAL if outcome.finished else stopped,
-            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
-        )
+        return reduced, outcome
+
+
+def _gap(outcome: Outcome) -> float:
+    found = outcome.value - outcome.dual.bound
+    return found if np.isfinite(found) else np.inf

@@ -20,6 +20,9 @@ ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
 
 NEIGHBOURS = 4
+THIN, MOST_THIN = 1e-5, 20
+"""Ratios with exponents up to this are always in the set, where they are no more than so many a secret."""
+
 SCAN_ENTRIES = 2_000_000
 BROKEN = -1e-13
 """A ratio counts as broken once the logarithm of what it leaves is above this."""
@@ -56,6 +59,9 @@ class RatioBounds:
         chosen = np.zeros((size, size), dtype=bool)
         order = np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
         chosen[np.arange(size)[:, None], order] = True
+        thin = self.exponents <= THIN  # whatever moves, uses these up: they would come and go
+        if thin.sum() <= MOST_THIN * size:
+            chosen |= thin
         return (chosen | chosen.T) & np.isfinite(self.exponents)
 
     def first_set(self, blocks: int) -> "WorkingSet":

@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
     FactorisationFailed,
     Gram,
@@ -21,14 +22,13 @@ from privacygames.solvers.linalg.lapack import Square
 REGULARISATIONS = (1e-14, 1e-12, 1e-10)
 """What is added to a unit diagonal: as little as lets the block be factorised."""
 
-THREADS = 2
-
 
 @contextmanager
-def host_algebra(threads: int = THREADS) -> Iterator["HostAlgebra"]:
-    """Block algebra by so many threads; each does its linear algebra alone."""
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
-        yield HostAlgebra(pool, threads)
+def host_algebra(threads: int | None = None) -> Iterator["HostAlgebra"]:
+    """Block algebra by so many threads, by default one a processor; each does its linear algebra alone."""
+    count = threads or processors()
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
+        yield HostAlgebra(pool, count)
 
 
 class HostAlgebra:

@@ -1,0 +1,35 @@
+"""How many processors to work with: those this process may use, and never more than it was told."""
+
+import os
+from pathlib import Path
+
+VARIABLE = "PRIVACYGAMES_THREADS"
+"""An environment variable that limits the threads of this process and those it starts."""
+
+QUOTA = "/sys/fs/cgroup/cpu.max"
+"""Where Linux says how much processor time a container may use."""
+
+
+def processors() -> int:
+    """The processors of this machine, less those that affinity, a container's quota or the environment rule out."""
+    try:
+        found = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        found = os.cpu_count() or 1
+    told = os.environ.get(VARIABLE, "")
+    limits = [found, _quota(), int(told) if told.isdecimal() else None]
+    return max(1, min(limit for limit in limits if limit is not None))
+
+
+def share_processors(among: int) -> None:
+    """From now on, this process and those it starts use no more than their share of the processors."""
+    os.environ[VARIABLE] = str(max(1, processors() // among))
+
+
+def _quota() -> int | None:
+    """How many whole processors a container may use; None where nothing limits it."""
+    try:
+        quota, period = Path(QUOTA).read_text(encoding="ascii").split()
+        return max(1, int(quota) // int(period))
+    except (OSError, ValueError):
+        return None

@@ -7,8 +7,8 @@ from privacygames.solvers.interior.program import DualPoint
 from privacygames.solvers.interior.state import State
 
 
-def dual_point(formulation: Formulation, state: State) -> DualPoint:
-    """The dual values of a state, and the lower bound they prove on what is minimised."""
+def dual_point(formulation: Formulation, state: State, *, thorough: bool) -> DualPoint:
+    """The dual values of a state, and the lower bound they prove on what is minimised; a better one if thorough."""
     program, n = formulation.program, formulation.size
     limits = state.coupling_dual[n + int(formulation.coupling.total) :]
     distortion = 1.0 if program.reverse else float(state.coupling_dual[n]) if formulation.coupling.total else 0.0
@@ -26,7 +26,8 @@ def dual_point(formulation: Formulation, state: State) -> DualPoint:
     where, ratio = (np.zeros(0, dtype=np.int64),) * 3, np.zeros(0)
     pairs = formulation.working_set
     if pairs is not None:
-        dual = pairs.without_opposites(formulation.part(pairs, state.duals))
+        dual = formulation.part(pairs, state.duals)
+        dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
         where = (pairs.block, formulation.present[pairs.i], formulation.present[pairs.j])
         ratio = dual / pairs.root  # undo the balancing by √γ

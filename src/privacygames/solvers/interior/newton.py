@@ -28,7 +28,7 @@ class Newton:
         self._softness = state.coupling_slack / state.limit_dual
         self._weights = [dual / slack for slack, dual in zip(state.slacks, state.duals, strict=True)]
         parts = formulation.hessian(self._weights)
-        blocks = SymmetricBlocks(parts.diagonal, _sizes(formulation, state), parts.beside, parts.grams)
+        blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         factors, schur = algebra.factorise(blocks, formulation.coupling.links)
         inequalities = np.arange(n, rows)
         schur[inequalities, inequalities] += self._softness
@@ -110,12 +110,3 @@ def total_after(state: State, step: Direction, primal: float, dual: float) -> fl
     duals = state.limit_dual + dual * step.limit_dual
     total = float(((state.coupling_slack + primal * step.coupling_slack) * duals).sum())
     return total + sum(float(each.sum()) for each in products_at(state, step, primal, dual))
-
-
-def _sizes(formulation: Formulation, state: State) -> FloatArray:
-    """What the unknowns are measured by: v by itself; x, which may cross zero, by the errors of guesses."""
-    if formulation.guesses is None:
-        return state.u
-    sizes = state.u.copy()
-    sizes[:, -1] += formulation.part(formulation.guesses, state.slacks).mean(axis=1)
-    return sizes

@@ -29,6 +29,9 @@ AIM = 0.1
 SETTLE = 100.0
 """Within this factor of the end, no ratio leaves the working set: in columns that vanish they would come and go."""
 
+THOROUGH = 1e4
+"""Within this factor of the end, more work is done for a better bound."""
+
 Change = Literal["both", "join", "none"]
 """How the working set may change: ratios join and leave; only join; or, once the estimate of the gap is small enough,
 neither. Each that joins brings a price of its own, which in columns that vanish spoils what the prices prove."""
@@ -72,7 +75,9 @@ class Stepper:
     def first(self, formulation: Formulation, state: State) -> Iterate:
         """The iterate to start with."""
         column = state.u[:, : formulation.size]
-        return Iterate(formulation, state, self._margins(formulation, column), dual_point(formulation, state))
+        return Iterate(
+            formulation, state, self._margins(formulation, column), dual_point(formulation, state, thorough=False)
+        )
 
     def step(self, now: Iterate) -> Iterate | None:
         """The next iterate; None if the step went nowhere."""
@@ -130,7 +135,8 @@ class Stepper:
         if primal <= 1e-8 and dual <= 1e-8:
             return None
         moved = replace(state.plus(step, primal, dual), slacks=form.slacks(u))  # anew: what is added up drifts
-        proved = dual_point(form, moved)  # before pairs and secrets join: their duals are not settled yet
+        # Before pairs and secrets join: their duals are not settled yet.
+        proved = dual_point(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
         if near is not None and change != "none":
             form, moved = _with_working_set(form, moved, near, target)
         found = Iterate(form, moved, margin, proved)
@@ -190,7 +196,7 @@ def _inherited(
     old, first = form.working_set, larger.working_set
     if old is not None and first is not None:
         keys, here = old.among(first.bounds)
-        first = WorkingSet(first.bounds, first.blocks, np.union1d(first.keys, keys))
+        first = WorkingSet(first.bounds, first.blocks, _merged(first.keys, keys))
         larger = larger.with_working_set(first)
     duals = [target / slack for slack in larger.slacks(u)]
     if old is not None and first is not None:
@@ -201,3 +207,9 @@ def _inherited(
         if family is not first and before is not None and before.shape == duals[place].shape:
             duals[place] = before
     return larger, tuple(duals)
+
+
+def _merged(first: IntArray, second: IntArray) -> IntArray:
+    """The union of two sorted arrays, sorted: a stable sort merges them in one go."""
+    both = np.sort(np.concatenate([first, second]), kind="stable")
+    return np.asarray(both[np.append(True, both[1:] != both[:-1])])

@@ -44,15 +44,13 @@ class SymmetricBlocks:
     """Blocks H_o, one per row of ``diagonal``, each the sum of a diagonal, entries beside it and Gram terms.
 
     Attributes:
-        diagonal: (blocks, width).
-        sizes: what the unknowns are measured by, (blocks, width). Factors are those of diag(size) H diag(size), scaled
-            to a unit diagonal, in which nothing is tiny or huge however far apart the unknowns are.
+        diagonal: (blocks, width). Factors are those of the blocks scaled to a unit diagonal, in which nothing is tiny
+            or huge however far apart the unknowns are.
         beside: the entries beside the diagonal; None for none.
         grams: the dense terms.
     """
 
     diagonal: FloatArray
-    sizes: FloatArray
     beside: OffDiagonal | None = None
     grams: tuple[Gram, ...] = ()
 

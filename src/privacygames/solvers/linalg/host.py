@@ -8,11 +8,10 @@ from itertools import pairwise
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
     FactorisationFailed,
-    Gram,
     Links,
     Result,
     SymmetricBlocks,
@@ -64,34 +63,38 @@ class HostFactors:
         self._algebra, self._blocks = algebra, blocks
         count, width = blocks.diagonal.shape
         self._factors = np.empty((count, width, width))
-        self._scales = np.empty((count, width))
+        diagonal = blocks.diagonal.copy()
+        for gram in blocks.grams:
+            diagonal[:, gram.columns] += gram.weights @ gram.rows**2
+        with np.errstate(all="ignore"):
+            scales = 1 / np.sqrt(diagonal)
+        if not (np.isfinite(scales).all() and (scales > 0).all()):
+            raise FactorisationFailed
+        self._scales = scales
 
     def factorise(self, batch: slice, links: Links) -> FloatArray:
         """Factorise some blocks; their part of the Schur complement, right on and above the diagonal."""
         width = self._factors.shape[1]
-        square, diagonal, inverse = Square(width), np.arange(width), np.empty((width, width))
+        square, inverse = Square(width), np.empty((width, width))
         total = np.zeros((links.rows, links.rows))
         for block in range(batch.start, batch.stop):
             factor = self._factors[block]
-            scale = self._factor(block, factor, square, diagonal) * np.abs(self._blocks.sizes[block])
-            self._scales[block] = scale
+            self._factor(block, factor, square)
+            scale = self._scales[block]
             np.copyto(inverse, factor)
-            square.invert(inverse)
-            inverse *= scale
-            inverse *= scale[:, None]
+            square.invert_factor(inverse)
+            inverse *= scale[:, None]  # and so, in the product, on both sides
+            square.multiply_by_transpose(inverse)
             _add_projected(total, links, block, inverse)
         return total
 
-    def _factor(self, block: int, into: FloatArray, square: Square, diagonal: IntArray) -> FloatArray:
-        """Factorise one block; what it was scaled by."""
+    def _factor(self, block: int, into: FloatArray, square: Square) -> None:
+        """Factorise one block."""
         for regularisation in REGULARISATIONS:
-            _write(self._blocks, block, into)
-            scale = 1 / np.sqrt(into[diagonal, diagonal])
-            into *= scale
-            into *= scale[:, None]
-            into[diagonal, diagonal] += regularisation
-            if np.isfinite(scale).all() and square.factor(into):
-                return np.asarray(scale)
+            _write(self._blocks, block, self._scales[block], into)
+            into.reshape(-1)[:: len(into) + 1] = 1.0 + regularisation
+            if square.factor(into):
+                return
         raise FactorisationFailed
 
     def solve(self, right: FloatArray) -> FloatArray:
@@ -108,30 +111,24 @@ class HostFactors:
         return found
 
 
-def _write(blocks: SymmetricBlocks, block: int, into: FloatArray) -> None:
-    """One block in the variables relative to its sizes."""
-    size = blocks.sizes[block]
+def _write(blocks: SymmetricBlocks, block: int, scale: FloatArray, into: FloatArray) -> None:
+    """One block, scaled on both sides; what is on the diagonal is left to the caller."""
     into[:] = 0.0
-    flat, width = into.reshape(-1), len(size)
+    flat, width = into.reshape(-1), len(scale)
     beside = blocks.beside
     if beside is not None:
         part = slice(beside.starts[block], beside.starts[block + 1])
         row, column = beside.row[part], beside.column[part]
-        value = beside.value[part] * size[row] * size[column]
+        value = beside.value[part] * scale[row] * scale[column]
         flat[row * width + column] = value
         flat[column * width + row] += value
-    flat[:: width + 1] += blocks.diagonal[block] * size * size
     for gram in blocks.grams:
-        _add_gram(gram, block, size, into)
-
-
-def _add_gram(gram: Gram, block: int, size: FloatArray, into: FloatArray) -> None:
-    rows = gram.rows * size[gram.columns]
-    rows *= np.sqrt(gram.weights[block])[:, None]
-    if len(gram.columns) == len(size):
-        into += rows.T @ rows
-    else:
-        into[np.ix_(gram.columns, gram.columns)] += rows.T @ rows
+        rows = gram.rows * scale[gram.columns]
+        rows *= np.sqrt(gram.weights[block])[:, None]
+        if len(gram.columns) == width:
+            into += rows.T @ rows
+        else:
+            into[np.ix_(gram.columns, gram.columns)] += rows.T @ rows
 
 
 def _add_projected(total: FloatArray, links: Links, block: int, inverse: FloatArray) -> None:

@@ -14,7 +14,7 @@ from scipy.linalg import cython_blas, cython_lapack
 
 from privacygames.arrays import FloatArray
 
-_LOWER, _PLAIN, _TRANSPOSED, _GENERAL = b"L", b"N", b"T", b"N"
+_LOWER, _PLAIN, _TRANSPOSED, _GENERAL, _LEFT, _RIGHT = b"L", b"N", b"T", b"N", b"L", b"R"
 
 
 def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., None]:
@@ -31,16 +31,24 @@ def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., Non
 
 
 _potrf = _routine(cython_lapack, "dpotrf", 5)
-_potri = _routine(cython_lapack, "dpotri", 5)
+_trtri = _routine(cython_lapack, "dtrtri", 6)
+_lauum = _routine(cython_lapack, "dlauum", 5)
+_trmm = _routine(cython_blas, "dtrmm", 11)
 _trsv = _routine(cython_blas, "dtrsv", 8)
+
+_LEAF = 64
+"""Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""
 
 
 class Square:
     """Routines for C-ordered blocks of one size; each thread has its own."""
 
     def __init__(self, size: int) -> None:
-        self._size, self._one, self._info = ctypes.c_int(size), ctypes.c_int(1), ctypes.c_int(0)
-        self._at = [ctypes.addressof(each) for each in (self._size, self._one, self._info)]
+        self._numbers = {value: ctypes.c_int(value) for value in (1, size)}
+        self._info, self._plus, self._minus = ctypes.c_int(0), ctypes.c_double(1.0), ctypes.c_double(-1.0)
+        self._size = size
+        self._at = [ctypes.addressof(each) for each in (self._numbers[size], self._numbers[1], self._info)]
+        self._signs = [ctypes.addressof(each) for each in (self._plus, self._minus)]
 
     def factor(self, block: FloatArray) -> bool:
         """Cholesky's factor in place of the block, above the diagonal here; whether it exists."""
@@ -48,10 +56,14 @@ class Square:
         _potrf(_LOWER, size, _start(block), size, info)
         return self._info.value == 0
 
-    def invert(self, factor: FloatArray) -> None:
-        """The inverse, on and above the diagonal, in place of its factor."""
+    def invert_factor(self, factor: FloatArray) -> None:
+        """The inverse of a factor in its place."""
+        self._invert(_start(factor), self._size)
+
+    def multiply_by_transpose(self, factor: FloatArray) -> None:
+        """F Fᵀ, on and above the diagonal, in place of a triangle F: the inverse, from the inverse of its factor."""
         size, _, info = self._at
-        _potri(_LOWER, size, _start(factor), size, info)
+        _lauum(_LOWER, size, _start(factor), size, info)
 
     def solve(self, factor: FloatArray, right: FloatArray) -> None:
         """The solution in place of the right-hand side."""
@@ -59,6 +71,25 @@ class Square:
         block, vector = _start(factor), _start(right)
         _trsv(_LOWER, _PLAIN, _GENERAL, size, block, size, vector, one)
         _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, block, size, vector, one)
+
+    def _invert(self, at: int, count: int) -> None:
+        """Invert the triangle of ``count`` rows at an address: its two halves, then the square between them."""
+        leading, _, info = self._at
+        if count <= _LEAF:
+            _trtri(_LOWER, _GENERAL, self._number(count), at, leading, info)
+            return
+        first = count // 2
+        second = count - first
+        between, below = at + 8 * first, at + 8 * (first + first * self._size)
+        self._invert(at, first)
+        self._invert(below, second)
+        plus, minus = self._signs
+        rows, columns = self._number(second), self._number(first)
+        _trmm(_LEFT, _LOWER, _PLAIN, _GENERAL, rows, columns, minus, below, leading, between, leading)
+        _trmm(_RIGHT, _LOWER, _PLAIN, _GENERAL, rows, columns, plus, at, leading, between, leading)
+
+    def _number(self, value: int) -> int:
+        return ctypes.addressof(self._numbers.setdefault(value, ctypes.c_int(value)))
 
 
 def _start(array: FloatArray) -> int:

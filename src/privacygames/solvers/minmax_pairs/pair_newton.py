@@ -57,7 +57,7 @@ class PairNewton:
         self.at, self._p, self._d = at, mechanism, distance
         observables = at.q.shape[1]
         gram = Gram(mechanism, np.arange(observables), distance * distance * at.w / at.t)
-        factors, schur = algebra.factorise(SymmetricBlocks(at.z / at.q, at.q, grams=(gram,)), Links(observables))
+        factors, schur = algebra.factorise(SymmetricBlocks(at.z / at.q, grams=(gram,)), Links(observables))
         self._solve_blocks, self._solve_schur = factors.solve, Schur(schur).solve
         self._sums = at.q.sum(axis=0)
         self._stretched = self._solve_schur(self._sums)

@@ -16,6 +16,9 @@ from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import Findings, check, exact_cost
 from privacygames.errors import BrokenPromise, SolveFailed
 
+DROWNED = 1e17
+"""What is added in the end: nothing else is seen beside it."""
+
 SMALLEST_MIX = 1e-15
 LEAST_COLUMN = 1e-13  # columns nobody uses more often than this are dropped: they hold only rounding noise
 EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
@@ -37,10 +40,9 @@ def repair(
     """
     exponents = draft.bounds.exponents(draft.distinguishability)
     clean = _merge_equals(exponents, _cleaned(probabilities, drop=draft.bounds.epsilon is not None))
-    constant = _constant(clean)
     failure: BrokenPromise | None = None
-    for share in _shares(_mix_needed(exponents, clean)):
-        mixed = (1 - share) * clean + share * constant
+    for added in _additions(exponents, clean):
+        mixed = (clean + added) / (1 + added.sum())
         if cheapest is not None:
             mixed = _within_cost(draft, mixed, cheapest)
         statement = replace(draft, weights=to_weights(mixed, draft.bits))
@@ -100,19 +102,6 @@ def _merge_equals(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     return np.asarray((means / np.bincount(group)[:, None])[group])
 
 
-def _constant(clean: FloatArray) -> FloatArray:
-    """The constant mechanism that is uniform over the columns in use."""
-    used = clean.max(axis=0) > 0
-    return np.broadcast_to(used / used.sum(), clean.shape)
-
-
-def _mix_needed(exponents: FloatArray, clean: FloatArray) -> float:
-    """The η that restores all ratios by mixing in every column in use equally."""
-    columns = int((clean.max(axis=0) > 0).sum())
-    needed = columns * float(_excess(exponents, clean).max())
-    return needed / (1 + needed)
-
-
 def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     """What must be added to all of a column so that its ratios hold: max over pairs of (p − γp') / (γ−1), or 0."""
     needed = np.zeros(clean.shape[1])
@@ -124,15 +113,22 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     return needed
 
 
-def _shares(needed: float) -> Iterator[float]:
-    """Nothing if nothing is needed, then ever larger shares of the constant mechanism, then all of it."""
-    if needed == 0:
-        yield 0.0
-    share = max(1.01 * needed, SMALLEST_MIX)
-    while share < 1:
-        yield share
-        share *= 8
-    yield 1.0
+def _additions(exponents: FloatArray, clean: FloatArray) -> Iterator[FloatArray]:
+    """What to add to whole columns, ever more: nothing if nothing is needed, at last so much that the rest drowns.
+
+    Adding the same to all of a column is mixing with a constant mechanism. Each column first gets what restores its
+    ratios, and a trace more for rounding.
+    """
+    used = clean.max(axis=0) > 0
+    needed = _excess(exponents, clean)
+    if not needed.any():
+        yield np.zeros(len(used))
+    trace = SMALLEST_MIX * used / used.sum()
+    factor = 1.01
+    while factor * (needed.sum() + SMALLEST_MIX) < 1:
+        yield factor * (needed + trace)
+        factor *= 8
+    yield DROWNED * used / used.sum()
 
 
 def _within_cost(draft: Statement, mixed: FloatArray, cheapest: FloatArray) -> FloatArray:

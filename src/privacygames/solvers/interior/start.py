@@ -11,6 +11,10 @@ from privacygames.solvers.interior.state import State, dual_residual
 START = 0.25
 """The products at the start add up to this share of what the program costs where nothing is revealed."""
 
+LEAST_PRODUCT = 2e-3
+"""Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
+much smaller than what they have to make up for would keep the first steps short."""
+
 ROUGH_HALVINGS = 24
 """Enough for a start, which need not be exactly central."""
 
@@ -24,25 +28,37 @@ def first_present(program: BlockProgram, admit: float) -> IntArray:
 
 
 def first_state(formulation: Formulation, scale: float) -> State:
-    """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing.
+    """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing."""
+    program, n = formulation.program, formulation.size
+    column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
+    u = np.zeros(formulation.objective.shape)
+    u[:, :n] = column
+    size = START * float(formulation.whole.objective.sum(axis=1).mean())
+    if program.minimises_worst:
+        size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
+    if program.reverse and program.errors is not None:
+        size = 0.5 * float((u[:, :n] @ program.errors.T).min(axis=1).sum())
+    count = sum(slack.size for slack in formulation.slacks(u)) + formulation.coupling.rows - n
+    state = _central(formulation, u, max(size, scale) / count)
+    residual = dual_residual(formulation, state.coupling_dual, state.duals)[:, :n]
+    needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
+    return _central(formulation, u, needed) if needed * count > size else state
+
+
+def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
+    """The point of this mechanism at which every product is the target.
 
     The prices of guesses add up, in each block, to the price of the distortion, and those of the worst case to one: x
     and y are chosen so that they do, for otherwise the first steps would run far away to make up for it.
     """
     program, n, coupling = formulation.program, formulation.size, formulation.coupling
-    u = np.empty(formulation.objective.shape)
-    column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    u[:, :n] = column
-    each = -coupling.gather(u)[-len(program.whose) :] if program.minimises_worst else np.zeros(1)
-    errors = None if program.errors is None else u[:, :n] @ program.errors.T
-    size = START * (float(formulation.whole.objective.sum(axis=1).mean()) + float(each.max()))
-    if program.reverse and errors is not None:
-        size = 0.5 * float(errors.min(axis=1).sum())
-    count = sum(slack.size for slack in formulation.slacks(u)) + coupling.rows - n
-    target = max(size, scale) / count
-    if errors is not None:
-        u[:, -1] = _central_guesses(errors, program.distortion, target)
-    worst = float(_below(-each[None, :], target, 1.0)[0]) * -1.0 if program.minimises_worst else 0.0
+    worst = 0.0
+    if program.minimises_worst:
+        costs = -coupling.gather(u)[-len(program.whose) :]
+        worst = -float(_below(-costs[None, :], target, 1.0)[0])
+    if program.errors is not None:
+        u = u.copy()
+        u[:, -1] = _central_guesses(u[:, :n] @ program.errors.T, program.distortion, target)
     slacks = formulation.slacks(u)
     coupling_slack = formulation.coupling_slack(u, worst)
     duals = tuple(target / slack for slack in slacks)

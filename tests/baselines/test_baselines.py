@@ -341,7 +341,8 @@ def test_planar_laplace_of_almost_no_epsilon(epsilon: float) -> None:
     assert table.sum(axis=1) == pytest.approx(np.ones(12))
     assert table[:, corners] == pytest.approx(np.full((12, 4), 0.25), abs=5 * epsilon)
     sides = table[:, [1, 2, 9, 10]]  # a strip of width 1 beyond the window holds ε/4·(2/π)·π/2 of the mass
-    assert sides == pytest.approx(np.full((12, 4), sides.mean()), rel=3 * epsilon + 1e-9)
+    rounding = 2.0**-52 / epsilon * 0.25  # what a corner's last digit costs the repair, which treats columns apart
+    assert sides == pytest.approx(np.full((12, 4), sides.mean()), rel=3 * epsilon + 1e-9, abs=rounding)
 
 
 def test_remapping_a_file_of_fewer_bits(tmp_path: Path) -> None:

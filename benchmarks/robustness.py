@@ -11,9 +11,11 @@ import platform
 import re
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import Queue
 from time import perf_counter
 from typing import Any
 
@@ -284,15 +286,15 @@ def no_triangle(n: int) -> pg.Problem:
     return pg.Problem(plain.prior, cost=plain.cost, distinguishability=plain.cost**2 / 4)
 
 
-def solve(name: str, n: int, answer: Connection) -> None:
-    """Pose and design one problem; what came of it."""
+def solve(name: str, n: int, cores: set[int], answer: Connection) -> None:
+    """Pose and design one problem on some cores; what came of it."""
+    os.sched_setaffinity(0, cores)
     warnings.simplefilter("ignore")
     problem, bounds = KINDS[name](n)
     answer.send(None)
     started = perf_counter()
-    told: list[str] = []
     try:
-        made = pg.design(problem, **bounds, progress=lambda step: told.append(step.message))
+        made = pg.design(problem, **bounds)
     except pg.PrivacyGamesError as error:
         answer.send({"seconds": perf_counter() - started, "gap": None, "engine": f"{type(error).__name__}: {error}"})
         return
@@ -300,11 +302,11 @@ def solve(name: str, n: int, answer: Connection) -> None:
     answer.send({"seconds": perf_counter() - started, "gap": made.certificate.gap, "engine": origin})
 
 
-def run(name: str, n: int, limit: float) -> dict[str, Any]:
+def run(name: str, n: int, limit: float, cores: set[int]) -> dict[str, Any]:
     """One problem in a process of its own; posing it (some need designs themselves) does not count."""
     context = get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=solve, args=(name, n, there), daemon=True)
+    process = context.Process(target=solve, args=(name, n, cores, there), daemon=True)
     process.start()
     there.close()
     found: dict[str, Any] = {"seconds": limit, "gap": None, "engine": f"no end within {limit:g} s"}
@@ -320,6 +322,18 @@ def run(name: str, n: int, limit: float) -> dict[str, Any]:
     process.join()
     iterations = re.search(r"(\d+) iterations", found["engine"])
     return {"kind": name, "n": n, "iterations": int(iterations[1]) if iterations else None} | found
+
+
+def told(name: str, n: int, limit: float, free: "Queue[set[int]]") -> dict[str, Any]:
+    """Run one problem on cores that nothing else runs on, and print what came of it."""
+    cores = free.get()
+    try:
+        row = run(name, n, limit, cores)
+    finally:
+        free.put(cores)
+    came_of_it = f"{row['seconds']:8.2f} s {row['iterations'] or '':>4}  {row['gap'] or ''}  {row['engine'][:60]}"
+    print(f"{n:4d}  {name:<60}{came_of_it}", flush=True)
+    return row
 
 
 def as_markdown(rows: list[dict[str, Any]], machine: str) -> str:
@@ -346,16 +360,16 @@ def main() -> None:
     parser.add_argument("--kinds", default="", help="only kinds whose name holds this")
     parser.add_argument("--limit", type=float, default=300.0)
     parser.add_argument("--out", default="robustness", help="the name of the table in benchmarks/results")
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="cores for each problem")
     given = parser.parse_args()
-    rows = []
-    for n in map(int, given.sizes.split(",")):
-        for name in KINDS:
-            if given.kinds in name:
-                row = run(name, n, given.limit)
-                rows.append(row)
-                told = f"{row['seconds']:8.2f} s {row['iterations'] or '':>4}  {row['gap'] or ''}  {row['engine'][:60]}"
-                print(f"{n:4d}  {name:<60}{told}", flush=True)
-    machine = f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores, Python {platform.python_version()}"
+    free: Queue[set[int]] = Queue()
+    here = sorted(os.sched_getaffinity(0))
+    for first in range(0, len(here) - given.cores + 1, given.cores):
+        free.put(set(here[first : first + given.cores]))
+    wanted = [(name, int(n)) for n in given.sizes.split(",") for name in KINDS if given.kinds in name]
+    with ThreadPoolExecutor(free.qsize()) as pool:
+        rows = list(pool.map(lambda each: told(each[0], each[1], given.limit, free), wanted))
+    machine = f"{platform.machine()}, {given.cores} cores a problem, Python {platform.python_version()}"
     (RESULTS / f"{given.out}.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     (RESULTS / f"{given.out}.md").write_text(as_markdown(rows, machine))
     unfinished = [row for row in rows if row["gap"] is None or row["gap"] > 1e-6]

@@ -1,5 +1,6 @@
 """The block interior-point engine against an independent solver, on everything it says it can solve."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,3 +103,82 @@ def test_the_papers_setting_on_real_visits(bounds: dict[str, Any]) -> None:
     assert certificate.cost == pytest.approx(0.614899, abs=1e-6)
     assert certificate.gap is not None
     assert certificate.gap <= 1e-6
+
+
+def scattered(n: int, cost: str = "own") -> pg.Problem:
+    """Random points in a square of side √n with a Dirichlet prior."""
+    random = np.random.default_rng(n)
+    points = random.random((n, 2)) * np.sqrt(n)
+    distance = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
+    prior = random.dirichlet(np.ones(n))
+    return problem_of(prior / prior.sum(), distance if cost == "own" else 1 - np.eye(n), distance, distance)
+
+
+@pytest.mark.parametrize("cost", ["own", "hamming"])
+@pytest.mark.parametrize("epsilon", [None, 0.3, 2.0])
+@pytest.mark.parametrize("n", [5, 12])
+def test_the_largest_distortion(n: int, epsilon: float | None, cost: str) -> None:
+    """No answer may make another guess better than the best blind one: a cone, and no HiGHS."""
+    problem = scattered(n, cost)
+    most = pg.max_distortion(problem)
+    certificate = pg.design(problem, epsilon=epsilon, distortion=most, solver=pg.Interior()).certificate
+    assert "after" not in certificate.provenance.solver
+    reference = pg.design(problem, epsilon=epsilon, distortion=most, solver=pg.Highs()).certificate
+    assert certificate.cost == pytest.approx(reference.cost, rel=1e-6)
+    assert certificate.findings.distortion >= most
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"epsilon": 1e-5},
+        {"epsilon": 1e-3},
+        {"epsilon": 50.0},
+        {"epsilon": 0.1, "worst_case": True},
+        {"epsilon": 5.0, "worst_case": True},
+        {"epsilon": 1.0, "share": 0.999998},
+        {"epsilon": 1.0, "cost_at_most": 2.0},
+        {"epsilon": 1.0, "cost_at_most": 1.2},
+    ],
+    ids=str,
+)
+def test_what_used_to_end_in_minutes_of_another_engine(bounds: dict[str, Any]) -> None:
+    problem = scattered(60)
+    given = {key: value for key, value in bounds.items() if key != "share"}
+    if "share" in bounds:
+        given["distortion"] = bounds["share"] * pg.max_distortion(problem)
+    certificate = pg.design(problem, solver=pg.Interior(), **given).certificate
+    assert "blocks" in certificate.provenance.solver
+    assert "after" not in certificate.provenance.solver
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-6
+
+
+def test_another_solver_is_never_silent() -> None:
+    """Which solver took over, and why, is in the progress and in the certificate."""
+
+    class Short(pg.Interior):
+        def solve(self, problem: pg.Problem, bounds: pg.Bounds, *, options: pg.SolveOptions) -> pg.Solution:
+            return super().solve(problem, bounds, options=replace(options, tolerance=0.1))
+
+    told: list[str] = []
+    problem = scattered(12)
+    certificate = pg.design(
+        problem, epsilon=1.0, solver=Short(), progress=lambda now: told.append(now.message)
+    ).certificate
+    assert "HiGHS" in certificate.provenance.solver
+    assert "after Short left a gap of" in certificate.provenance.solver
+    assert any(message.startswith("another solver takes over: Short left a gap of") for message in told)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_change_nothing_but_the_time(threads: int) -> None:
+    problem = scattered(30)
+    one = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=threads)).certificate
+    assert one.cost == pytest.approx(pg.design(problem, epsilon=1.0, solver=pg.Interior()).certificate.cost, rel=1e-7)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "two"])
+def test_threads_are_counted(threads: Any) -> None:
+    with pytest.raises(pg.InvalidProblem, match="threads"):
+        pg.Interior(threads=threads)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from privacygames.arrays import LARGEST, SMALLEST, FloatArray, IntArray
+from privacygames.arrays import LARGEST, SMALLEST, FloatArray
+from privacygames.certificates.exact_sums import exact_products, exact_sums
 from privacygames.certificates.multipliers import Multipliers
 from privacygames.certificates.statement import Statement
 from privacygames.errors import BrokenPromise
 
 ULP: float = 2.0**-52
-SPLITS = 4
 
 
 def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> float:
@@ -77,41 +77,7 @@ def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, 
     value = ratios.value[used]
     left = np.ravel_multi_index((ratios.observable[used], ratios.secret[used]), shape)
     right = np.ravel_multi_index((ratios.observable[used], ratios.other[used]), shape)
-    high, low = _exact_products(value, factor[used])
+    high, low = exact_products(value, factor[used])
     places, terms = np.concatenate([left, right, right]), np.concatenate([value, -high, -low])
-    found, unsure = _sums(places, terms, shape[0] * shape[1])
+    found, unsure = exact_sums(places, terms, shape[0] * shape[1])
     return found.reshape(shape), unsure.reshape(shape)
-
-
-def _exact_products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """a·b = high + low exactly, but for underflow: Dekker's and Veltkamp's splitting (all within 10^±60)."""
-    high = a * b
-    tops = []
-    for each in (a, b):
-        shifted = each * (2.0**27 + 1)
-        tops.append(shifted - (shifted - each))
-    (top_a, top_b), (rest_a, rest_b) = tops, (a - tops[0], b - tops[1])
-    low = ((top_a * top_b - high) + top_a * rest_b + rest_a * top_b) + rest_a * rest_b
-    return high, low
-
-
-def _sums(places: IntArray, terms: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """What is added up at each place, and by how much that may be off.
-
-    Rump, Ogita and Oishi (2008): of every term, the digits above a common last one add up without rounding; then those
-    of what is left, and so on. What is never added is smaller than ``rest``.
-    """
-    total, unsure = np.zeros(size), np.zeros(size)
-    room = 2.0 ** np.ceil(np.log2(len(terms) + 2))
-    for _ in range(SPLITS):
-        largest = float(np.abs(terms).max(initial=0.0))
-        if largest == 0:
-            break
-        shift = room * 2.0 ** np.ceil(np.log2(largest))
-        digits = (terms + shift) - shift
-        terms = terms - digits
-        part = np.bincount(places, digits, size)
-        total = total + part
-        unsure += 4 * ULP * (np.abs(part) + np.abs(total))
-    rest = len(terms) * float(np.abs(terms).max(initial=0.0))
-    return total, unsure + rest

@@ -20,7 +20,11 @@ ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
 
 NEIGHBOURS = 4
-THIN, MOST_THIN = 1e-5, 20
+MORE_NEIGHBOURS, THIN = 12, 0.03
+"""Where the exponents of neighbours are usually so small, every far ratio binds as soon as anything moves: more
+neighbours stand for them."""
+
+THINNEST, MOST_THIN = 1e-5, 20
 """Ratios with exponents up to this are always in the set, where they are no more than so many a secret."""
 
 SCAN_ENTRIES = 2_000_000
@@ -57,9 +61,11 @@ class RatioBounds:
         """Each secret's nearest few, both ways: they tie every block together, and are always in the set."""
         size = self.size
         chosen = np.zeros((size, size), dtype=bool)
-        order = np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
+        order = np.argsort(self.exponents, axis=1, kind="stable")
+        usual = float(np.median(self.exponents[np.arange(size), order[:, min(NEIGHBOURS, size) - 1]]))
+        order = order[:, : MORE_NEIGHBOURS if usual <= THIN else NEIGHBOURS]
         chosen[np.arange(size)[:, None], order] = True
-        thin = self.exponents <= THIN  # whatever moves, uses these up: they would come and go
+        thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin
         return (chosen | chosen.T) & np.isfinite(self.exponents)

@@ -1,0 +1,49 @@
+"""How many processors are used: what the machine, the container and the environment allow, whichever is least."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from privacygames import processors
+
+
+@pytest.fixture
+def eight(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A process that may run on eight processors, in a container with a file that may set a quota."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(processors, "QUOTA", str(tmp_path / "cpu.max"))
+    monkeypatch.delenv(processors.VARIABLE, raising=False)
+    return tmp_path / "cpu.max"
+
+
+@pytest.mark.parametrize(
+    ("quota", "told", "found"),
+    [
+        *((None, None, 8), ("max 100000", None, 8), ("250000 100000", None, 2), ("50000 100000", None, 1)),
+        *(
+            (None, "3", 3),
+            ("400000 100000", "3", 3),
+            (None, "99", 8),
+            (None, "many", 8),
+            (None, "0", 1),
+            ("?", None, 8),
+        ),
+    ],
+)
+def test_the_least_of_what_is_allowed(
+    eight: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, told: str | None, found: int
+) -> None:
+    if quota is not None:
+        eight.write_text(quota)
+    if told is not None:
+        monkeypatch.setenv(processors.VARIABLE, told)
+    assert processors.processors() == found
+
+
+@pytest.mark.usefixtures("eight")
+@pytest.mark.parametrize(("among", "each"), [(1, 8), (2, 4), (3, 2), (8, 1), (20, 1)])
+def test_workers_share_them(monkeypatch: pytest.MonkeyPatch, among: int, each: int) -> None:
+    monkeypatch.setenv(processors.VARIABLE, "8")  # so that what is set is undone
+    processors.share_processors(among)
+    assert processors.processors() == each

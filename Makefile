@@ -32,9 +32,9 @@ check: setup  ## What CI runs: lint, format, strict types, import layers, and ev
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
 
-bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits
+bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/$(if $(ROBUST),robustness.py,bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA)))
 
 docs: setup  ## Build the site in out/docs
 	$(BIN)/sphinx-build -W -q -j auto docs out/docs

@@ -40,8 +40,12 @@ class Coupling:
     @property
     def links(self) -> Links:
         """The same rows as the block algebra takes them."""
-        weights = None if self.limit == "none" else self.cost
-        return Links(self.size + self.total, weights, self.whose if self.limit == "each" else None)
+        first = self.size + self.total
+        if self.limit == "none":
+            return Links(first)
+        one_each = len(self.whose) == self.size  # then in their order, and a slice is faster
+        which = None if self.limit == "average" else slice(self.size) if one_each else self.whose
+        return Links(first, self.cost, which)
 
     @property
     def rows(self) -> int:

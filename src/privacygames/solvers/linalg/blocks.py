@@ -68,14 +68,14 @@ class Links:
 
     shared: int
     weights: FloatArray | None = None
-    which: IntArray | None = None
+    which: IntArray | slice | None = None
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         if self.weights is None:
             return self.shared
-        return self.shared + (1 if self.which is None else len(self.which))
+        return self.shared + (1 if self.which is None else self.weights.shape[1])
 
 
 class BlockFactors(Protocol):

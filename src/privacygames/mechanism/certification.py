@@ -1,7 +1,7 @@
 """From numbers that may be slightly off to exact weights whose every promise was checked: behind ``certify``."""
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from math import inf
 
 import numpy as np
@@ -81,8 +81,11 @@ def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
 
 
 def own_version() -> str:
-    """This release, as it appears in certificates."""
-    return version("privacygames")
+    """This release, as it appears in certificates; "unknown" where the source is run without being installed."""
+    try:
+        return version("privacygames")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:

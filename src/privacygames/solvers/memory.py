@@ -18,8 +18,8 @@ def require_memory(gigabytes: float, secrets: int, observables: int, engine: str
     if gigabytes > SHARE * machine:
         raise TooLarge(
             f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
-            f"observables; this machine has {machine:.0f}. What needs less: fewer observables (the optimum is exact for "
-            "those: Problem(…, observables=…)), or fewer secrets"
+            f"observables; this machine has {machine:.0f}. What needs less: fewer observables (the optimum is exact "
+            "for those: Problem(…, observables=…)), or fewer secrets"
         )
 
 

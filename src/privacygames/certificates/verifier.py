@@ -93,11 +93,13 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     if evidence is None:
         raise BrokenPromise("there are no multipliers to prove anything with")
     rough = optimum(statement, evidence, above)
-    pairs = np.unique(np.stack([evidence.ratios.secret, evidence.ratios.other]), axis=1)
-    if abs(achieved - rough) <= CLOSE * achieved or not 0 < pairs.shape[1] <= MOST_EXACT or statement.bounds.within:
+    named = np.zeros(above.shape, dtype=bool)
+    named[evidence.ratios.secret, evidence.ratios.other] = True
+    pairs = np.argwhere(named)
+    if abs(achieved - rough) <= CLOSE * achieved or not 0 < len(pairs) <= MOST_EXACT or statement.bounds.within:
         return rough
     sharper = above.copy()
-    for secret, other in pairs.T.tolist():
+    for secret, other in pairs.tolist():
         if np.isfinite(above[secret, other]):
             separation = float(statement.distinguishability[secret, other])
             sharper[secret, other] = exact_enclosure(statement.bounds.epsilon or inf, separation)[1]

@@ -102,9 +102,7 @@ class HostFactors:
         found = right * self._scales
 
         def solve(batch: slice) -> None:
-            square = Square(found.shape[1])
-            for block in range(batch.start, batch.stop):
-                square.solve(self._factors[block], found[block])
+            Square(found.shape[1]).solve(self._factors, found, batch)
 
         self._algebra.map(solve, self._algebra.batches(len(found)))
         found *= self._scales

@@ -65,12 +65,15 @@ class Square:
         size, _, info = self._at
         _lauum(_LOWER, size, _start(factor), size, info)
 
-    def solve(self, factor: FloatArray, right: FloatArray) -> None:
-        """The solution in place of the right-hand side."""
+    def solve(self, factors: FloatArray, right: FloatArray, batch: slice) -> None:
+        """The solutions in place of the right-hand sides, for some of the blocks, (blocks, size, size)."""
         size, one, _ = self._at
-        block, vector = _start(factor), _start(right)
-        _trsv(_LOWER, _PLAIN, _GENERAL, size, block, size, vector, one)
-        _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, block, size, vector, one)
+        block, vector = _start(factors), _start(right)
+        square, row = 8 * self._size * self._size, 8 * self._size
+        for each in range(batch.start, batch.stop):  # by address: an array of each costs more than this
+            at, to = block + each * square, vector + each * row
+            _trsv(_LOWER, _PLAIN, _GENERAL, size, at, size, to, one)
+            _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, at, size, to, one)
 
     def _invert(self, at: int, count: int) -> None:
         """Invert the triangle of ``count`` rows at an address: its two halves, then the square between them."""

@@ -10,8 +10,9 @@ import privacygames as pg
 from privacygames.programs.attack_programs import minmax_pairs_attack_program
 from privacygames.solvers import memory
 from privacygames.solvers.minmax_pairs import pair_attack as pairs
-from privacygames.solvers.minmax_pairs.pair_attack import PairsAnswer, least_largest_error
+from privacygames.solvers.minmax_pairs.pair_attack import least_largest_error
 from privacygames.solvers.minmax_pairs.pair_bounds import largest_error, least_error_bound
+from privacygames.solvers.proved_attack import ProvedAttack
 from support import Array, matrices
 
 
@@ -49,7 +50,7 @@ def optimum_by_hand(mechanism: Array, distance: Array) -> float:
     return float(found.fun)
 
 
-def by_blocks(mechanism: Array, distance: Array) -> PairsAnswer:
+def by_blocks(mechanism: Array, distance: Array) -> ProvedAttack:
     """The block method alone, however small the program: without HiGHS to help, it gets there or raises."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "SMALL", 0)

@@ -183,7 +183,7 @@ def _least_worst_cost(problem: Problem, bounds: Bounds, cost: float) -> tuple[Fl
     found = Highs().solve_program(least_worst_cost_program(problem, bounds, cost))
     dearest, farthest = float(problem.cost.max()), float(problem.distance.max())
     boxes = {"p": (0.0, 1.0), "x": (0.0, farthest), "y": (0.0, dearest)}
-    limit = found.bound({name: box for name, box in boxes.items() if name in found.program.blocks})
+    limit = found.bound(boxes)
     return found.block("p").reshape(problem.shape), limit
 
 
@@ -196,7 +196,7 @@ def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatA
     observable, surprise = _beliefs(problem, iterates)
     found = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
     boxes = {"p": (0.0, 1.0), "x": (0.0, float(problem.distance.max())), "t": (0.0, float(surprise.max()))}
-    limit = -found.bound({name: box for name, box in boxes.items() if name in found.program.blocks})
+    limit = -found.bound(boxes)
     return iterates[-1], limit
 
 

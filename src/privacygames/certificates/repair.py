@@ -16,7 +16,7 @@ from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import Findings, check, exact_cost
 from privacygames.errors import BrokenPromise, SolveFailed
 
-DROWNED = 1e17
+DROWNED = 1e40
 """What is added in the end: nothing else is seen beside it."""
 
 SMALLEST_MIX = 1e-15

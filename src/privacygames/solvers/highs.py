@@ -47,7 +47,8 @@ class LinearSolution:
         term is least at a corner of the box that v lies in.
 
         Args:
-            boxes: the least and the most each block of variables may be at an optimum.
+            boxes: the least and the most each block of variables may be at an optimum; others than the program's own
+                are passed over.
         """
         program = self.program
         above = np.where(np.isfinite(program.row_lower), np.maximum(self.duals, 0.0), 0.0)
@@ -56,8 +57,9 @@ class LinearSolution:
         limits = above @ lower - below @ upper
         left = program.objective - program.matrix.T @ (above - below)
         corners = 0.0
-        for name, (least, most) in boxes.items():
-            own = left[program.columns[name]]
+        for name, place in program.columns.items():
+            least, most = boxes[name]  # every block needs one, or nothing is proved
+            own = left[place]
             corners += float(np.minimum(own * least, own * most).sum())
         return float(limits) + corners
 

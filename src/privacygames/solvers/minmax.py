@@ -1,13 +1,12 @@
 """The min-max attack over secrets, certified: eq:lp:adversary:diff:minmax, by its least favourable prior."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import SolveFailed
 from privacygames.programs import least_favourable_program
 from privacygames.solvers.highs import Highs
+from privacygames.solvers.proved_attack import ProvedAttack
 
 TOLERANCE = 1e-6
 BETTER = 1e-9
@@ -16,24 +15,7 @@ BETTER = 1e-9
 GUESSES_A_ROUND = 2
 
 
-@dataclass(frozen=True)
-class WorstCaseAnswer:
-    """An attack and the proof of how good it is.
-
-    Attributes:
-        attack: q(ŝ|o), (observables, estimates); every row sums to one.
-        prior: the least favourable prior.
-        error: the attack's error on the secret on which it does worst.
-        bound: no attack does better than this on its worst secret, proved by the prior.
-    """
-
-    attack: FloatArray
-    prior: FloatArray
-    error: float
-    bound: float
-
-
-def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> WorstCaseAnswer:
+def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
     """The attack with the least error on its worst secret, proved to within a relative ``tolerance``.
 
     Whatever the units: distances are scaled to at most 1 first.
@@ -47,18 +29,18 @@ def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance:
         SolveFailed: neither method of HiGHS got there.
     """
     scale = float(distance.max()) or 1.0
-    best: WorstCaseAnswer | None = None
+    best: ProvedAttack | None = None
     for method in (Highs("ipm"), Highs("simplex")):
         found = _solved(mechanism, distance / scale, method)
         if best is None or found.error - found.bound < best.error - best.bound:
             best = found
-        if best.error - best.bound <= tolerance * best.error:
-            return WorstCaseAnswer(best.attack, best.prior, best.error * scale, best.bound * scale)
+        if best.within(tolerance * best.error):
+            return ProvedAttack(best.attack, best.weights, best.error * scale, best.bound * scale)
     gap = 1.0 if best is None else (best.error - best.bound) / best.error
     raise SolveFailed(f"the min-max attack is known only to within {gap:.1e} of its error: rescale the distances")
 
 
-def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> WorstCaseAnswer:
+def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> ProvedAttack:
     """Guesses by need: solve with some, add better ones under the prior found, until there are none."""
     secrets, observables = mechanism.shape
     errors = distance @ (mechanism / secrets)
@@ -83,4 +65,4 @@ def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> Worst
     attack[attack.sum(axis=1) <= 0, 0] = 1.0
     attack /= attack.sum(axis=1, keepdims=True)
     worst = float((mechanism.T * (attack @ distance)).sum(axis=0).max())
-    return WorstCaseAnswer(attack, prior, worst, bound)
+    return ProvedAttack(attack, prior, worst, bound)

@@ -17,6 +17,15 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import RatioMultipliers
 
 
+def added_up(table: FloatArray, whose: IntArray, count: int) -> FloatArray:
+    """(…, members) added up to (…, owners): ``whose`` says which each belongs to. As it is where each owns one."""
+    if len(whose) == count:
+        return table
+    total = np.zeros((*table.shape[:-1], count))
+    np.add.at(np.moveaxis(total, -1, 0), whose, np.moveaxis(table, -1, 0))
+    return total
+
+
 @dataclass(frozen=True)
 class Groups:
     """Which secrets are taken together.
@@ -55,11 +64,7 @@ class Groups:
 
     def summed(self, table: FloatArray) -> FloatArray:
         """(…, secrets) added up to (…, groups)."""
-        if self.trivial:
-            return table
-        total = np.zeros((*table.shape[:-1], self.count))
-        np.add.at(np.moveaxis(total, -1, 0), self.of, np.moveaxis(table, -1, 0))
-        return total
+        return added_up(table, self.of, self.count)
 
     @cached_property
     def _tightest(self) -> IntArray:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.alike import added_up
 from privacygames.solvers.interior.program import Limit
 from privacygames.solvers.linalg import Links
 
@@ -73,5 +74,5 @@ class Coupling:
         if self.limit == "average":
             result[:, : self.size] -= self.cost * values[-1]
         if self.limit == "each":
-            np.subtract.at(result.T, self.whose, (self.cost * values[-len(self.whose) :]).T)
+            result[:, : self.size] -= added_up(self.cost * values[-len(self.whose) :], self.whose, self.size)
         return result

@@ -71,14 +71,11 @@ class Formulation:
         """How many unknowns a block has."""
         return self.size + (self.guesses is not None)
 
-    @property
-    def _all_families(self) -> tuple[Family | None, ...]:
-        return (self.working_set, self.guesses, self.positivity, self.preferred)
-
     @cached_property
     def families(self) -> tuple[Family, ...]:
         """The families of inequalities inside the blocks."""
-        return tuple(each for each in self._all_families if each is not None)
+        every = (self.working_set, self.guesses, self.positivity, self.preferred)
+        return tuple(each for each in every if each is not None)
 
     @cached_property
     def coupling(self) -> Coupling:

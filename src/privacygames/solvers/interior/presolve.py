@@ -67,7 +67,7 @@ class Presolved:
         self.ratios = int(np.isfinite(exponents).sum())
         weight = prior[self.secrets]
         absent = (groups.summed(weight) == 0) & (not bounds.worst_case and leave_out_absent)
-        if not may_be_left_out(groups.between.copy(), absent):
+        if not may_be_left_out(groups.between, absent):
             absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
         plain = problem.cost[np.ix_(self.kept, self.secrets)]
@@ -76,19 +76,23 @@ class Presolved:
         if bounds.reverse:
             objective = tie_break(problem) * expected
             self.extra = tie_break(problem) * weight
-        errors = self._errors(problem, weight)
-        best = int(errors.sum(axis=1).argmin())
-        self.at_the_top = not bounds.reverse and (bounds.distortion or 0.0) > errors[best].sum() * (1 - AT_THE_TOP)
-        self.preferred = best
+        errors = groups.summed(self._errors(problem, weight)) if with_errors else None
+        excess = None
+        if errors is not None and bounds.distortion:
+            self.preferred = best = int(errors.sum(axis=1).argmin())
+            if bounds.distortion > errors[best].sum() * (1 - AT_THE_TOP):
+                excess = np.delete(errors - errors[best], best, axis=0)
+                errors = None
+        self.at_the_top = excess is not None
         self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
         self.program = BlockProgram(
             objective=objective,
-            exponents=groups.between.copy(),
+            exponents=groups.between,
             absent=absent,
             drop_chained=drop_chained,
-            errors=groups.summed(errors) if with_errors and not self.at_the_top else None,
+            errors=errors,
             distortion=None if self.at_the_top else bounds.distortion or None,
-            preferred=groups.summed(np.delete(errors - errors[best], best, axis=0)) if self.at_the_top else None,
+            preferred=excess,
             reverse=bounds.reverse,
             limited=plain if bounds.worst_case else expected,
             whose=groups.of,

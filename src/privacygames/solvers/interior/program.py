@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.alike import added_up
 from privacygames.solvers.interior.reductions import chained_pairs
 
 Limit = Literal["none", "average", "each"]
@@ -57,9 +58,7 @@ class BlockProgram:
         """What prices of the limits add to the cost of each entry, (observables, secrets)."""
         if self.limit != "each":
             return self.limited * prices
-        total = np.zeros(self.objective.shape)
-        np.add.at(total.T, self.whose, (self.limited * prices).T)
-        return total
+        return added_up(self.limited * prices, self.whose, self.objective.shape[1])
 
     def only(self, secrets: IntArray) -> "BlockProgram":
         """The program with some of its secrets, and the ratios between them that follow from no others.

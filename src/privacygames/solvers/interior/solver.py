@@ -69,8 +69,8 @@ class Interior:
         """Solve the design program for these bounds."""
         if not self.can_solve(problem, bounds):
             raise InvalidProblem(
-                "Interior() needs a distortion below the largest possible and secrets whose answers may differ; "
-                'use solver="auto" or Highs()'
+                "Interior() needs answers that must be alike to be so both ways, and one best blind guess where the "
+                'largest distortion is asked for; use solver="auto" or Highs()'
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import HALVINGS
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.state import State, dual_residual
@@ -109,12 +108,5 @@ def _constant_weights(cost: FloatArray) -> FloatArray:
     share = START * float(cost.mean()) / len(cost)
     if share <= 0:
         return np.full(len(cost), 1.0 / len(cost))
-    low, high = share, share * len(cost)  # how far λ is below the least cost
-    for _ in range(HALVINGS):
-        below = (low + high) / 2
-        if (share / (cost - cost.min() + below)).sum() > 1:
-            low = below
-        else:
-            high = below
-    weights = share / (cost - cost.min() + high)
+    weights = share / (cost - _below(cost[None, :], share, 1.0)[0])
     return np.asarray(weights / weights.sum())

@@ -8,7 +8,6 @@ whole program: the attack gives an upper bound, weights on the pairs a lower one
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.minmax_pairs.pair_bounds import largest_error, least_error_bound
 from privacygames.solvers.minmax_pairs.pair_engine import solve_by_blocks
+from privacygames.solvers.proved_attack import ProvedAttack
 
 TOLERANCE = 1e-6
 SMALL = 15_000
@@ -34,28 +34,7 @@ DIGITS = 12
 """Columns that agree to so many digits are proportional: what that loses, if anything, shows in the gap."""
 
 
-@dataclass(frozen=True)
-class PairsAnswer:
-    """An attack and the proof of how good it is.
-
-    Attributes:
-        attack: q(ŝ|o), (observables, estimates); every row sums to one.
-        weights: how much each pair counts, (estimates, secrets), summing to one.
-        error: the attack's largest error over pairs: an upper bound on the least.
-        bound: a lower bound on the least largest error of any attack, proved by the weights.
-    """
-
-    attack: FloatArray
-    weights: FloatArray
-    error: float
-    bound: float
-
-    def within(self, gap: float) -> bool:
-        """Whether the error is the least one up to an absolute gap."""
-        return self.error - self.bound <= gap
-
-
-def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> PairsAnswer:
+def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
     """The attack with the least largest error over pairs, proved to within a relative ``tolerance``.
 
     Args:
@@ -70,7 +49,7 @@ def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, toleranc
     reduced = _PairsPresolved(mechanism, distance)
     if not reduced.mechanism.size:
         return _measured(mechanism, distance, reduced.expand(np.zeros((0, len(distance)))), np.ones_like(distance))
-    best: PairsAnswer | None = None
+    best: ProvedAttack | None = None
     for solve in _engines(reduced.mechanism):
         attack, weights = solve(reduced.mechanism, distance, tolerance)
         found = _measured(mechanism, distance, reduced.expand(attack), weights)
@@ -138,15 +117,15 @@ def _by_highs(mechanism: FloatArray, distance: FloatArray, tolerance: float) -> 
     return found.block("q").reshape(m, n), weights
 
 
-def _measured(mechanism: FloatArray, distance: FloatArray, attack: FloatArray, weights: FloatArray) -> PairsAnswer:
+def _measured(mechanism: FloatArray, distance: FloatArray, attack: FloatArray, weights: FloatArray) -> ProvedAttack:
     total = float(weights.sum())
     weights = weights / total if total > 0 else np.full(weights.shape, 1 / weights.size)
     error = largest_error(mechanism, distance, attack)
-    return PairsAnswer(attack, weights, error, least_error_bound(mechanism, distance, weights))
+    return ProvedAttack(attack, weights, error, least_error_bound(mechanism, distance, weights))
 
 
-def _better(one: PairsAnswer, other: PairsAnswer) -> PairsAnswer:
+def _better(one: ProvedAttack, other: ProvedAttack) -> ProvedAttack:
     """The better attack and the better proof of two."""
     attack = one if one.error <= other.error else other
     proof = one if one.bound >= other.bound else other
-    return PairsAnswer(attack.attack, proof.weights, attack.error, proof.bound)
+    return ProvedAttack(attack.attack, proof.weights, attack.error, proof.bound)

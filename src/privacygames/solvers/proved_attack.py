@@ -11,7 +11,7 @@ class ProvedAttack:
 
     Attributes:
         attack: q(ŝ|o), (observables, estimates); every row sums to one.
-        weights: how much each secret, or each pair (estimates, secrets), counts, which proves the bound; summing to one.
+        weights: how much each secret, or each pair (estimates, secrets), counts: the proof. They sum to one.
         error: the attack's error where it does worst: an upper bound on the least.
         bound: no attack does better where it does worst, proved by the weights.
     """

@@ -1,12 +1,13 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
 from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
-from privacygames.problem.bounds import Bounds, Distortion, Promise
+from privacygames.problem.bounds import PLAIN, Bounds, Distortion, Promise
 from privacygames.problem.document import read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, rounding
 
 __all__ = [
+    "PLAIN",
     "Adversary",
     "Bounds",
     "Distortion",

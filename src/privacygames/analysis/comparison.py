@@ -24,7 +24,7 @@ INFORMED, IGNORANT = "knows the prior", "knows nothing"
 HEADINGS = ("mechanism", "cost", "worst", "epsilon", "adversary", "optimal", "Bayesian", "exact", "seconds")
 STAND_HEADINGS = ("mechanism", *STAND)
 
-Whom = Mapping[str, Prior] | Iterable[Adversary] | None
+Whom = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
 """Adversaries to compare under: beliefs by name, or adversaries."""
 
 
@@ -146,7 +146,8 @@ def compare(
             :func:`privacygames.contenders` returns.
         adversaries: what each believes, by name; by default one who knows the prior and one who knows nothing
             (believes every secret equally likely). Costs and errors are averaged over the problem's prior. Or a list of
-            :class:`privacygames.Adversary`: beside the default two, where each of them stands, as she sees it.
+            :class:`privacygames.Adversary` (or some of them among those given by name): where each of them stands, as
+            she sees it, beside the others or the default two.
         within: state ε in the threshold form.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
     """
@@ -217,7 +218,11 @@ def _adversaries(problem: Problem, given: Whom) -> tuple[Mapping[str, Prior], li
         return usual_adversaries(problem.prior), crowd
     if not given:
         raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
-    return given, []
+    priors = {name: each for name, each in given.items() if isinstance(each, Prior)}
+    crowd = [each for each in given.values() if isinstance(each, Adversary)]
+    if len(priors) + len(crowd) < len(given):
+        raise InvalidProblem("adversaries given by name must be priors, or of type Adversary")
+    return priors or usual_adversaries(problem.prior), crowd
 
 
 def _rows(

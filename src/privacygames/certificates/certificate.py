@@ -151,14 +151,9 @@ class Certificate:
         rows = []
         for stand in self.stands:
             asked = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
-            rows.append(
-                (f"against {stand.adversary}", f"{stand.realised:.6g} verified, {asked}, {stand.possible:.6g} at most")
-            )
+            rows.append((f"against {stand.adversary}", f"{stand.realised:.6g} ({asked}, {stand.possible:.6g} at most)"))
         for names, least in self.mixtures:
-            whose = ", ".join(names)
-            rows.append(
-                ("for every mixture", f"of the beliefs of {whose}: that mixture of promises, {least:.6g} or more")
-            )
+            rows.append(("for every mixture", f"of the beliefs of {', '.join(names)}: {least:.6g} or more"))
         return rows
 
 

@@ -2,7 +2,7 @@
 
 from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
 from privacygames.problem.bounds import PLAIN, Bounds, Distortion, Promise
-from privacygames.problem.document import read_prior, read_problem
+from privacygames.problem.document import read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, rounding
 
@@ -19,6 +19,7 @@ __all__ = [
     "finite",
     "hulls",
     "max_distortion",
+    "read_adversaries",
     "read_prior",
     "read_problem",
     "rounding",

@@ -1,6 +1,7 @@
 """Adversaries: what each believes about the secret, and what she wants to guess."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -9,12 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import of_kind
+from privacygames.arguments import is_number, of_kind
 from privacygames.arrays import FloatArray, checked, content_hash, floats
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem.problem import Problem, rounding
-from privacygames.spaces import Categories, Space
+from privacygames.spaces import Categories, Label, Space
 from privacygames.values import Value
 
 LONGEST_NAME = 100
@@ -71,7 +72,8 @@ class Adversary(Value):
         Args:
             name: what to call her.
             given: P(a|s), (secrets, attributes); every row sums to one, as a mechanism's does.
-            errors: e(â, a), (guesses, attributes); by default 1 for every wrong value and 0 for the right one.
+            errors: e(â, a), (guesses, attributes); by default the distance of the space ``guesses``, or 1 for every
+                wrong value and 0 for the right one.
             guesses: names for the guesses; by default they are numbered.
             prior: what she believes about the secret; by default the problem's prior.
         """
@@ -84,7 +86,12 @@ class Adversary(Value):
                 f"every row of given of {name!r} must sum to 1: P(·|s) is a distribution over attributes"
             )
         count = chances.shape[1]
-        wrong = 1.0 - np.eye(count) if errors is None else floats(errors, f"the errors of {name!r}")
+        if errors is not None:
+            wrong = floats(errors, f"the errors of {name!r}")
+        elif guesses is not None and len(guesses) == count:
+            wrong = guesses.distance(guesses.default_distance)
+        else:
+            wrong = 1.0 - np.eye(count)
         if wrong.ndim != 2 or wrong.shape[1] != count:
             raise InvalidProblem(
                 f"the errors of {name!r} have shape {wrong.shape}; {count} attributes need (guesses, {count})"
@@ -93,6 +100,48 @@ class Adversary(Value):
             wrong, what=f"the errors of {name!r}", shape=wrong.shape, meaning="(guesses, attributes)"
         )
         return cls(name, prior=prior, errors=per_attribute @ chances.T, guesses=guesses)
+
+    @classmethod
+    def from_table(
+        cls,
+        name: str,
+        space: Space,
+        table: Iterable[tuple[Label, Label]] | Mapping[tuple[Label, Label], float],
+        *,
+        errors: ArrayLike | None = None,
+        attributes: Space | None = None,
+        smoothing: float = 0.0,
+        prior: Prior | None = None,
+    ) -> Self:
+        """One who wants to know an attribute, P(a|s) counted from a table of (secret, attribute).
+
+        Args:
+            name: what to call her.
+            space: the secrets.
+            table: pairs of a secret and its attribute, one a case; or a mapping from pairs to how often each occurs.
+            errors: as in :meth:`of_attribute`.
+            attributes: the values the attribute may have; by default those that occur, in the order they do.
+            smoothing: added to how often each value occurs with each secret. Without it, every secret must occur.
+            prior: as in :meth:`of_attribute`.
+        """
+        of_kind(space, Space, "the space of secrets")
+        cases = _cases(name, table)
+        if not (is_number(smoothing) and 0 <= smoothing < np.inf):
+            raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
+        values = attributes or Categories(list(dict.fromkeys(str(value) for _, value in cases)))
+        counts = np.full((len(space), len(values)), float(smoothing))
+        for (secret, value), times in cases.items():
+            label = value if attributes is not None else str(value)
+            counts[space.index(secret), values.index(label)] += times
+        totals = checked(counts, what=f"the table of {name!r}", shape=counts.shape, meaning="counts").sum(axis=1)
+        if not (totals > 0).all():
+            raise InvalidProblem(
+                f"{int((totals == 0).sum())} of {len(space)} secrets do not occur in the table of {name!r}: nothing "
+                "says what their attribute is; add them, or give smoothing > 0"
+            )
+        own = errors is not None and len(floats(errors, f"the errors of {name!r}")) != len(values)
+        given = counts / totals[:, None]
+        return cls.of_attribute(name, given=given, errors=errors, guesses=None if own else values, prior=prior)
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
@@ -196,6 +245,19 @@ def hulls(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
         wants = None if each.errors is None else content_hash(each.errors)
         found.setdefault(wants, []).append(each)
     return [together for together in found.values() if len({each.prior for each in together}) > 1]
+
+
+def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
+    """How often each pair of a secret and an attribute occurs; messages show neither."""
+    try:
+        cases = dict(table) if isinstance(table, Mapping) else dict(Counter(tuple(pair) for pair in table))  # type: ignore[attr-defined]
+    except TypeError:
+        cases = {}
+    if not cases or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in cases):
+        raise InvalidProblem(f"the table of {name!r} must have pairs of a secret and an attribute, one at least")
+    if not all(is_number(times) and 0 <= times < np.inf for times in cases.values()):
+        raise InvalidProblem(f"the table of {name!r} must say how often each pair occurs: numbers, 0 or more")
+    return cases
 
 
 def _table(name: str, errors: ArrayLike, prior: Prior | None, guesses: Space | None) -> FloatArray:

@@ -82,7 +82,8 @@ def merged_distortion(
     found: dict[Adversary, float | None]
     found = dict(from_file) if isinstance(from_file, dict) else {} if from_file is None else {plain: from_file}
     if number is not None:
-        found = {plain: number} | {who: least for who, least in found.items() if who != plain}
+        found.pop(plain, None)
+        found = {plain: number, **found}
     first = next((who for who, least in found.items() if least is None), plain)
     for each in against:
         name, least = _against(each, adversaries)
@@ -93,9 +94,12 @@ def merged_distortion(
         found[who] = least
     if sought:
         own = found.pop(first, None)
-        found = {first: own if floor else None} | found
-    found = {who: least for who, least in found.items() if least is not None or (sought and who == first)}
-    return found if set(found) - {plain} else found.get(plain)
+        found = {first: own if floor else None, **found}
+    asked: dict[Adversary, float | None] = {}
+    for who, wanted in found.items():
+        if wanted is not None or (sought and who == first):
+            asked[who] = wanted
+    return asked if set(asked) - {plain} else asked.get(plain)
 
 
 def _against(text: str, adversaries: "Sequence[Adversary]") -> tuple[str, float | None]:

@@ -8,7 +8,7 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 - with a limit on (or, as a variable y, the least) worst cost, rows y − Σ_o c_o(s) v_o(s) ≥ 0, one or more a secret.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,8 +71,16 @@ class Coupling:
         result[:, : self.size] = values[: self.size]
         if self.total:
             result[:, -1] = values[self.size]
-        if self.limit == "average":
-            result[:, : self.size] -= self.cost * values[-1]
-        if self.limit == "each":
-            result[:, : self.size] -= added_up(self.cost * values[-len(self.whose) :], self.whose, self.size)
+        if self.limit != "none":
+            result[:, : self.size] -= self.charged(values[self.size + self.total :])
         return result
+
+    def charged(self, prices: FloatArray) -> FloatArray:
+        """What prices of the limits add to the cost of each entry, (observables, secrets)."""
+        if self.limit != "each":
+            return self.cost * prices
+        return added_up(self.cost * prices, self.whose, self.size)
+
+    def among(self, blocks: slice) -> "Coupling":
+        """The same rows for some of the blocks."""
+        return replace(self, cost=self.cost[blocks])

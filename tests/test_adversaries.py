@@ -182,6 +182,7 @@ def test_promises_hold_for_every_mixture_of_beliefs(case: tuple[pg.Problem, dict
         pg.Adversary(f"{k}", prior=pg.Prior(problem.space, belief(generator, n)), errors=errors)
         for k in range(generator.integers(2, 5))
     ]
+    assume(len({each.prior for each in crowd}) > 1)
     promises = {each: float(generator.uniform(0.3, 0.95)) * pg.max_distortion(problem, each) for each in crowd}
     found = pg.design(problem, distortion=promises)
     for weights in generator.dirichlet(np.ones(len(crowd)), 20):

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from privacygames.errors import TooLarge
 
@@ -27,6 +28,18 @@ def available_gigabytes() -> float:
     """The machine's memory, or what this container may use of it."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *filter(None, map(_limit, LIMITS))]) / 2**30
+
+
+def device_free(device: Any) -> tuple[float, float]:
+    """Bytes that are free on one of PyTorch's devices, and how many it has."""
+    if device.type != "cuda":
+        whole = SHARE * available_gigabytes() * 2**30
+        return whole, whole
+    import torch
+
+    free, whole = torch.cuda.mem_get_info(device)
+    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free + cached, whole
 
 
 def _limit(path: str) -> int | None:

@@ -1,7 +1,5 @@
 """Pieces that primal-dual interior-point methods share: step lengths, centring, centrality correctors."""
 
-import numpy as np
-
 from privacygames.arrays import FloatArray
 
 LEAST_CENTRING = 1e-4
@@ -17,7 +15,7 @@ WORTHWHILE = 0.02
 
 def longest(value: FloatArray, change: FloatArray) -> float:
     """The largest step, at most 1, that keeps value + step·change ≥ 0."""
-    fastest = float((-change / value).max(initial=0.0))
+    fastest = float((-change / value).max()) if all(value.shape) else 0.0
     return 1.0 if fastest <= 1 else 1 / fastest
 
 
@@ -39,5 +37,4 @@ def centring(left: float) -> float:
 def centrality(product: FloatArray, target: float) -> FloatArray:
     """Gondzio's correction: what brings outlying products back to the neighbourhood of the target."""
     low, high = target / NEIGHBOURHOOD, target * NEIGHBOURHOOD
-    change = np.where(product < low, low - product, np.where(product > high, high - product, 0.0))
-    return np.maximum(change, -high)
+    return (product.clip(low, high) - product).clip(min=-high)

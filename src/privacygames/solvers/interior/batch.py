@@ -7,15 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-import numpy as np
-
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.coupling import Coupling
 from privacygames.solvers.interior.families import Family, HessianParts
 from privacygames.solvers.interior.working_set import WorkingSet
-
-BATCH_ENTRIES = 2_000_000
-"""A batch is small enough for its matrices to have no more entries than this, together (or is one block)."""
+from privacygames.solvers.linalg import Backend
 
 
 @dataclass(frozen=True)
@@ -28,6 +24,7 @@ class Batch:
         coupling: the rows in which they meet the others.
         working_set: the ratios that the Newton matrix sees; None where there are none.
         others: the other families of inequalities.
+        backend: where the arrays of the batch are.
     """
 
     blocks: slice
@@ -35,6 +32,7 @@ class Batch:
     coupling: Coupling
     working_set: WorkingSet | None
     others: tuple[Family, ...]
+    backend: Backend
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -43,11 +41,12 @@ class Batch:
 
     def slacks(self, u: FloatArray) -> tuple[FloatArray, ...]:
         """The slacks of all families."""
-        return tuple(family.forward(u) for family in self.families)
+        there = self.backend.held(u)
+        return tuple(family.forward(there) for family in self.families)
 
     def adjoint(self, values: Sequence[FloatArray]) -> FloatArray:
         """The transposes of all families' ``forward``, added up."""
-        total = np.zeros(self.objective.shape)
+        total = self.backend.zeros(tuple(self.objective.shape))
         for family, each in zip(self.families, values, strict=True):
             part = family.adjoint(each)
             total[:, : part.shape[1]] += part
@@ -55,7 +54,7 @@ class Batch:
 
     def hessian(self, weights: Sequence[FloatArray]) -> HessianParts:
         """Σ Aᵀ diag(weights) A over all families."""
-        parts = HessianParts(np.zeros(self.objective.shape))
+        parts = HessianParts(self.backend.zeros(tuple(self.objective.shape)))
         for family, each in zip(self.families, weights, strict=True):
             family.add_to(parts, each)
         return parts
@@ -67,7 +66,8 @@ class Batch:
         """
         if self.working_set is None:
             return inf, self
-        allowed, pairs = self.working_set.followed(before, after, settle=settle)
+        held = self.backend.held
+        allowed, pairs = self.working_set.followed(held(before), held(after), settle=settle)
         return allowed, replace(self, working_set=pairs)
 
     def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:

@@ -10,13 +10,13 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.alike import added_up
 from privacygames.solvers.interior.program import Limit
-from privacygames.solvers.linalg import Links
+from privacygames.solvers.linalg import HOST, Backend, Links
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Coupling:
         whose: for "each": the secret of each row.
         limit: how it is limited: "none", on "average" or for "each" secret.
         shares: for "each", where the average is limited as well, what each row counts in it; None otherwise.
+        backend: where u is, and the cost.
     """
 
     size: int
@@ -40,6 +41,7 @@ class Coupling:
     whose: IntArray
     limit: Limit
     shares: FloatArray | None = None
+    backend: Backend = HOST
 
     @property
     def links(self) -> Links:
@@ -66,22 +68,23 @@ class Coupling:
         return np.block([[schur, across[:, None]], [across[None, :], np.full((1, 1), sums @ across)]])
 
     def gather(self, u: FloatArray) -> FloatArray:
-        """J u."""
+        """J u, on the host."""
         v = u[:, : self.size]
         parts = [v.sum(axis=0)]
         if self.totals:
             parts.append(u[:, self.size : self.size + self.totals].sum(axis=0))
         if self.limit == "average":
-            parts.append(-(self.cost * v).sum(keepdims=True)[0])
+            parts.append(-(self.cost * v).sum().reshape(1))
         if self.limit == "each":
-            parts.append(-(self.cost * v[:, self.whose]).sum(axis=0))
+            parts.append(-(self.cost * v[:, self._rows]).sum(axis=0))
         if self.shares is not None:
-            parts.append((self.shares @ parts[-1])[None])
-        return np.concatenate(parts)
+            parts.append((self.backend.held(self.shares) @ parts[-1]).reshape(1))
+        return self.backend.fetched(self.backend.joined(parts))
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Jᵀ values."""
-        result = np.zeros((len(self.cost), self.width))
+        result = self.backend.zeros((len(self.cost), self.width))
+        values = self.backend.held(values)
         result[:, : self.size] = values[: self.size]
         first = self.size + self.totals
         result[:, self.size : first] = values[self.size : first]
@@ -91,12 +94,22 @@ class Coupling:
 
     def charged(self, prices: FloatArray) -> FloatArray:
         """What prices of the limits add to the cost of each entry, (observables, secrets)."""
+        prices = self.backend.held(prices)
         if self.limit != "each":
             return self.cost * prices
         if self.shares is not None:
-            prices = prices[:-1] + self.shares * prices[-1]
-        return added_up(self.cost * prices, self.whose, self.size)
+            prices = prices[:-1] + self.backend.held(self.shares) * prices[-1]
+        if len(self.whose) == self.size:  # then in their order
+            return self.cost * prices
+        total = self.backend.zeros((len(self.cost), self.size))
+        self.backend.add_columns(total, self._rows, self.cost * prices)
+        return total
 
-    def among(self, blocks: slice) -> "Coupling":
-        """The same rows for some of the blocks."""
-        return replace(self, cost=self.cost[blocks])
+    @cached_property
+    def _rows(self) -> IntArray:
+        """The secret of each row, where u is."""
+        return self.backend.held_indices(self.whose)
+
+    def among(self, blocks: slice, backend: Backend) -> "Coupling":
+        """The same rows for some of the blocks, whose unknowns are elsewhere."""
+        return replace(self, cost=backend.held(self.cost[blocks]), backend=backend)

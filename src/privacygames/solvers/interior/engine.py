@@ -18,7 +18,6 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.events import Progress, Watcher
 from privacygames.solvers.interior.absent import fill_in
-from privacygames.solvers.interior.batch import BATCH_ENTRIES
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram
@@ -49,7 +48,7 @@ def minimise(
     stepper = Stepper(algebra, tolerance, scale)
     blocks, size = program.objective.shape
     formulation = Formulation.of(
-        program, first_present(program, ADMIT), algebra.batches(blocks, most=max(1, BATCH_ENTRIES // size**2))
+        program, first_present(program, ADMIT), algebra.batches(blocks, width=size), algebra.backend
     )
     now = stepper.first(formulation, first_state(formulation, scale))
     reached, since = (inf, inf), 0

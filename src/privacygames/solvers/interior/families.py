@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.linalg import Gram, OffDiagonal
+from privacygames.solvers.linalg import Backend, Gram, OffDiagonal
 
 
 @dataclass
@@ -47,6 +47,7 @@ class Positivity:
 
     secrets: IntArray
     width: int
+    backend: Backend
 
     def forward(self, u: FloatArray) -> FloatArray:
         """V at the secrets meant."""
@@ -54,7 +55,7 @@ class Positivity:
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at their secrets."""
-        result = np.zeros((len(values), self.width))
+        result = self.backend.zeros((len(values), self.width))
         result[:, self.secrets] = values
         return result
 
@@ -68,18 +69,19 @@ class Preferred:
     """No other guess is better than the preferred one: Σ_s π(s) (d(ŝ,s) − d(ŝ*,s)) v(s) ≥ 0."""
 
     excess: FloatArray
+    columns: IntArray
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
-        return np.asarray(u[:, : self.excess.shape[1]] @ self.excess.T)
+        return u[:, : self.excess.shape[1]] @ self.excess.T
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The excess weighted by values."""
-        return np.asarray(values @ self.excess)
+        return values @ self.excess
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
-        parts.grams = (*parts.grams, Gram(self.excess, np.arange(self.excess.shape[1]), weights))
+        parts.grams = (*parts.grams, Gram(self.excess, self.columns, weights))
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,12 @@ class Guesses:
     Attributes:
         error: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other.
         owner: which adversary each guess is one of.
+        backend: where u is.
     """
 
     error: FloatArray
     owner: IntArray
+    backend: Backend
 
     @cached_property
     def adversaries(self) -> int:
@@ -100,34 +104,50 @@ class Guesses:
         return int(self.owner.max()) + 1
 
     @cached_property
-    def support(self) -> IntArray:
+    def _counting(self) -> IntArray:
         """The secrets that any guess errs on."""
         return np.flatnonzero(self.error.any(axis=0))
 
     @cached_property
+    def support(self) -> IntArray:
+        """The same, where u is."""
+        return self.backend.held_indices(self._counting)
+
+    @cached_property
     def compact(self) -> FloatArray:
-        """The errors on those."""
-        return np.ascontiguousarray(self.error[:, self.support])
+        """The errors on those, where u is."""
+        return self.backend.held(np.ascontiguousarray(self.error[:, self._counting]))
 
     @cached_property
     def _whose(self) -> FloatArray:
         """(guesses, adversaries): 1 for the adversary a guess is one of."""
-        return np.asarray(np.eye(self.adversaries)[self.owner])
+        return self.backend.held(np.eye(self.adversaries)[self.owner])
+
+    @cached_property
+    def _owner(self) -> IntArray:
+        return self.backend.held_indices(self.owner)
 
     @cached_property
     def _gram_rows(self) -> FloatArray:
-        return np.column_stack([self.compact, -self._whose])
+        rows = np.column_stack([self.error[:, self._counting], -np.eye(self.adversaries)[self.owner]])
+        return self.backend.held(rows)
+
+    @cached_property
+    def _gram_columns(self) -> IntArray:
+        size = self.error.shape[1]
+        columns = np.append(self._counting, np.arange(size, size + self.adversaries))
+        return self.backend.held_indices(columns)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The error of each guess less x."""
         size = self.error.shape[1]
-        x = u[:, size:] if self.adversaries == 1 else u[:, size + self.owner]
-        return np.asarray(u[:, self.support] @ self.compact.T - x)
+        x = u[:, size:] if self.adversaries == 1 else u[:, size + self._owner]
+        return u[:, self.support] @ self.compact.T - x
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Errors weighted by values, and minus their sums for each x."""
         size = self.error.shape[1]
-        result = np.zeros((len(values), size + self.adversaries))
+        result = self.backend.zeros((len(values), size + self.adversaries))
         result[:, self.support] = values @ self.compact
         result[:, size:] = -self.sums(values)
         return result
@@ -139,10 +159,8 @@ class Guesses:
     def shares(self, values: FloatArray) -> FloatArray:
         """Values of guesses as shares of their adversary's sum."""
         sums = self.sums(values)
-        return values / (sums if self.adversaries == 1 else sums[:, self.owner])
+        return values / (sums if self.adversaries == 1 else sums[:, self._owner])
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
-        size = self.error.shape[1]
-        columns = np.append(self.support, np.arange(size, size + self.adversaries))
-        parts.grams = (*parts.grams, Gram(self._gram_rows, columns, weights))
+        parts.grams = (*parts.grams, Gram(self._gram_rows, self._gram_columns, weights))

@@ -13,6 +13,7 @@ from privacygames.solvers.interior.coupling import Coupling
 from privacygames.solvers.interior.families import Family, Guesses, Positivity, Preferred
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.working_set import RatioBounds
+from privacygames.solvers.linalg import Backend
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,19 @@ class Formulation:
     batches: tuple[Batch, ...]
 
     @classmethod
-    def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice]) -> "Formulation":
+    def of(
+        cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend
+    ) -> "Formulation":
         """The formulation with these secrets present, and the nearest pairs in the working sets."""
         program, size = whole.only(present), len(present)
         width = size + program.adversaries
-        ratios = RatioBounds(program.exponents) if np.isfinite(program.exponents).any() else None
+        ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
-        guesses = None if program.errors is None else Guesses(program.errors, program.owner)
-        positivity = Positivity(unsure, width) if len(unsure) else None
-        preferred = None if program.preferred is None else Preferred(program.preferred)
+        guesses = None if program.errors is None else Guesses(program.errors, program.owner, backend)
+        positivity = Positivity(backend.held_indices(unsure), width, backend) if len(unsure) else None
+        preferred = None
+        if program.preferred is not None:
+            preferred = Preferred(backend.held(program.preferred), backend.held_indices(np.arange(size)))
         others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
         totals = len(program.distortion)
         coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)
@@ -56,10 +61,11 @@ class Formulation:
         parts = (
             Batch(
                 blocks,
-                objective[blocks],
-                coupling.among(blocks),
+                backend.held(objective[blocks]),
+                coupling.among(blocks, backend),
                 None if ratios is None else ratios.first_set(blocks.stop - blocks.start),
                 others,
+                backend,
             )
             for blocks in batches
         )
@@ -103,7 +109,8 @@ class Formulation:
     def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[Sequence[FloatArray]]) -> FloatArray:
         """What dual values leave of the objective, for all blocks."""
         pairs = zip(self.batches, duals, strict=True)
-        return np.concatenate([batch.dual_residual(coupling_dual, each) for batch, each in pairs])
+        parts = [batch.backend.fetched(batch.dual_residual(coupling_dual, each)) for batch, each in pairs]
+        return np.concatenate(parts)
 
     def coupling_slack(self, u: FloatArray, worst: float) -> FloatArray:
         """What the inequalities among the coupling rows leave."""

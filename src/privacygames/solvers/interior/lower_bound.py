@@ -71,16 +71,25 @@ class Proof:
         pairs = [(batch, batch.working_set, part) for batch, part in zip(form.batches, self.parts, strict=True)]
         working = [(batch, pairs, part) for batch, pairs, part in pairs if pairs is not None and part.ratio is not None]
         nothing = np.zeros(0, dtype=np.int64)
+        named = [pairs.fetched() for _, pairs, _ in working]
+        starts = [batch.blocks.start for batch, _, _ in working]
+        ratios = [batch.backend.fetched(part.ratio) for batch, _, part in working if part.ratio is not None]
         return DualPoint(
-            np.concatenate([nothing, *(pairs.block + batch.blocks.start for batch, pairs, _ in working)]),
-            np.concatenate([nothing, *(form.present[pairs.i] for _, pairs, _ in working)]),
-            np.concatenate([nothing, *(form.present[pairs.j] for _, pairs, _ in working)]),
-            np.concatenate([np.zeros(0), *(part.ratio for _, _, part in working if part.ratio is not None)]),
-            _joined([part.attack for part in self.parts]),
-            _joined([part.top for part in self.parts]),
+            np.concatenate([nothing, *(block + start for (block, _, _), start in zip(named, starts, strict=True))]),
+            np.concatenate([nothing, *(form.present[i] for _, i, _ in named)]),
+            np.concatenate([nothing, *(form.present[j] for _, _, j in named)]),
+            np.concatenate([np.zeros(0), *ratios]),
+            self._joined([part.attack for part in self.parts]),
+            self._joined([part.top for part in self.parts]),
             self.prices.distortion,
             self.prices.limits,
         )
+
+    def _joined(self, parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        """What all batches have, as one array; None where they have nothing."""
+        fetched = self.formulation.batches[0].backend.fetched
+        there = [fetched(part) for part in parts if part is not None]
+        return np.concatenate(there) if there else None
 
 
 def batch_duals(
@@ -94,7 +103,7 @@ def batch_duals(
     attack = top = ratio = None
     if formulation.guesses is not None:
         attack = formulation.guesses.shares(values[id(formulation.guesses)])
-        priced = attack * prices.distortion[formulation.program.owner]
+        priced = attack * batch.backend.held(prices.distortion[formulation.program.owner])
         left = left - formulation.guesses.adjoint(priced)[:, :n]
     if formulation.preferred is not None:
         top = values[id(formulation.preferred)]
@@ -105,13 +114,7 @@ def batch_duals(
         dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
         ratio = dual / pairs.root  # undo the balancing by √γ
-    return BatchDuals(ratio, attack, top, left.min(axis=0))
-
-
-def _joined(parts: Sequence[FloatArray | None]) -> FloatArray | None:
-    """What all batches have, as one array; None where they have nothing."""
-    there = [part for part in parts if part is not None]
-    return np.concatenate(there) if there else None
+    return BatchDuals(ratio, attack, top, batch.backend.fetched(batch.backend.least(left)))
 
 
 def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices) -> Proof:

@@ -93,8 +93,8 @@ class Newton:
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         linked = formulation.coupling.links.rows
-        schur = sum((part.schur for part in self._parts), np.zeros((linked, linked)))
-        schur = formulation.coupling.completed(schur)
+        schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
+        schur = formulation.coupling.completed(algebra.backend.fetched(schur))
         inequalities = np.arange(n, rows)
         schur[inequalities, inequalities] += self._softness
         self._solve_schur = Schur(schur).solve

@@ -1,5 +1,6 @@
 """``Interior``: exact reductions, then the block interior-point method."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from time import monotonic
 
@@ -14,7 +15,7 @@ from privacygames.solvers.interior.engine import minimise
 from privacygames.solvers.interior.opponents import guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.linalg import host_algebra
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 LEAST_EXPONENT = 1e-8
@@ -33,6 +34,7 @@ class Interior:
         drop_chained: leave out ratios that shorter ones imply.
         leave_out_absent: leave out secrets nobody has until they limit the mechanism.
         threads: how many threads to work with; None for one a processor that this process may use.
+        device: "host" for those threads; or one of PyTorch's devices, such as "cuda" for a GPU (extra ``gpu``).
         alike: take secrets together that this much of an exponent, or less, ties together: 0 for those that are equal.
     """
 
@@ -41,6 +43,7 @@ class Interior:
     leave_out_absent: bool = True
     alike: float = 1e-7
     threads: int | None = None
+    device: str = "host"
 
     def __post_init__(self) -> None:
         if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
@@ -90,6 +93,9 @@ class Interior:
             f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
         )
 
+    def _algebra(self) -> AbstractContextManager[BlockAlgebra]:
+        return host_algebra(self.threads) if self.device == "host" else device_algebra(self.device)
+
     def _minimised(self, problem: Problem, bounds: Bounds, options: SolveOptions) -> tuple[Presolved, Outcome]:
         reduced = Presolved(
             problem,
@@ -102,7 +108,7 @@ class Interior:
         )
         measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
         scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)
-        with host_algebra(self.threads) as algebra:
+        with self._algebra() as algebra:
             outcome = minimise(
                 reduced.program,
                 algebra,

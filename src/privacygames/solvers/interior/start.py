@@ -1,5 +1,7 @@
 """Where the method starts: a mechanism that reveals nothing, or one that is given, and central dual values."""
 
+from math import prod
+
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
@@ -40,7 +42,7 @@ def first_state(formulation: Formulation, scale: float) -> State:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
         size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
-    count = sum(slack.size for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
+    count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count)
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())

@@ -1,9 +1,7 @@
 """The state of the method: one primal-dual point (or a change of one), a value. Steps take one and return another."""
 
 from dataclasses import dataclass
-from math import inf
-
-import numpy as np
+from math import inf, prod
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.formulation import Formulation
@@ -82,14 +80,14 @@ class State:
     @property
     def count(self) -> int:
         """How many inequalities there are."""
-        return sum(slack.size for each in self.inside for slack in each.slacks) + len(self.coupling_slack)
+        return sum(prod(slack.shape) for each in self.inside for slack in each.slacks) + len(self.coupling_slack)
 
     @property
     def complementarity(self) -> float:
         """The mean of slack·dual over all inequalities."""
         total = float(self.coupling_slack @ self.limit_dual)
         for each in self.inside:
-            total += sum(float(np.vdot(s, z)) for s, z in zip(each.slacks, each.duals, strict=True))
+            total += sum(float(s.ravel() @ z.ravel()) for s, z in zip(each.slacks, each.duals, strict=True))
         return total / self.count
 
 

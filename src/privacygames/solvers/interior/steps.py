@@ -110,7 +110,7 @@ class Stepper:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
         primal, dual = shortened(step.primal), shortened(step.dual)
-        du = np.concatenate(step.u)
+        du = np.concatenate([self._algebra.backend.fetched(each) for each in step.u])
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
             u = state.u + primal * du
@@ -179,7 +179,7 @@ class Stepper:
             old, pairs, now = form.batches[at].working_set, batches[at].working_set, state.inside[at]
             if old is None or pairs is None:
                 return now
-            slack = pairs.forward(state.u[batches[at].blocks])
+            slack = pairs.forward(self._algebra.backend.held(state.u[batches[at].blocks]))
             dual = pairs.take_over(old, now.duals[0], target / slack)
             return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
 
@@ -194,7 +194,8 @@ class Stepper:
         if not len(joined):
             return None
         target = state.complementarity
-        larger = Formulation.of(form.whole, np.append(form.present, joined), [batch.blocks for batch in form.batches])
+        blocks, backend = [batch.blocks for batch in form.batches], self._algebra.backend
+        larger = Formulation.of(form.whole, np.append(form.present, joined), blocks, backend)
         u = np.concatenate([now.column, rows, state.u[:, n:]], axis=1)
         parts = zip(form.batches, state.inside, larger.batches, strict=True)
         found = [_inherited(old, inside, new, u[new.blocks], target) for old, inside, new in parts]
@@ -240,21 +241,15 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
     before, first = old.working_set, new.working_set
     if before is not None and first is not None:
         keys, here = before.among(first.bounds)
-        first = WorkingSet(first.bounds, first.blocks, _merged(first.keys, keys))
+        first = WorkingSet(first.bounds, first.blocks, new.backend.union(first.keys, keys))
         new = replace(new, working_set=first)
     slacks = new.slacks(u)
     duals = [target / slack for slack in slacks]
     if before is not None and first is not None:
-        duals[0][np.searchsorted(first.keys, keys)] = inside.duals[0][here]
+        duals[0][new.backend.positions(first.keys, keys)] = inside.duals[0][here]
     kept = dict(zip(map(type, old.families), inside.duals, strict=True))
     for place, family in enumerate(new.families):
         had = kept.get(type(family))
         if family is not first and had is not None and had.shape == duals[place].shape:
             duals[place] = had
     return new, Inside(slacks, tuple(duals))
-
-
-def _merged(first: IntArray, second: IntArray) -> IntArray:
-    """The union of two sorted arrays, sorted: a stable sort merges them in one go."""
-    both = np.sort(np.concatenate([first, second]), kind="stable")
-    return np.asarray(both[np.append(True, both[1:] != both[:-1])])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.families import HessianParts
-from privacygames.solvers.linalg import OffDiagonal
+from privacygames.solvers.linalg import Backend, OffDiagonal
 
 ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
@@ -34,9 +34,15 @@ BROKEN = -1e-13
 
 @dataclass(frozen=True)
 class RatioBounds:
-    """The exponents of all ratios, and which of them matter for given columns."""
+    """The exponents of all ratios, and which of them matter for given columns.
+
+    Attributes:
+        exponents: on the host.
+        backend: where columns, and everything else here, are.
+    """
 
     exponents: FloatArray
+    backend: Backend
 
     @property
     def size(self) -> int:
@@ -46,17 +52,22 @@ class RatioBounds:
     @cached_property
     def root(self) -> FloatArray:
         """√γ."""
-        return np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2)
+        return self.backend.held(np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2))
+
+    @cached_property
+    def limits(self) -> FloatArray:
+        """The exponents, where columns are."""
+        return self.backend.held(self.exponents)
 
     @cached_property
     def enter(self) -> NDArray[np.float32]:
         """How much of its exponent a ratio uses up when it joins the working set."""
-        return (ENTER * self.exponents).astype(np.float32)
+        return self.backend.single(ENTER * self.limits)
 
     @cached_property
     def leave(self) -> NDArray[np.float32]:
         """And when it leaves."""
-        return (LEAVE * self.exponents).astype(np.float32)
+        return self.backend.single(LEAVE * self.limits)
 
     @cached_property
     def nearest(self) -> NDArray[np.bool_]:
@@ -70,12 +81,12 @@ class RatioBounds:
         thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin
-        return (chosen | chosen.T) & np.isfinite(self.exponents)
+        return self.backend.held_mask((chosen | chosen.T) & np.isfinite(self.exponents))
 
     def first_set(self, blocks: int) -> "WorkingSet":
         """The nearest pairs, in every block."""
-        shape = (blocks, self.size, self.size)
-        return WorkingSet(self, blocks, np.flatnonzero(np.broadcast_to(self.nearest, shape)))
+        pairs = self.backend.chosen(self.nearest)
+        return WorkingSet(self, blocks, self.backend.repeated(pairs, blocks, self.size**2))
 
 
 @dataclass(frozen=True)
@@ -99,17 +110,17 @@ class WorkingSet:
         """Where the entry it is bounded by is."""
         return self.block * self.bounds.size + self.j
 
-    @cached_property
+    @property
     def block(self) -> IntArray:
         """The block of each pair."""
         return self.at_i // self.bounds.size
 
-    @cached_property
+    @property
     def i(self) -> IntArray:
         """The secret whose entry is bounded."""
-        return self.at_i - self.block * self.bounds.size
+        return self.at_i % self.bounds.size
 
-    @cached_property
+    @property
     def j(self) -> IntArray:
         """The secret it is bounded by."""
         return self.keys - self.at_i * self.bounds.size
@@ -117,17 +128,24 @@ class WorkingSet:
     @property
     def pair(self) -> IntArray:
         """i·n + j of each pair."""
-        return self.i * self.bounds.size + self.j
+        return self.keys % self.bounds.size**2
 
     @cached_property
     def root(self) -> FloatArray:
         """√γ of each pair."""
         return self.bounds.root.ravel()[self.pair]
 
-    @cached_property
+    @property
     def starts(self) -> IntArray:
-        """Where each block's pairs start."""
-        return np.searchsorted(self.keys, np.arange(self.blocks + 1) * self.bounds.size**2)
+        """Where each block's entries start, among those of all pairs."""
+        first: IntArray = np.arange(self.blocks + 1) * self.bounds.size
+        return self.bounds.backend.positions(self.at_i, self.bounds.backend.held_indices(first))
+
+    def fetched(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Block, i and j of each pair, on the host."""
+        keys = self.bounds.backend.fetched_indices(self.keys)
+        at_i, j = np.divmod(keys, self.bounds.size)
+        return at_i // self.bounds.size, at_i % self.bounds.size, j
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
@@ -139,17 +157,17 @@ class WorkingSet:
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
-        size = self.blocks * self.bounds.size
-        total = np.bincount(self.at_j, self.root * values, size)
-        total -= np.bincount(self.at_i, values / self.root, size)
-        return np.asarray(total.reshape(self.blocks, self.bounds.size), dtype=np.float64)
+        size, totals = self.blocks * self.bounds.size, self.bounds.backend.totals
+        total = totals(self.at_j, self.root * values, size)
+        total -= totals(self.at_i, values / self.root, size)
+        return total.reshape(self.blocks, self.bounds.size)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one entry beside them for each pair."""
-        n = self.bounds.size
+        n, totals = self.bounds.size, self.bounds.backend.totals
         square = self.root * self.root
-        both = np.bincount(self.at_i, weights / square, self.blocks * n)
-        both += np.bincount(self.at_j, weights * square, self.blocks * n)
+        both = totals(self.at_i, weights / square, self.blocks * n)
+        both += totals(self.at_j, weights * square, self.blocks * n)
         parts.diagonal[:, :n] += both.reshape(self.blocks, n)
         parts.beside = OffDiagonal(self.starts, self.i, self.j, -weights)
 
@@ -158,12 +176,13 @@ class WorkingSet:
 
         ∞ where all hold at the end, too. No pair leaves the set if it is to ``settle``.
         """
-        bounds, logs = self.bounds, np.log(after)
-        coarse = logs.astype(np.float32)
+        bounds, backend = self.bounds, self.bounds.backend
+        logs = backend.log(after)
+        coarse = backend.single(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
         wanted = used > bounds.enter
-        near = replace(self, keys=np.flatnonzero(wanted))
-        excess = logs.ravel()[near.at_i] - logs.ravel()[near.at_j] - bounds.exponents.ravel()[near.pair]
+        near = replace(self, keys=backend.chosen(wanted))
+        excess = logs.ravel()[near.at_i] - logs.ravel()[near.at_j] - bounds.limits.ravel()[near.pair]
         broken = near.keys[excess > BROKEN]
         if len(broken):
             return replace(self, keys=broken)._largest_step(before, after), self
@@ -171,17 +190,17 @@ class WorkingSet:
         staying = old if settle else old[used.ravel()[old] > bounds.leave.ravel()[self.pair]]
         wanted |= bounds.nearest
         wanted.ravel()[staying] = True
-        return inf, replace(self, keys=np.flatnonzero(wanted))
+        return inf, replace(self, keys=backend.chosen(wanted))
 
     def _largest_step(self, before: FloatArray, after: FloatArray) -> float:
         """The largest share of the way from some columns to others at which these pairs still hold."""
         start, end = self.forward(before), self.forward(after)
-        return float((start / np.maximum(start - end, 1e-300)).min(initial=1.0))
+        return min(1.0, float((start / (start - end).clip(min=1e-300)).min()))
 
     def take_over(self, old: "WorkingSet", dual: FloatArray, central: FloatArray) -> FloatArray:
         """The duals of this set: those an older one had, and ``central`` ones for pairs that have joined."""
         had = self._looked_up(old.keys, dual, self.keys)
-        return np.where(had > 0, had, central)
+        return self.bounds.backend.where(had > 0, had, central)
 
     def without_opposites(self, dual: FloatArray) -> FloatArray:
         """Dual values that prove more: what (i, j) and (j, i) have in common only takes from both.
@@ -191,17 +210,17 @@ class WorkingSet:
         """
         plain = dual / self.root
         opposite = self._looked_up(self.keys, plain, self.at_j * self.bounds.size + self.i)
-        return np.asarray((plain - np.minimum(plain, opposite)) * self.root)
+        return (plain - opposite).clip(min=0.0) * self.root
 
     def _looked_up(self, keys: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
         """The values at the keys that are wanted; 0 where there is none."""
-        table = np.empty(self.blocks * self.bounds.size**2)  # mostly untouched, and much faster than a search
+        table = self.bounds.backend.empty(self.blocks * self.bounds.size**2)  # mostly untouched, and much faster than a search
         table[wanted] = 0.0
         table[keys] = values
         return table[wanted]
 
     def among(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
         """The keys of this set's pairs among more secrets (its own come first), and which of them are still there."""
-        here = np.isfinite(bounds.exponents[self.i, self.j])
+        here = bounds.limits[self.i, self.j] < inf
         block, i, j = self.block[here], self.i[here], self.j[here]
         return (block * bounds.size + i) * bounds.size + j, here

@@ -1,5 +1,6 @@
 """Linear algebra on batches of symmetric blocks, behind one protocol."""
 
+from privacygames.solvers.linalg.backend import HOST, Backend
 from privacygames.solvers.linalg.blocks import (
     BlockAlgebra,
     BlockFactors,
@@ -10,10 +11,13 @@ from privacygames.solvers.linalg.blocks import (
     SymmetricBlocks,
     factorise_in_batches,
 )
+from privacygames.solvers.linalg.device import device_algebra
 from privacygames.solvers.linalg.host import host_algebra
 from privacygames.solvers.linalg.schur import Schur
 
 __all__ = [
+    "HOST",
+    "Backend",
     "BlockAlgebra",
     "BlockFactors",
     "FactorisationFailed",
@@ -22,6 +26,7 @@ __all__ = [
     "OffDiagonal",
     "Schur",
     "SymmetricBlocks",
+    "device_algebra",
     "factorise_in_batches",
     "host_algebra",
 ]

@@ -7,14 +7,19 @@ A block algebra is where the work of the interior-point methods is done. Threads
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg.backend import Backend
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+REGULARISATIONS = (1e-14, 1e-12, 1e-10)
+"""What is added to a unit diagonal: as little as lets the block be factorised."""
 
 
 class FactorisationFailed(Exception):
@@ -116,6 +121,11 @@ class BlockFactors(Protocol):
 class BlockAlgebra(Protocol):
     """Factorises a batch of blocks, and runs work on several batches at the same time."""
 
+    @property
+    def backend(self) -> Backend:
+        """Where the arrays of batches are."""
+        ...
+
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement Σ_o J_o H_o⁻¹ J_oᵀ, right on and above the diagonal.
 
@@ -126,8 +136,8 @@ class BlockAlgebra(Protocol):
         """
         ...
 
-    def batches(self, count: int, *, most: int | None = None) -> list[slice]:
-        """Ranges that together are 0 to ``count``, to be worked on at the same time; at most ``most`` long each."""
+    def batches(self, count: int, *, width: int = 1) -> list[slice]:
+        """Ranges that together are 0 to ``count``, to be worked on at the same time: of blocks so wide."""
         ...
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -139,9 +149,9 @@ def factorise_in_batches(
     algebra: BlockAlgebra, blocks: SymmetricBlocks, links: Links
 ) -> tuple[BlockFactors, FloatArray]:
     """Factors and Schur complement of many blocks, batch by batch at the same time."""
-    batches = algebra.batches(len(blocks.diagonal))
+    batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])
     found = algebra.map(lambda batch: algebra.factorise(blocks.among(batch), links.among(batch)), batches)
-    schur = sum((part for _, part in found), np.zeros((links.rows, links.rows)))
+    schur = sum((algebra.backend.fetched(part) for _, part in found), np.zeros((links.rows, links.rows)))
     return _InBatches(algebra, batches, [factors for factors, _ in found]), schur
 
 
@@ -156,4 +166,11 @@ class _InBatches:
     def solve(self, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r_o for every block."""
         pairs = list(zip(self.factors, self.batches, strict=True))
-        return np.concatenate(self.algebra.map(lambda pair: pair[0].solve(right[pair[1]]), pairs))
+        fetched = self.algebra.backend.fetched
+        return np.concatenate(self.algebra.map(lambda pair: fetched(pair[0].solve(right[pair[1]])), pairs))
+
+
+def even_ranges(count: int, parts: int) -> list[slice]:
+    """Ranges of about equal length that together are 0 to ``count``."""
+    edges = np.linspace(0, count, min(max(parts, 1), max(count, 1)) + 1).round().astype(int).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges) if stop > start]

@@ -3,24 +3,26 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from privacygames.arrays import FloatArray
 from privacygames.processors import processors
+from privacygames.solvers.linalg.backend import HOST
 from privacygames.solvers.linalg.blocks import (
+    REGULARISATIONS,
     FactorisationFailed,
     Item,
     Links,
     Result,
     SymmetricBlocks,
+    even_ranges,
 )
 from privacygames.solvers.linalg.lapack import Square
 
-REGULARISATIONS = (1e-14, 1e-12, 1e-10)
-"""What is added to a unit diagonal: as little as lets the block be factorised."""
+BATCH_ENTRIES = 2_000_000
+"""A batch is small enough for its matrices to have no more entries than this, together (or is one block)."""
 
 
 @contextmanager
@@ -34,14 +36,15 @@ def host_algebra(threads: int | None = None) -> Iterator["HostAlgebra"]:
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
+    backend = HOST
+
     def __init__(self, pool: Executor, threads: int) -> None:
         self._pool, self._threads = pool, threads
 
-    def batches(self, count: int, *, most: int | None = None) -> list[slice]:
-        """Ranges of about equal length: one a thread, or as many as it takes for none to be longer than ``most``."""
-        parts = self._threads if most is None else max(self._threads, -(-count // max(most, 1)))
-        edges = np.linspace(0, count, min(parts, max(count, 1)) + 1).round().astype(int).tolist()
-        return [slice(start, stop) for start, stop in pairwise(edges) if stop > start]
+    def batches(self, count: int, *, width: int = 1) -> list[slice]:
+        """Ranges of about equal length: one a thread, or as many as keep the matrices of each small."""
+        most = max(1, BATCH_ENTRIES // max(width, 1) ** 2)
+        return even_ranges(count, max(self._threads, -(-count // most)))
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """What ``work`` gives for every item, in their order."""

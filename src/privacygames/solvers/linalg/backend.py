@@ -1,0 +1,170 @@
+"""Where arrays are: a backend has the few operations that NumPy's arrays and a device's spell differently.
+
+What works on batches of blocks is written once. It uses operators, indexing, and the methods that both kinds of array
+have (``sum(axis=…)``, ``clip``, ``ravel``, ``reshape``); for everything else it asks the backend. Annotations say
+``FloatArray`` for either kind.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.arrays import FloatArray, IntArray
+
+
+class Backend(Protocol):
+    """Holds arrays, and operates on them."""
+
+    def held(self, array: FloatArray) -> FloatArray:
+        """An array of floats, wherever it was, where the work is done."""
+        ...
+
+    def held_indices(self, array: IntArray) -> IntArray:
+        """An array of positions, wherever it was, where the work is done."""
+        ...
+
+    def held_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """An array of truth values, wherever it was, where the work is done."""
+        ...
+
+    def fetched(self, array: FloatArray) -> FloatArray:
+        """An array, wherever it was, as NumPy's."""
+        ...
+
+    def fetched_indices(self, array: IntArray) -> IntArray:
+        """Positions, wherever they were, as NumPy's."""
+        ...
+
+    def zeros(self, shape: tuple[int, ...]) -> FloatArray:
+        """Zeros."""
+        ...
+
+    def empty(self, count: int) -> FloatArray:
+        """Room for so many numbers, whatever is in it."""
+        ...
+
+    def log(self, array: FloatArray) -> FloatArray:
+        """Natural logarithms."""
+        ...
+
+    def single(self, array: FloatArray) -> NDArray[np.float32]:
+        """The same in single precision."""
+        ...
+
+    def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
+        """The first where the condition holds, and the second elsewhere."""
+        ...
+
+    def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
+        """Values added up at their positions."""
+        ...
+
+    def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
+        """The positions that a mask chooses, in ascending order."""
+        ...
+
+    def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
+        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
+        ...
+
+    def union(self, first: IntArray, second: IntArray) -> IntArray:
+        """The union of two sorted arrays, sorted."""
+        ...
+
+    def repeated(self, pairs: IntArray, times: int, apart: int) -> IntArray:
+        """Positions, then the same so far apart, so many times."""
+        ...
+
+    def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
+        """Add columns to those of a total, at their positions, of which several may be the same."""
+        ...
+
+    def least(self, array: FloatArray) -> FloatArray:
+        """The least of each column."""
+        ...
+
+    def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Arrays one after the other."""
+        ...
+
+
+class HostBackend:
+    """NumPy."""
+
+    def held(self, array: FloatArray) -> FloatArray:
+        """As it is."""
+        return array
+
+    def held_indices(self, array: IntArray) -> IntArray:
+        """As they are."""
+        return array
+
+    def held_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """As it is."""
+        return array
+
+    def fetched(self, array: FloatArray) -> FloatArray:
+        """As it is."""
+        return array
+
+    def fetched_indices(self, array: IntArray) -> IntArray:
+        """As they are."""
+        return array
+
+    def zeros(self, shape: tuple[int, ...]) -> FloatArray:
+        """Zeros."""
+        return np.zeros(shape)
+
+    def empty(self, count: int) -> FloatArray:
+        """Room for so many numbers."""
+        return np.empty(count)
+
+    def log(self, array: FloatArray) -> FloatArray:
+        """Natural logarithms."""
+        return np.asarray(np.log(array))
+
+    def single(self, array: FloatArray) -> NDArray[np.float32]:
+        """The same in single precision."""
+        return array.astype(np.float32)
+
+    def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
+        """The first where the condition holds, and the second elsewhere."""
+        return np.where(condition, first, second)
+
+    def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
+        """Values added up at their positions."""
+        return np.bincount(at, values, count)
+
+    def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
+        """The positions that a mask chooses."""
+        return np.flatnonzero(mask)
+
+    def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
+        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
+        return np.searchsorted(keys, wanted)
+
+    def union(self, first: IntArray, second: IntArray) -> IntArray:
+        """The union of two sorted arrays: a stable sort merges them in one go."""
+        both = np.sort(np.concatenate([first, second]), kind="stable")
+        return np.asarray(both[np.append(True, both[1:] != both[:-1])]) if len(both) else both
+
+    def repeated(self, pairs: IntArray, times: int, apart: int) -> IntArray:
+        """Positions, then the same so far apart, so many times."""
+        return np.asarray((np.arange(times)[:, None] * apart + pairs).ravel())
+
+    def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
+        """Add columns to those of a total."""
+        np.add.at(total.T, at, columns.T)
+
+    def least(self, array: FloatArray) -> FloatArray:
+        """The least of each column."""
+        return np.asarray(array.min(axis=0))
+
+    def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Arrays one after the other."""
+        return np.concatenate(parts)
+
+
+HOST = HostBackend()

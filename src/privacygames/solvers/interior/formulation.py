@@ -45,7 +45,7 @@ class Formulation:
         cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend
     ) -> "Formulation":
         """The formulation with these secrets present, and the nearest pairs in the working sets."""
-        program, size = whole.only(present), len(present)
+        program, size = whole.only(present, backend), len(present)
         width = size + program.adversaries
         ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.reductions import chained_pairs
+from privacygames.solvers.linalg import HOST, Backend
 
 Limit = Literal["none", "average", "each"]
 
@@ -84,14 +85,14 @@ class BlockProgram:
         """Whether the worst secret's cost is a variable y of its own, to be minimised."""
         return self.limit == "each" and self.cost_at_most is None
 
-    def only(self, secrets: IntArray) -> "BlockProgram":
+    def only(self, secrets: IntArray, backend: Backend = HOST) -> "BlockProgram":
         """The program with some of its secrets, and the ratios between them that follow from no others.
 
         Where each secret's cost is limited they are all there.
         """
         exponents = self.exponents[np.ix_(secrets, secrets)]
         if self.drop_chained:
-            exponents[chained_pairs(exponents)] = np.inf
+            exponents[chained_pairs(exponents, backend)] = np.inf
         return replace(
             self,
             objective=self.objective[:, secrets],

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg import HOST, Backend
 
 CHAIN_TOLERANCE = 1e-12
 
@@ -31,17 +32,21 @@ def dominated_observables(cost: FloatArray) -> IntArray:
     return like
 
 
-def chained_pairs(exponents: FloatArray) -> NDArray[np.bool_]:
+def chained_pairs(exponents: FloatArray, backend: Backend = HOST) -> NDArray[np.bool_]:
     """Which ordered pairs (i, j) follow from (i, k) and (k, j) for some k: their exponents add up to (i, j)'s.
 
     A pair counts as chained when e(i,k) + e(k,j) ≤ e(i,j)·(1 + 10⁻¹²); what rounding may lose by that, the
     repair restores. Chains never run in circles, because every exponent on the way is smaller and positive:
     pairs with exponent 0 are never used or removed.
+
+    Args:
+        exponents: the logarithms of the ratios' bounds, ∞ where there is none.
+        backend: where to compare: n³ sums.
     """
     finite = np.isfinite(exponents) & (exponents > 0)
-    steps = np.where(finite, exponents, np.inf)
-    limit = np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf)
-    chained = np.zeros(exponents.shape, dtype=bool)
+    steps = backend.held(np.where(finite, exponents, np.inf))
+    limit = backend.held(np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf))
+    chained = backend.held_mask(np.zeros(exponents.shape, dtype=bool))
     for middle in range(len(exponents)):
         chained |= steps[:, middle, None] + steps[None, middle, :] <= limit
-    return chained
+    return backend.fetched_mask(chained)

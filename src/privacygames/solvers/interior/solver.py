@@ -94,7 +94,7 @@ class Interior:
         )
 
     def _algebra(self) -> AbstractContextManager[BlockAlgebra]:
-        return host_algebra(self.threads) if self.device == "host" else device_algebra(self.device)
+        return host_algebra(self.threads) if self.device == "host" else device_algebra(self.device, threads=self.threads)
 
     def _minimised(self, problem: Problem, bounds: Bounds, options: SolveOptions) -> tuple[Presolved, Outcome]:
         reduced = Presolved(
@@ -105,6 +105,7 @@ class Interior:
             leave_out_absent=self.leave_out_absent,
             alike=self.alike,
             start=options.start,
+            device=self.device,
         )
         measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
         scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)

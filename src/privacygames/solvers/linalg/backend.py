@@ -37,6 +37,10 @@ class Backend(Protocol):
         """Positions, wherever they were, as NumPy's."""
         ...
 
+    def fetched_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Truth values, wherever they were, as NumPy's."""
+        ...
+
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
         """Zeros."""
         ...
@@ -111,6 +115,10 @@ class HostBackend:
 
     def fetched_indices(self, array: IntArray) -> IntArray:
         """As they are."""
+        return array
+
+    def fetched_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """As it is."""
         return array
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:

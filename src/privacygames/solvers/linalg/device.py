@@ -5,6 +5,7 @@ Cholesky's factor of the block scaled by D to a unit diagonal), so that H⁻¹ =
 the Schur complement of a whole batch is one. The M are kept as long as there is room, and computed anew where not.
 """
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
+from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
     FactorisationFailed,
@@ -40,13 +42,45 @@ MOST_POSITIONS = 2**31 - 1
 
 
 @contextmanager
-def device_algebra(device: str, memory: int | None = None) -> Iterator["DeviceAlgebra"]:
-    """Block algebra on one of PyTorch's devices, with as much memory as is free there, or so many bytes."""
+def device_algebra(
+    device: str, *, threads: int | None = None, memory: int | None = None
+) -> Iterator["DeviceAlgebra"]:
+    """Block algebra on one of PyTorch's devices.
+
+    Args:
+        device: "cuda", "cuda:1", …; or "cpu", which works with ``threads``, by default one a processor.
+        threads: how many, on the CPU device.
+        memory: how many bytes to work with; None for what is free.
+
+    Raises:
+        InvalidProblem: PyTorch is not installed, or has no such device.
+    """
+    torch = torch_with(device)
+    before = torch.get_num_threads()
+    if device == "cpu":
+        torch.set_num_threads(threads or processors())
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
         yield algebra
     finally:
-        algebra.backend.released()
+        torch.set_num_threads(before)
+        if device != "cpu":
+            torch.cuda.empty_cache()
+
+
+def torch_with(device: str) -> Any:
+    """PyTorch, if it is installed and has this device."""
+    if device != "cpu" and not re.fullmatch(r"cuda(:\d+)?", device):
+        raise InvalidProblem(f'device is {device!r}; it must be "host", "cuda", "cuda:1", … or "cpu" (PyTorch\'s)')
+    try:
+        import torch
+    except ImportError:
+        message = f"device={device!r} needs PyTorch: pip install 'privacygames[gpu]', or leave device out"
+        raise InvalidProblem(message) from None
+    if device != "cpu" and not 0 <= int(device.partition(":")[2] or 0) < torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise InvalidProblem(f"device={device!r} is not here: PyTorch sees {found} CUDA devices; leave device out")
+    return torch
 
 
 class DeviceBackend:
@@ -82,6 +116,10 @@ class DeviceBackend:
         """From the device, with 64 bits."""
         return np.asarray(self._fetched(array), dtype=np.int64)
 
+    def fetched_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """From the device."""
+        return self._fetched(array)
+
     def _fetched(self, array: Any) -> Any:
         return array.detach().cpu().numpy().copy() if self.torch.is_tensor(array) else array
 
@@ -115,7 +153,7 @@ class DeviceBackend:
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
-        return self.torch.searchsorted(keys.to(self.torch.int64), wanted.to(self.torch.int64), out_int32=True)
+        return self.torch.searchsorted(keys, wanted, out_int32=True)
 
     def union(self, first: IntArray, second: IntArray) -> IntArray:
         """The union of two sorted arrays."""
@@ -137,11 +175,6 @@ class DeviceBackend:
     def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
         """Arrays one after the other."""
         return self.torch.cat(list(parts))
-
-    def released(self) -> None:
-        """Give back what PyTorch holds for later."""
-        if self.device.type == "cuda":
-            self.torch.cuda.empty_cache()
 
 
 class DeviceAlgebra:

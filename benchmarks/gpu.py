@@ -1,0 +1,303 @@
+"""The block method on a GPU: does it agree, how long does it take, how much of the card does it use?
+
+One call checks, times and prints a table, and writes it to benchmarks/results/ after every row, so that a time limit
+loses nothing:
+
+    python benchmarks/gpu.py --device cuda --sizes 10,15,20,30,40 --limit 280 --data DIR
+
+``--device cpu`` runs the same on PyTorch's CPU device. ``--data DIR`` adds the paper's setting on the GeoLife counts
+there (columns user, cell, visits; windows.json names the users).
+"""
+
+import argparse
+import csv
+import importlib.util
+import json
+import platform
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+import privacygames as pg
+from privacygames.processors import processors
+
+RESULTS = Path(__file__).parent / "results"
+AGREE = 1e-6
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    problem: str
+    seconds: float = 0.0
+    engine_seconds: float = 0.0
+    iterations: int = 0
+    value: float = 0.0
+    gap: float = 0.0
+    gigabytes: float = 0.0
+    share: float = 0.0
+    remark: str = ""
+
+
+@dataclass
+class Bench:
+    """What is run where, and until when; the rows so far."""
+
+    device: str
+    threads: int | None
+    deadline: float
+    target: Path
+    rows: list[Row]
+    machine: dict[str, Any]
+
+    @property
+    def solver(self) -> pg.Interior:
+        """The engine on the device."""
+        return pg.Interior(device=self.device, threads=self.threads)
+
+    @property
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return self.deadline - perf_counter()
+
+    def report(self, row: Row) -> None:
+        """Print a row and write the table."""
+        self.rows.append(row)
+        print(self.line(row), flush=True)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        content = {"machine": self.machine, "rows": [asdict(each) for each in self.rows]}
+        self.target.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+        self.target.with_suffix(".md").write_text(self.table())
+
+    @staticmethod
+    def line(row: Row) -> str:
+        """A row of the table in Markdown."""
+        numbers = f"{row.seconds:.2f} | {row.engine_seconds:.2f} | {row.iterations} | {row.value:.9g} | {row.gap:.1e}"
+        return f"| {row.problem} | {numbers} | {row.gigabytes:.1f} | {100 * row.share:.1f} | {row.remark} |"
+
+    def table(self) -> str:
+        """The whole table in Markdown."""
+        told = "; ".join(f"{name}: {value}" for name, value in self.machine.items())
+        head = "| problem | seconds | of which engine | iterations | value | gap | GiB on the device | % of products |  |"
+        lines = ["# The block method on a device", "", told, "", head, "|" + "---|" * 9, *map(self.line, self.rows)]
+        note = (
+            "Seconds are of the whole design, with reductions, repair and certificate; the engine's are the interior-point "
+            "method alone. The share is m·n³ operations an iteration in the engine's time, of the rate of plain float64 "
+            "products."
+        )
+        return "\n".join([*lines, "", note, ""])
+
+
+def synchronise(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def product_rate(device: str) -> float:
+    """Operations a second of a plain float64 product."""
+    size = 8192 if device.startswith("cuda") else 512
+    a = torch.rand(size, size, dtype=torch.float64, device=device)
+    best = float("inf")
+    for _ in range(3):
+        synchronise(device)
+        started = perf_counter()
+        a @ a
+        synchronise(device)
+        best = min(best, perf_counter() - started)
+    return 2 * size**3 / best
+
+
+def solve(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **bounds: Any) -> pg.Mechanism:
+    """One design on the device, as a row."""
+    engine = {"seconds": 0.0, "done": 0}
+
+    def watch(event: pg.Progress) -> None:
+        engine.update(seconds=event.seconds or 0.0, done=event.done)
+
+    if bench.device.startswith("cuda"):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    started = perf_counter()
+    found = pg.design(
+        problem,
+        **bounds,
+        tolerance=tolerance,
+        time_limit=max(bench.left - 20, 10.0),
+        progress=watch,
+        solver=bench.solver,
+    )
+    seconds = perf_counter() - started
+    memory = torch.cuda.max_memory_allocated() / 2**30 if bench.device.startswith("cuda") else 0.0
+    kept, _, present = _sizes(found)
+    work = engine["done"] * kept * float(present) ** 3
+    share = work / max(engine["seconds"], 1e-9) / bench.machine["product rate"]
+    gap = found.certificate.gap or 0.0
+    remark = "" if gap <= tolerance else "stopped by the time limit"
+    value = valued(found)
+    row = Row(name, seconds, engine["seconds"], int(engine["done"]), value, gap, memory, share, remark)
+    bench.report(row)
+    return found
+
+
+def valued(found: pg.Mechanism) -> float:
+    """What was optimised: the cost, or the privacy where the cost is limited."""
+    certificate = found.certificate
+    return certificate.achieved if certificate.bounds.reverse else certificate.cost
+
+
+def _sizes(found: pg.Mechanism) -> tuple[int, int, int]:
+    """Observables kept, of all, and secrets present, as the certificate tells."""
+    words = found.certificate.provenance.solver.replace(",", "").split()
+    try:
+        return int(words[1]), int(words[3]), int(words[5])
+    except (IndexError, ValueError):
+        return 0, 0, 0
+
+
+def euclidean(side: int) -> pg.Problem:
+    """The standard problem: a square grid, Euclidean cost, uniform prior, to be solved at ε = 1 a cell."""
+    return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
+
+
+def scattered(secrets: int, answers: int) -> pg.Problem:
+    """Many places, few answers: as in a city whose answers are its districts."""
+    generator = np.random.default_rng(5)
+    side = float(np.sqrt(secrets))
+    places, districts = generator.uniform(0, side, (secrets, 2)), generator.uniform(0, side, (answers, 2))
+    prior = generator.gamma(1.0, size=secrets)
+
+    def apart(a: Any, b: Any) -> Any:
+        return np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+
+    space = pg.Categories([f"p{i}" for i in range(secrets)])
+    observables = pg.Categories([f"d{i}" for i in range(answers)])
+    between = apart(places, places)
+    belief = pg.Prior(space, prior / prior.sum())
+    return pg.Problem(belief, apart(districts, places), between, between, observables)
+
+
+def agreement(bench: Bench) -> None:
+    """Every kind of bound on small problems: the device against the host's engine, and HiGHS where it is installed."""
+    generator = np.random.default_rng(1)
+    grid = pg.Grid(6, 5)
+    visited = generator.gamma(0.3, size=30) * (generator.random(30) < 0.6)
+    some = pg.Problem(pg.Prior(grid, visited / visited.sum()))
+    most = pg.max_distortion(some)
+    even = euclidean(6)
+    asked: list[tuple[str, pg.Problem, dict[str, Any]]] = [
+        ("ε", even, {"epsilon": 1.0}),
+        ("ε, absent secrets", some, {"epsilon": 0.7}),
+        ("distortion", some, {"distortion": 0.8 * most}),
+        ("joint", some, {"epsilon": 0.7, "distortion": 0.9 * most}),
+        ("threshold", even, {"epsilon": 1.0, "within": 1.5}),
+        ("worst case", even, {"epsilon": 1.0, "worst_case": True}),
+        ("turned round", some, {"epsilon": 0.7, "cost_at_most": 0.28}),
+        ("limit on each", even, {"epsilon": 1.0, "worst_cost_at_most": 1.36}),
+    ]
+    others: list[tuple[str, Any]] = [("host", pg.Interior(threads=bench.threads))]
+    if importlib.util.find_spec("highspy"):
+        others.append(("HiGHS", pg.Highs()))
+    for name, problem, bounds in asked:
+        started = perf_counter()
+        found = pg.design(problem, **bounds, solver=bench.solver)
+        value, seconds = valued(found), perf_counter() - started
+        differences = []
+        for other, solver in others:
+            reference = valued(pg.design(problem, **bounds, solver=solver))
+            relative = abs(value - reference) / max(abs(reference), 1e-3)
+            differences.append(f"{other} {relative:.0e}")
+            if relative > 2 * AGREE:
+                raise SystemExit(f"{name}: {value!r} on {bench.device}, {reference!r} by {other}")
+        remark = "differs from " + ", ".join(differences)
+        bench.report(Row(f"agreement: {name}", seconds, value=value, gap=found.certificate.gap or 0.0, remark=remark))
+
+
+def growth(bench: Bench, sides: list[int]) -> None:
+    """How time grows with the number of cells."""
+    cells, times = [], []
+    for side in sides:
+        if bench.left < 30:
+            bench.report(Row(f"{side}×{side} Euclidean, ε = 1", remark="left out: the time limit"))
+            continue
+        found = solve(bench, f"{side}×{side} Euclidean, ε = 1", euclidean(side), tolerance=1e-4, epsilon=1.0)
+        if (found.certificate.gap or 0.0) <= 1e-4:
+            cells.append(side * side)
+            times.append(bench.rows[-1].seconds)
+    if len(cells) > 1:
+        slope = float(np.polyfit(np.log(cells[-3:]), np.log(times[-3:]), 1)[0])
+        bench.report(Row(f"growth, the last {len(cells[-3:])} sizes", remark=f"time ~ cells^{slope:.2f}"))
+
+
+def people(bench: Bench, data: Path, count: int) -> None:
+    """The paper's setting: 20 × 15 cells, Hamming cost, GeoLife users."""
+    with (data / "geolife_beijing_cell_counts.csv").open() as file:
+        counts = list(csv.DictReader(file))
+    users = json.loads((data / "windows.json").read_text())["geolife_beijing"]["users10"][:count]
+    for name, share in (("ε = 0.6", None), ("ε = 0.6 and 95 % of d_m^max", 0.95)):
+        times = []
+        for user in users:
+            if bench.left < 20:
+                break
+            visits = {f"cell-{row['cell']}": float(row["visits"]) for row in counts if row["user"] == user}
+            problem = pg.Problem(pg.Prior.from_visits(pg.Grid(20, 15, 15.0, 8.0), visits))
+            bounds = {} if share is None else {"distortion": share * pg.max_distortion(problem)}
+            solve(bench, f"GeoLife user {user}, {name}", problem, tolerance=1e-6, epsilon=0.6, **bounds)
+            times.append(bench.rows[-1].seconds)
+        if times:
+            told = f"median {median(times):.2f} s, worst {max(times):.2f} s"
+            bench.report(Row(f"GeoLife, {len(times)} users, {name}", sum(times), remark=told))
+
+
+def profiled(side: int, device: str) -> None:
+    """Where the time goes, kernel by kernel."""
+    from torch.profiler import ProfilerActivity, profile
+
+    problem = euclidean(side)
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device.startswith("cuda") else [])
+    with profile(activities=activities) as found:
+        pg.design(problem, epsilon=1.0, tolerance=1e-4, solver=pg.Interior(device=device))
+    order = "self_cuda_time_total" if device.startswith("cuda") else "self_cpu_time_total"
+    print(found.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=60))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="The block method on a GPU.")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--threads", type=int, help="threads of the host, and of PyTorch's CPU device")
+    parser.add_argument("--sizes", default="10,15,20,30,40,50", help="sides of square grids, with commas")
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds for everything together")
+    parser.add_argument("--data", type=Path, help="folder with GeoLife counts")
+    parser.add_argument("--users", type=int, default=10, help="how many of its users")
+    parser.add_argument("--wide", default="5000x200", help="secrets x answers of the scattered problem; empty for none")
+    parser.add_argument("--profile", type=int, help="print where the time goes for a grid of this side, and stop")
+    parser.add_argument("--out", type=Path, default=RESULTS / "gpu", help="the table, without its suffix")
+    given = parser.parse_args()
+    if given.profile:
+        profiled(given.profile, given.device)
+        return
+    on_card = given.device.startswith("cuda")
+    machine = {
+        "device": torch.cuda.get_device_name() if on_card else "PyTorch's CPU device",
+        "host": f"{platform.machine()}, {processors()} processors",
+        "PyTorch": torch.__version__,
+        "product rate": product_rate(given.device),
+    }
+    bench = Bench(given.device, given.threads, perf_counter() + given.limit, given.out, [], machine)
+    agreement(bench)
+    growth(bench, [int(side) for side in given.sizes.split(",") if side])
+    if given.data is not None:
+        people(bench, given.data, given.users)
+    if given.wide and bench.left > 30:
+        secrets, answers = map(int, given.wide.split("x"))
+        name = f"{secrets} scattered places × {answers} answers, ε = 1"
+        solve(bench, name, scattered(secrets, answers), tolerance=1e-4, epsilon=1.0)
+
+
+if __name__ == "__main__":
+    main()

@@ -84,12 +84,12 @@ class Bench:
     def table(self) -> str:
         """The whole table in Markdown."""
         told = "; ".join(f"{name}: {value}" for name, value in self.machine.items())
-        head = "| problem | seconds | of which engine | iterations | value | gap | GiB on the device | % of products |  |"
+        head = "| problem | seconds | of which engine | iterations | value | gap | GiB there | % of products | |"
         lines = ["# The block method on a device", "", told, "", head, "|" + "---|" * 9, *map(self.line, self.rows)]
         note = (
-            "Seconds are of the whole design, with reductions, repair and certificate; the engine's are the interior-point "
-            "method alone. The share is m·n³ operations an iteration in the engine's time, of the rate of plain float64 "
-            "products."
+            "Seconds are of the whole design, with reductions, repair and certificate; the engine's are the "
+            "interior-point method alone. The share is m·n³ operations an iteration in the engine's time, of the rate "
+            "of plain float64 products."
         )
         return "\n".join([*lines, "", note, ""])
 

@@ -72,7 +72,7 @@ def test_extreme_problems_are_solved_by_some_engine(epsilon: float, spread: floa
 @pytest.mark.parametrize(
     "options", [{}, {"merge_dominated": False}, {"drop_chained": False}, {"leave_out_absent": False}]
 )
-def test_reductions_can_be_switched_off(options: dict[str, bool]) -> None:
+def test_reductions_can_be_switched_off(options: dict[str, Any]) -> None:
     grid = pg.Grid(4, 4)
     problem = pg.Problem(pg.Prior.from_counts(grid, [3, 0, 1, 2] * 4))
     certificate = pg.design(problem, epsilon=1.0, distortion=1.0, solver=pg.Interior(**options)).certificate

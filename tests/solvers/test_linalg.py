@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg import (
     FactorisationFailed,
-    Gram,
     Links,
     OffDiagonal,
     Schur,
@@ -16,51 +14,9 @@ from privacygames.solvers.linalg import (
     factorise_in_batches,
     host_algebra,
 )
+from privacygames.solvers.linalg.host import BATCH_ENTRIES
 from privacygames.solvers.linalg.lapack import Square
-
-
-def random_blocks(seed: int, count: int, width: int) -> tuple[SymmetricBlocks, FloatArray]:
-    """Blocks with every kind of term, and the same written out."""
-    generator = np.random.default_rng(seed)
-    diagonal = generator.uniform(width, 2.0 * width, (count, width))
-    dense = np.stack([np.diag(each) for each in diagonal])
-    starts, rows, columns, values = [0], [], [], []
-    for block in range(count):
-        for i, j in zip(
-            *np.nonzero(~np.eye(width, dtype=bool) & (generator.random((width, width)) < 0.3)), strict=True
-        ):
-            rows.append(i)
-            columns.append(j)
-            values.append(generator.uniform(-0.4, 0.4))
-            dense[block, i, j] += values[-1]
-            dense[block, j, i] += values[-1]
-        starts.append(len(rows))
-    beside = OffDiagonal(np.array(starts), np.array(rows, int), np.array(columns, int), np.array(values, float))
-    grams = []
-    for chosen in (np.arange(width), np.flatnonzero(generator.random(width) < 0.5)):
-        gram = Gram(generator.normal(size=(3, len(chosen))), chosen, generator.uniform(0.0, 2.0, (count, 3)))
-        grams.append(gram)
-        for block in range(count):
-            dense[block][np.ix_(chosen, chosen)] += gram.rows.T @ np.diag(gram.weights[block]) @ gram.rows
-    return SymmetricBlocks(diagonal, beside, tuple(grams)), dense
-
-
-def links_of(kind: str, seed: int, count: int, width: int) -> tuple[Links, FloatArray]:
-    """Links of each kind, and J_o written out, (count, rows, width)."""
-    n = max(1, width - 1)
-    weights = np.random.default_rng(seed + 7).uniform(0.0, 3.0, (count, n))
-    identity = np.tile(np.eye(width)[None], (count, 1, 1))
-    if kind == "none":
-        return Links(width), identity
-    if kind == "average":
-        row = np.zeros((count, 1, width))
-        row[:, 0, :n] = -weights
-        return Links(width, weights), np.concatenate([identity, row], axis=1)
-    which = np.random.default_rng(seed + 8).integers(0, n, n + 2)  # several rows may be of one unknown
-    weights = np.random.default_rng(seed + 7).uniform(0.0, 3.0, (count, len(which)))
-    more = np.zeros((count, len(which), width))
-    more[:, np.arange(len(which)), which] = -weights
-    return Links(width, weights, which), np.concatenate([identity, more], axis=1)
+from random_blocks import links_of, random_blocks
 
 
 @given(
@@ -86,13 +42,13 @@ def test_solutions_and_schur_complements(seed: int, count: int, width: int, kind
     assert np.abs(found - solved).max() <= 1e-9 * np.abs(solved).max()
 
 
-@given(st.integers(0, 30), st.integers(1, 5), st.one_of(st.none(), st.integers(1, 9)))
-def test_batches_are_a_partition(count: int, threads: int, most: int | None) -> None:
+@given(st.integers(0, 30), st.integers(1, 5), st.sampled_from([1, 400, 600, 1000, 2000]))
+def test_batches_are_a_partition(count: int, threads: int, width: int) -> None:
     with host_algebra(threads) as algebra:
-        batches = algebra.batches(count, most=most)
+        batches = algebra.batches(count, width=width)
         assert algebra.map(lambda batch: batch.stop - batch.start, batches) == [b.stop - b.start for b in batches]
     assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(count))
-    assert all(batch.stop - batch.start <= (most or count) for batch in batches)
+    assert all((batch.stop - batch.start) * width**2 <= max(BATCH_ENTRIES, width**2) for batch in batches)
 
 
 def test_what_is_not_positive_definite_fails() -> None:

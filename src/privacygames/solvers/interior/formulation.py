@@ -41,9 +41,7 @@ class Formulation:
     batches: tuple[Batch, ...]
 
     @classmethod
-    def of(
-        cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend
-    ) -> "Formulation":
+    def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend) -> "Formulation":
         """The formulation with these secrets present, and the nearest pairs in the working sets."""
         program, size = whole.only(present, backend), len(present)
         width = size + program.adversaries

@@ -15,7 +15,7 @@ from privacygames.solvers.interior.engine import minimise
 from privacygames.solvers.interior.opponents import guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 LEAST_EXPONENT = 1e-8
@@ -46,6 +46,8 @@ class Interior:
     device: str = "host"
 
     def __post_init__(self) -> None:
+        if self.device != "host":
+            torch_with(self.device)
         if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
             raise InvalidProblem(f"threads is {self.threads!r}; it must be a whole number of at least 1, or None")
 
@@ -94,7 +96,9 @@ class Interior:
         )
 
     def _algebra(self) -> AbstractContextManager[BlockAlgebra]:
-        return host_algebra(self.threads) if self.device == "host" else device_algebra(self.device, threads=self.threads)
+        if self.device == "host":
+            return host_algebra(self.threads)
+        return device_algebra(self.device, threads=self.threads)
 
     def _minimised(self, problem: Problem, bounds: Bounds, options: SolveOptions) -> tuple[Presolved, Outcome]:
         reduced = Presolved(

@@ -214,7 +214,8 @@ class WorkingSet:
 
     def _looked_up(self, keys: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
         """The values at the keys that are wanted; 0 where there is none."""
-        table = self.bounds.backend.empty(self.blocks * self.bounds.size**2)  # mostly untouched, and much faster than a search
+        # Mostly untouched, and much faster than a search.
+        table = self.bounds.backend.empty(self.blocks * self.bounds.size**2)
         table[wanted] = 0.0
         table[keys] = values
         return table[wanted]

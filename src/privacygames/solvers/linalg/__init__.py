@@ -11,7 +11,7 @@ from privacygames.solvers.linalg.blocks import (
     SymmetricBlocks,
     factorise_in_batches,
 )
-from privacygames.solvers.linalg.device import device_algebra
+from privacygames.solvers.linalg.device import device_algebra, torch_with
 from privacygames.solvers.linalg.host import host_algebra
 from privacygames.solvers.linalg.schur import Schur
 
@@ -29,4 +29,5 @@ __all__ = [
     "device_algebra",
     "factorise_in_batches",
     "host_algebra",
+    "torch_with",
 ]

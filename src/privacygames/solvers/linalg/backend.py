@@ -143,7 +143,7 @@ class HostBackend:
 
     def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
         """Values added up at their positions."""
-        return np.bincount(at, values, count)
+        return np.asarray(np.bincount(at, values, count), dtype=np.float64)
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses."""

@@ -1,0 +1,105 @@
+"""Arrays on one of PyTorch's devices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+
+Tensor = Any
+"""PyTorch's: an optional library, whose types are not followed."""
+
+
+class DeviceBackend:
+    """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self.torch, self.device = torch, torch.device(device)
+
+    def held(self, array: Tensor) -> Tensor:
+        """On the device; what is there already is not copied."""
+        return self._held(array, self.torch.float64)
+
+    def held_indices(self, array: Tensor) -> Tensor:
+        """On the device."""
+        return self._held(array, self.torch.int32)
+
+    def held_mask(self, array: Tensor) -> Tensor:
+        """On the device."""
+        return self._held(array, self.torch.bool)
+
+    def _held(self, array: Tensor, kind: Any) -> Tensor:
+        if self.torch.is_tensor(array):
+            return array
+        return self.torch.from_numpy(np.array(array)).to(self.device, kind)  # a copy: tensors may be written to
+
+    def fetched(self, array: Tensor) -> FloatArray:
+        """From the device."""
+        return np.asarray(self._fetched(array))
+
+    def fetched_indices(self, array: Tensor) -> IntArray:
+        """From the device, with 64 bits."""
+        return np.asarray(self._fetched(array), dtype=np.int64)
+
+    def fetched_mask(self, array: Tensor) -> Tensor:
+        """From the device."""
+        return self._fetched(array)
+
+    def _fetched(self, array: Tensor) -> Tensor:
+        return array.detach().cpu().numpy().copy() if self.torch.is_tensor(array) else array
+
+    def zeros(self, shape: tuple[int, ...]) -> Tensor:
+        """Zeros."""
+        return self.torch.zeros(shape, dtype=self.torch.float64, device=self.device)
+
+    def empty(self, count: int) -> Tensor:
+        """Room for so many numbers."""
+        return self.torch.empty(count, dtype=self.torch.float64, device=self.device)
+
+    def log(self, array: Tensor) -> Tensor:
+        """Natural logarithms."""
+        return self.torch.log(array)
+
+    def single(self, array: Tensor) -> Tensor:
+        """The same in single precision."""
+        return self.torch.as_tensor(array, dtype=self.torch.float32)
+
+    def where(self, condition: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """The first where the condition holds, and the second elsewhere."""
+        return self.torch.where(condition, first, second)
+
+    def totals(self, at: Tensor, values: Tensor, count: int) -> Tensor:
+        """Values added up at their positions."""
+        return self.zeros((count,)).index_add_(0, at, values)
+
+    def chosen(self, mask: Tensor) -> Tensor:
+        """The positions that a mask chooses."""
+        return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
+
+    def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
+        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
+        return self.torch.searchsorted(keys, wanted, out_int32=True)
+
+    def union(self, first: Tensor, second: Tensor) -> Tensor:
+        """The union of two sorted arrays."""
+        return self.torch.unique(self.torch.cat([first, second]))
+
+    def repeated(self, pairs: Tensor, times: int, apart: int) -> Tensor:
+        """Positions, then the same so far apart, so many times."""
+        starts = self.torch.arange(times, device=self.device, dtype=self.torch.int64)[:, None] * apart
+        return (starts + pairs).ravel().to(self.torch.int32)
+
+    def add_columns(self, total: Tensor, at: Tensor, columns: Tensor) -> None:
+        """Add columns to those of a total."""
+        total.index_add_(1, at, columns)
+
+    def least(self, array: Tensor) -> Tensor:
+        """The least of each column."""
+        return array.amin(0)
+
+    def joined(self, parts: Sequence[Tensor]) -> Tensor:
+        """Arrays one after the other."""
+        return self.torch.cat(list(parts))

@@ -1,0 +1,201 @@
+"""Block algebra by PyTorch, on its CPU device: against NumPy, the host's engine, and programs written out by hand."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from privacygames.errors import TooLarge
+from privacygames.solvers.linalg import (
+    HOST,
+    FactorisationFailed,
+    Links,
+    OffDiagonal,
+    SymmetricBlocks,
+    device_algebra,
+    factorise_in_batches,
+)
+from privacygames.solvers.linalg import device as device_module
+from random_blocks import links_of, random_blocks
+from support import Case, cases, optimum_by_hand
+
+pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
+
+DEVICE = pg.Interior(device="cpu", threads=1)
+LITTLE = 2_000
+"""Bytes: so little memory that batches are of few blocks, and nearly no factor is kept."""
+
+
+def value_of(found: pg.Mechanism) -> float:
+    certificate = found.certificate
+    return certificate.findings.distortion if certificate.bounds.reverse else certificate.cost
+
+
+@given(
+    seed=st.integers(0, 1000),
+    count=st.integers(1, 6),
+    width=st.integers(1, 12),
+    kind=st.sampled_from(["none", "average", "each"]),
+    memory=st.sampled_from([None, 10 * LITTLE, LITTLE]),
+)
+@settings(max_examples=60)
+def test_solutions_and_schur_complements(seed: int, count: int, width: int, kind: str, memory: int | None) -> None:
+    blocks, dense = random_blocks(seed, count, width)
+    links, written_out = links_of(kind, seed, count, width)
+    right = np.random.default_rng(seed + 1).normal(size=(count, width))
+    with device_algebra("cpu", threads=1, memory=memory) as algebra:
+        factors, schur = factorise_in_batches(algebra, blocks, links)
+        found = factors.solve(right)
+    inverses = np.linalg.inv(dense)
+    expected = (written_out @ inverses @ written_out.transpose(0, 2, 1)).sum(axis=0)
+    assert np.abs(schur - expected).max() <= 1e-9 * np.abs(expected).max()
+    solved = np.linalg.solve(dense, right[..., None])[..., 0]
+    assert np.abs(found - solved).max() <= 1e-9 * np.abs(solved).max()
+
+
+@given(st.integers(0, 30), st.integers(1, 40), st.sampled_from([None, LITTLE, 100 * LITTLE]))
+def test_batches_are_a_partition_that_fits(count: int, width: int, memory: int | None) -> None:
+    with device_algebra("cpu", threads=1, memory=memory) as algebra:
+        batches = algebra.batches(count, width=width)
+    assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(count))
+    room = device_module.BATCH_SHARE * memory if memory else np.inf
+    needed = 8 * device_module.TEMPORARIES * width**2
+    assert all((batch.stop - batch.start) * needed <= max(room, needed) for batch in batches)
+
+
+def test_what_is_not_positive_definite_fails() -> None:
+    beside = OffDiagonal(np.array([0, 1, 1]), np.array([0]), np.array([1]), np.array([2.0]))
+    with device_algebra("cpu", threads=1) as algebra, pytest.raises(FactorisationFailed):
+        algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), Links(2))
+    with device_algebra("cpu", threads=1) as algebra, pytest.raises(FactorisationFailed):
+        algebra.factorise(SymmetricBlocks(np.zeros((1, 2))), Links(2))
+
+
+def test_a_block_that_needs_it_is_regularised_and_the_others_are_not() -> None:
+    """A block that is not quite positive definite beside a plain one: 10⁻¹² more on its diagonal, and it is."""
+    beside = OffDiagonal(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([1.0 + 1e-13, 0.5]))
+    with device_algebra("cpu", threads=1) as algebra:
+        factors, _ = algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), Links(2))
+        found = algebra.backend.fetched(factors.solve(np.array([[1.0, 1.0], [1.0, 0.0]])))
+    assert found[0] == pytest.approx([0.5, 0.5], rel=1e-3)
+    assert found[1] == pytest.approx([4 / 3, -2 / 3], rel=1e-12)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_the_backends_agree(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, second = (np.unique(generator.integers(0, 50, generator.integers(0, 20))) for _ in range(2))
+    values = generator.uniform(0.1, 1.0, len(first))
+    mask = generator.random((4, 5)) < 0.5
+    table, columns = generator.uniform(0.1, 1.0, (3, 5)), generator.integers(0, 5, 7)
+    with device_algebra("cpu", threads=1) as algebra:
+        there = algebra.backend
+        at, more = there.held_indices(first), there.held_indices(second)
+        assert there.fetched_indices(there.union(at, more)).tolist() == HOST.union(first, second).tolist()
+        assert there.fetched_indices(there.positions(at, more)).tolist() == HOST.positions(first, second).tolist()
+        assert there.fetched_indices(there.repeated(at, 3, 50)).tolist() == HOST.repeated(first, 3, 50).tolist()
+        assert there.fetched_indices(there.chosen(there.held_mask(mask))).tolist() == HOST.chosen(mask).tolist()
+        totals = there.fetched(there.totals(at, there.held(values), 50))
+        assert totals == pytest.approx(HOST.totals(first, values, 50))
+        assert there.fetched(there.least(there.held(table))) == pytest.approx(HOST.least(table))
+        added, sums = there.held(np.zeros((3, 5))), np.zeros((3, 5))
+        there.add_columns(added, there.held_indices(columns), there.held(table[:, columns]))
+        HOST.add_columns(sums, columns, table[:, columns])
+        assert there.fetched(added) == pytest.approx(sums)
+
+
+def test_what_is_held_is_a_copy() -> None:
+    """Tensors may be written to, and what the host has must not change with them."""
+    given = np.ones(3)
+    with device_algebra("cpu", threads=1) as algebra:
+        held = algebra.backend.held(given)
+        fetched = algebra.backend.fetched(held)
+        held += 1
+    assert given.tolist() == fetched.tolist() == [1.0, 1.0, 1.0]
+
+
+@given(cases(largest=6))
+@settings(max_examples=60)
+def test_same_optimum_as_the_program_written_out(case: Case) -> None:
+    assume(DEVICE.can_solve(case.problem, pg.Bounds(**case.bounds)))
+    found = pg.design(case.problem, solver=DEVICE, **case.bounds)
+    best = optimum_by_hand(case.problem, **case.bounds)
+    assert value_of(found) == pytest.approx(best, rel=1e-6, abs=1e-8)
+    assert found.certificate.gap is not None
+    assert found.certificate.gap <= 1e-6
+
+
+def city() -> pg.Problem:
+    """A small grid where half the cells are never visited."""
+    generator = np.random.default_rng(1)
+    visits = generator.gamma(0.3, size=30) * (generator.random(30) < 0.6)
+    return pg.Problem(pg.Prior(pg.Grid(6, 5), visits / visits.sum()))
+
+
+@pytest.mark.parametrize("memory", [None, 200_000])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"epsilon": 0.7},
+        {"distortion": 1.0},
+        {"epsilon": 0.7, "distortion": 1.2},
+        {"epsilon": 1.0, "within": 1.5},
+        {"epsilon": 1.0, "worst_case": True},
+        {"epsilon": 0.7, "cost_at_most": 0.28},
+        {"epsilon": 0.7, "worst_cost_at_most": 0.9},
+    ],
+)
+def test_the_same_as_on_the_host(bounds: dict[str, Any], memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With much memory and with little, where batches are many and factors are computed anew."""
+    problem = city()
+    if memory is not None:
+        monkeypatch.setattr(device_module, "device_free", lambda _: (memory, memory))
+    found = pg.design(problem, solver=DEVICE, **bounds)
+    reference = pg.design(problem, solver=pg.Interior(threads=1), **bounds)
+    assert value_of(found) == pytest.approx(value_of(reference), rel=1e-6)
+    assert found.certificate.provenance.solver.startswith("blocks")
+    ours, theirs = (each.certificate.provenance.solver for each in (found, reference))
+    assert ours == theirs  # the same reductions, secrets, ratios and iterations
+
+
+def test_several_adversaries() -> None:
+    problem = city()
+    nosy = pg.Adversary("in which half", errors=(np.arange(30) < 15)[None, :] != np.array([[True], [False]]))
+    plain = pg.Adversary("where")
+    asked: dict[str, Any] = {"epsilon": 0.7, "distortion": {plain: 1.2, nosy: 0.2}}
+    found = pg.design(problem, solver=DEVICE, **asked)
+    reference = pg.design(problem, solver=pg.Highs(), **asked)
+    assert found.certificate.cost == pytest.approx(reference.certificate.cost, rel=1e-6)
+
+
+def test_without_pytorch_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(pg.InvalidProblem, match=r"needs PyTorch: pip install 'privacygames\[gpu\]'"):
+        pg.Interior(device="cuda")
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "", "mps", 3, None])
+def test_devices_there_are_none_of(device: Any) -> None:
+    with pytest.raises(pg.InvalidProblem, match="device is"):
+        pg.Interior(device=device)
+
+
+def test_a_device_that_is_not_here_is_named() -> None:
+    with pytest.raises(pg.InvalidProblem, match="device='cuda:99' is not here"):
+        pg.Interior(device="cuda:99")
+
+
+def test_memory_that_runs_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(device_module.DeviceAlgebra, "factorise", full)
+    with pytest.raises(TooLarge, match="ran out of memory"):
+        pg.design(city(), epsilon=0.7, solver=DEVICE)

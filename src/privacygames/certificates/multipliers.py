@@ -26,6 +26,10 @@ class RatioMultipliers:
     def __len__(self) -> int:
         return len(self.value)
 
+    def at(self, which: IntArray | slice) -> "RatioMultipliers":
+        """Some of them."""
+        return RatioMultipliers(self.observable[which], self.secret[which], self.other[which], self.value[which])
+
 
 @dataclass(frozen=True)
 class AdversaryMultipliers:

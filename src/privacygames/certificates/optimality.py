@@ -1,14 +1,20 @@
 """Weak duality: what multipliers prove about every mechanism with the same promises."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.certificates.exact_sums import exact_products, exact_sums
-from privacygames.certificates.multipliers import Multipliers
+from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
 from privacygames.certificates.statement import Statement
 from privacygames.errors import BrokenPromise
+from privacygames.processors import processors
 
 ULP: float = 2.0**-52
+
+TERMS_AT_ONCE = 1_000_000
+"""About so many multipliers are summed up at a time."""
 
 
 def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> float:
@@ -94,15 +100,34 @@ def _distributions(values: FloatArray | None) -> FloatArray:
 def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σ z e_s − Σ z γ e_s' for each row, γ rounded up, and by how much it may be off.
 
-    Large multipliers may cancel, so products and sums are exact until the last step.
+    Each row has multipliers of its own, so some rows at a time are summed up, by several threads.
     """
-    shape = (len(evidence.attack), len(above))
+    rows = len(evidence.attack)
     ratios = evidence.ratios
+    if (np.diff(ratios.observable) < 0).any():
+        ratios = ratios.at(np.argsort(ratios.observable, kind="stable"))
+    parts = min(rows, 1 + len(ratios.value) // TERMS_AT_ONCE)
+    edges = [rows * part // parts for part in range(parts + 1)]
+    starts = np.searchsorted(ratios.observable, edges)
+
+    def summed(part: int) -> tuple[FloatArray, FloatArray]:
+        own = ratios.at(slice(starts[part], starts[part + 1]))
+        return _summed(own, edges[part], (edges[part + 1] - edges[part], len(above)), above)
+
+    with ThreadPoolExecutor(processors()) as pool:
+        found = list(pool.map(summed, range(parts)))
+    return np.concatenate([each for each, _ in found]), np.concatenate([unsure for _, unsure in found])
+
+
+def _summed(
+    ratios: RatioMultipliers, first: int, shape: tuple[int, int], above: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The same for some rows from the first on. Large multipliers may cancel, so all is exact until the last step."""
     factor = above[ratios.secret, ratios.other]
     used = (factor <= LARGEST) & (ratios.value >= SMALLEST)  # leaving one out is choosing it to be 0
-    value = ratios.value[used]
-    left = np.ravel_multi_index((ratios.observable[used], ratios.secret[used]), shape)
-    right = np.ravel_multi_index((ratios.observable[used], ratios.other[used]), shape)
+    value, row = ratios.value[used], ratios.observable[used] - first
+    left = np.ravel_multi_index((row, ratios.secret[used]), shape)
+    right = np.ravel_multi_index((row, ratios.other[used]), shape)
     high, low = exact_products(value, factor[used])
     places, terms = np.concatenate([left, right, right]), np.concatenate([value, -high, -low])
     found, unsure = exact_sums(places, terms, shape[0] * shape[1])

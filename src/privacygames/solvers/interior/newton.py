@@ -80,6 +80,7 @@ class BatchNewton:
         slacks, now = self.batch.slacks(self._du), self.now
         columns = zip(self._wanted, now.duals, slacks, now.slacks, strict=True)
         duals = tuple((each - dual * change) / slack for each, dual, change, slack in columns)
+        self._wanted = ()  # at large sizes every array counts
         return self._du, Inside(slacks, duals)
 
 

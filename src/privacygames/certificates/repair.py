@@ -119,7 +119,7 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
         return np.asarray(excess.max(axis=0, initial=0.0))
 
     with ThreadPoolExecutor(processors()) as pool:
-        return np.max(list(pool.map(excess_of, range(len(clean)))), axis=0, initial=0.0)
+        return np.asarray(np.max(list(pool.map(excess_of, range(len(clean)))), axis=0, initial=0.0))
 
 
 def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]) -> Iterator[FloatArray]:

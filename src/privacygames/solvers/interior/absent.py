@@ -7,10 +7,13 @@ Ratios bound ln v by a metric, so a column given for some secrets extends to one
 What is left to ask is that z's row can sum to one: Σ_o least ≤ 1 ≤ Σ_o most. docs/theory/solver.md has the proof.
 """
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg import HOST, Backend
 
 TRIANGLE_TOLERANCE = 1e-12
 HALVINGS = 60
@@ -31,13 +34,20 @@ def between(exponents: FloatArray, logs: FloatArray, known: IntArray, secret: in
     return np.maximum(least, -UNBOUNDED), np.minimum(most, UNBOUNDED)
 
 
-def margins(exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray) -> FloatArray:
+def margins(
+    exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
+) -> FloatArray:
     """How far each of the other secrets is from not being able to have a row: not positive where it cannot."""
-    logs = np.log(column)
+    logs = backend.log(backend.held(column))[:, :, None]
+    at_once = max(1, backend.entries_at_once // prod(column.shape))
     found = np.empty(len(others))
-    for at, secret in enumerate(others):
-        least, most = between(exponents, logs, known, int(secret))
-        found[at] = min(1 - float(np.exp(least).sum()), float(np.exp(most).sum()) - 1)
+    for start in range(0, len(others), at_once):
+        some = slice(start, start + at_once)
+        to, back = exponents[np.ix_(known, others[some])], exponents[np.ix_(others[some], known)].T
+        least = backend.most(logs - backend.held(to), axis=1).clip(min=-UNBOUNDED)
+        most = backend.least(logs + backend.held(back), axis=1).clip(max=UNBOUNDED)
+        sums = backend.joined([1 - backend.exp(least).sum(axis=0), backend.exp(most).sum(axis=0) - 1])
+        found[some] = backend.fetched(sums).reshape(2, -1).min(axis=0)
     return found
 
 

@@ -49,10 +49,13 @@ class BatchNewton:
         self.batch, self.now = batch, now
         self.total = sum(float(product.sum()) for product in now.products)
         self._residual = batch.dual_residual(coupling_dual, now.duals)
-        self._weights = [dual / slack for slack, dual in zip(now.slacks, now.duals, strict=True)]
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
+
+    @property
+    def _weights(self) -> list[FloatArray]:
+        return [dual / slack for slack, dual in zip(self.now.slacks, self.now.duals, strict=True)]
 
     def begin(self, wanted: Sequence[FloatArray], *, feasible: bool) -> FloatArray:
         """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""

@@ -84,15 +84,9 @@ class Stepper:
         value = now.value
         accuracy = self._accuracy(value)
         target = max(centring(newton.total_after(step) / total) * total, accuracy) / count
-        predicted = step
-
-        def central(at: int) -> list[FloatArray]:
-            second = predicted.inside[at].products
-            return [target - first - more for first, more in zip(inside[at].products, second, strict=True)]
-
         late = form.ratios is None or total < REFINE * abs(value)
         coupled = target - coupled - step.coupling_slack * step.limit_dual
-        step = newton.direction(central, coupled, refine=late)
+        step = newton.direction(_central(state, step, target), coupled, refine=late)
         for _ in range(CORRECTORS):
             trial = newton.corrected(step, _towards_centre(state, step, target))
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
@@ -220,9 +214,20 @@ class Stepper:
             return np.zeros(0)
         batches = self._algebra.batches(len(absent))
         found = self._algebra.map(
-            lambda batch: margins(form.whole.exponents, column, form.present, absent[batch]), batches
+            lambda batch: margins(form.whole.exponents, column, form.present, absent[batch], self._algebra.backend),
+            batches,
         )
         return np.concatenate(found)
+
+
+def _central(state: State, predicted: Direction, target: float) -> Wanted:
+    """What makes every product the target, to second order along the predicted direction."""
+
+    def wanted(at: int) -> list[FloatArray]:
+        first, second = state.inside[at].products, predicted.inside[at].products
+        return [target - each - more for each, more in zip(first, second, strict=True)]
+
+    return wanted
 
 
 def _towards_centre(state: State, step: Direction, target: float) -> Wanted:

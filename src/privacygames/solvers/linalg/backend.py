@@ -17,6 +17,11 @@ from privacygames.arrays import FloatArray, IntArray
 class Backend(Protocol):
     """Holds arrays, and operates on them."""
 
+    @property
+    def entries_at_once(self) -> int:
+        """How many entries a temporary array should have, where that can be chosen."""
+        ...
+
     def held(self, array: FloatArray) -> FloatArray:
         """An array of floats, wherever it was, where the work is done."""
         ...
@@ -53,6 +58,10 @@ class Backend(Protocol):
         """Natural logarithms."""
         ...
 
+    def exp(self, array: FloatArray) -> FloatArray:
+        """Exponentials."""
+        ...
+
     def single(self, array: FloatArray) -> NDArray[np.float32]:
         """The same in single precision."""
         ...
@@ -85,8 +94,12 @@ class Backend(Protocol):
         """Add columns to those of a total, at their positions, of which several may be the same."""
         ...
 
-    def least(self, array: FloatArray) -> FloatArray:
-        """The least of each column."""
+    def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The least along an axis."""
+        ...
+
+    def most(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The most along an axis."""
         ...
 
     def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
@@ -96,6 +109,8 @@ class Backend(Protocol):
 
 class HostBackend:
     """NumPy."""
+
+    entries_at_once = 1 << 16  # as many as a processor's cache holds
 
     def held(self, array: FloatArray) -> FloatArray:
         """As it is."""
@@ -133,6 +148,10 @@ class HostBackend:
         """Natural logarithms."""
         return np.asarray(np.log(array))
 
+    def exp(self, array: FloatArray) -> FloatArray:
+        """Exponentials."""
+        return np.asarray(np.exp(array))
+
     def single(self, array: FloatArray) -> NDArray[np.float32]:
         """The same in single precision."""
         return array.astype(np.float32)
@@ -166,9 +185,13 @@ class HostBackend:
         """Add columns to those of a total."""
         np.add.at(total.T, at, columns.T)
 
-    def least(self, array: FloatArray) -> FloatArray:
-        """The least of each column."""
-        return np.asarray(array.min(axis=0))
+    def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The least along an axis."""
+        return np.asarray(array.min(axis=axis))
+
+    def most(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The most along an axis."""
+        return np.asarray(array.max(axis=axis))
 
     def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
         """Arrays one after the other."""

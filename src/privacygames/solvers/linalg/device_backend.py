@@ -14,6 +14,8 @@ Tensor = Any
 class DeviceBackend:
     """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
 
+    entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
+
     def __init__(self, device: str) -> None:
         import torch
 
@@ -63,6 +65,10 @@ class DeviceBackend:
         """Natural logarithms."""
         return self.torch.log(array)
 
+    def exp(self, array: Tensor) -> Tensor:
+        """Exponentials."""
+        return self.torch.exp(array)
+
     def single(self, array: Tensor) -> Tensor:
         """The same in single precision."""
         return self.torch.as_tensor(array, dtype=self.torch.float32)
@@ -96,9 +102,13 @@ class DeviceBackend:
         """Add columns to those of a total."""
         total.index_add_(1, at, columns)
 
-    def least(self, array: Tensor) -> Tensor:
-        """The least of each column."""
-        return array.amin(0)
+    def least(self, array: Tensor, axis: int = 0) -> Tensor:
+        """The least along an axis."""
+        return array.amin(axis)
+
+    def most(self, array: Tensor, axis: int = 0) -> Tensor:
+        """The most along an axis."""
+        return array.amax(axis)
 
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
         """Arrays one after the other."""

@@ -43,15 +43,15 @@ class Formulation:
     def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice]) -> "Formulation":
         """The formulation with these secrets present, and the nearest pairs in the working sets."""
         program, size = whole.only(present), len(present)
-        width = size + (program.errors is not None)
+        width = size + program.adversaries
         ratios = RatioBounds(program.exponents) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
-        guesses = None if program.errors is None else Guesses(program.errors)
+        guesses = None if program.errors is None else Guesses(program.errors, program.owner)
         positivity = Positivity(unsure, width) if len(unsure) else None
         preferred = None if program.preferred is None else Preferred(program.preferred)
         others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
-        total = program.distortion is not None
-        coupling = Coupling(size, width, total, program.limited, program.whose, program.limit)
+        totals = len(program.distortion)
+        coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)
         objective = _objective(program, width)
         parts = (
             Batch(
@@ -109,11 +109,12 @@ class Formulation:
         """What the inequalities among the coupling rows leave."""
         program = self.program
         found = self.coupling.gather(u)[self.size :]
-        if self.coupling.total:
-            found[0] -= program.distortion or 0.0
+        totals = self.coupling.totals
+        found[:totals] -= program.distortion
         if program.limit != "none":
-            first = int(self.coupling.total)
-            found[first:] += worst if program.cost_at_most is None else program.cost_at_most
+            found[totals:] += worst if program.cost_at_most is None else program.cost_at_most
+        if program.shares is not None:
+            found[-1] += program.average_at_most - (program.cost_at_most or 0.0)
         return found
 
 

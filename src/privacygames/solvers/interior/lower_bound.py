@@ -17,6 +17,7 @@ class BatchDuals:
 
     ratio: FloatArray | None
     attack: FloatArray | None
+    top: FloatArray | None
     least: FloatArray
 
 
@@ -26,22 +27,22 @@ class Prices:
 
     Attributes:
         sums: of the row sums.
-        distortion: of the total distortion.
+        distortion: of the total distortions, adversary by adversary; 1 for the one that is maximised.
         limits: of the limits on the cost; where the worst case is minimised they add up to one.
     """
 
     sums: FloatArray
-    distortion: float
+    distortion: FloatArray
     limits: FloatArray
 
     @classmethod
     def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "Prices":
         """Those of a state."""
-        program, n, total = formulation.program, formulation.size, formulation.coupling.total
-        limits = coupling_dual[n + int(total) :]
+        program, n, totals = formulation.program, formulation.size, formulation.coupling.totals
+        limits = coupling_dual[n + totals :]
         if program.minimises_worst:
             limits = limits / limits.sum()
-        distortion = 1.0 if program.reverse else float(coupling_dual[n]) if total else 0.0
+        distortion = np.append(coupling_dual[n : n + totals], [1.0] * program.reverse)
         return cls(coupling_dual[:n], distortion, limits)
 
 
@@ -75,9 +76,8 @@ class Proof:
             np.concatenate([nothing, *(form.present[pairs.i] for _, pairs, _ in working)]),
             np.concatenate([nothing, *(form.present[pairs.j] for _, pairs, _ in working)]),
             np.concatenate([np.zeros(0), *(part.ratio for _, _, part in working if part.ratio is not None)]),
-            None
-            if self.parts[0].attack is None
-            else np.concatenate([part.attack for part in self.parts if part.attack is not None]),
+            _joined([part.attack for part in self.parts]),
+            _joined([part.top for part in self.parts]),
             self.prices.distortion,
             self.prices.limits,
         )
@@ -91,21 +91,27 @@ def batch_duals(
     left = batch.objective[:, :n]
     if formulation.program.limit != "none":
         left = left + batch.coupling.charged(prices.limits)
-    attack = ratio = None
+    attack = top = ratio = None
     if formulation.guesses is not None:
-        guessed = values[id(formulation.guesses)]
-        attack = guessed / guessed.sum(axis=1, keepdims=True)
-        left = left - prices.distortion * formulation.guesses.adjoint(attack)[:, :n]
+        attack = formulation.guesses.shares(values[id(formulation.guesses)])
+        priced = attack * prices.distortion[formulation.program.owner]
+        left = left - formulation.guesses.adjoint(priced)[:, :n]
     if formulation.preferred is not None:
-        attack = values[id(formulation.preferred)]
-        left = left - formulation.preferred.adjoint(attack)
+        top = values[id(formulation.preferred)]
+        left = left - formulation.preferred.adjoint(top)
     pairs = batch.working_set
     if pairs is not None:
         dual = values[id(pairs)]
         dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
         ratio = dual / pairs.root  # undo the balancing by √γ
-    return BatchDuals(ratio, attack, left.min(axis=0))
+    return BatchDuals(ratio, attack, top, left.min(axis=0))
+
+
+def _joined(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+    """What all batches have, as one array; None where they have nothing."""
+    there = [part for part in parts if part is not None]
+    return np.concatenate(there) if there else None
 
 
 def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices) -> Proof:
@@ -113,11 +119,10 @@ def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices)
     program = formulation.program
     bound = float(np.min([part.least for part in parts], axis=0).sum())
     estimate = float(prices.sums.sum())
-    if program.reverse:  # Σ x ≤ dual·limit − bound, so minus that bounds what is minimised
-        fixed = -float(prices.limits.sum()) * (program.cost_at_most or 0.0)
-    else:
-        fixed = prices.distortion * (program.distortion or 0.0)
+    # Plus what is promised, minus what the limits are worth: for the privacy that is sought, minus that is minimised.
+    held = float(prices.distortion[: len(program.distortion)] @ program.distortion)
+    fixed = held - (0.0 if program.minimises_worst else program.spent(prices.limits))
     bound, estimate = bound + fixed, estimate + fixed
-    if program.reverse and program.errors is not None:  # nothing beats revealing nothing
-        bound = max(bound, -float(program.errors.sum(axis=1).min()))
+    if program.reverse:  # nothing beats revealing nothing
+        bound = max(bound, -float(program.sought.sum(axis=1).min()))
     return Proof(formulation, tuple(parts), prices, bound, estimate)

@@ -92,7 +92,9 @@ class Newton:
         pairs = list(zip(formulation.batches, state.inside, strict=True))
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
-        schur = sum((part.schur for part in self._parts), np.zeros((rows, rows)))
+        linked = formulation.coupling.links.rows
+        schur = sum((part.schur for part in self._parts), np.zeros((linked, linked)))
+        schur = formulation.coupling.completed(schur)
         inequalities = np.arange(n, rows)
         schur[inequalities, inequalities] += self._softness
         self._solve_schur = Schur(schur).solve

@@ -65,8 +65,9 @@ class Presolved:
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.groups = groups = Groups.where(exponents, alike)
-        each = DEVICE_BYTES_PER_ENTRY if device.startswith("cuda") else BYTES_PER_ENTRY
-        size = len(self.kept) * groups.count**2 * each / 2**30
+        guesses = sum(len(each.guesses) for each in active)
+        entry = DEVICE_BYTES_PER_ENTRY if device.startswith("cuda") else BYTES_PER_ENTRY
+        size = len(self.kept) * (groups.count**2 + guesses) * entry / 2**30
         require_memory(size, groups.count, len(self.kept), "the block engine", device)
         self.ratios = int(np.isfinite(exponents).sum())
         weight = prior[self.secrets]

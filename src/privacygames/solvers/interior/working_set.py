@@ -108,7 +108,8 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        return self.block * self.bounds.size + self.j
+        size = self.bounds.size
+        return self.keys + (self.at_i // size - self.at_i) * size
 
     @property
     def block(self) -> IntArray:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from privacygames.cli.bounds_options import merged_bounds
+from privacygames.cli.device_option import Device, solve_on
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, warn, working
 from privacygames.cli.traces_input import problem_from_traces, refuse_without_traces
 
@@ -45,6 +46,7 @@ def design(
     time_limit: Annotated[
         float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
     ] = None,
+    device: Device = None,
     multipliers: Annotated[bool, typer.Option(help="Keep the proof of optimality in the file.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
@@ -69,6 +71,7 @@ def design(
         "worst_cost_at_most": worst_cost_at_most,
     }
     check_new_file(out, force=force)
+    solve_on(device)
     asked = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
         refuse_without_traces(traces, asked)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privacygames.cli.device_option import Device, solve_on
 from privacygames.cli.output import Json, check_writable, print_json, print_rows, working
 from privacygames.cli.study_input import (
     GRID,
@@ -80,6 +81,7 @@ def study(
     name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per core")] = None,
     scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
+    device: Device = None,
     quick: Annotated[bool, typer.Option("--quick", help="A coarse version in a minute.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -94,6 +96,7 @@ def study(
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")
     check_writable(out / "report.html")
+    solve_on(device)
     settings = settings_from(only, epsilons, quick=quick)
     given = Input(
         data=data,

@@ -6,7 +6,7 @@ from privacygames.solvers.interior import Interior, chained_pairs, dominated_obs
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
-from privacygames.solvers.selection import choose
+from privacygames.solvers.selection import choose, use_device
 
 __all__ = [
     "Highs",
@@ -22,4 +22,5 @@ __all__ = [
     "maximise",
     "read_multipliers",
     "refuse_too_large",
+    "use_device",
 ]

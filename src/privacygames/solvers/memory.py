@@ -9,6 +9,8 @@ from privacygames.errors import TooLarge
 SHARE = 0.6
 """Of the machine's memory, how much one solve may plan to use."""
 
+BLOCKS = "the block engine"
+
 DEVICE_SHARE = 0.9
 """Of a device's free memory, how much one solve may plan to use."""
 
@@ -18,6 +20,7 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 def require_memory(gigabytes: float, secrets: int, observables: int, engine: str, device: str = "host") -> None:
     """Raise, with the estimate, if a solve is not going to fit into this machine, or one of PyTorch's devices."""
+    other = ""
     if device.startswith("cuda"):
         import torch
 
@@ -26,11 +29,13 @@ def require_memory(gigabytes: float, secrets: int, observables: int, engine: str
     else:
         machine = available_gigabytes()
         room, there = SHARE * machine, f"this machine has {machine:.0f}"
+        if engine == BLOCKS:
+            other = ', or a GPU: solver=Interior(device="cuda")'
     if gigabytes > room:
         raise TooLarge(
             f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
             f"observables; {there}. What needs less: fewer observables (the optimum is exact "
-            "for those: Problem(…, observables=…)), or fewer secrets"
+            f"for those: Problem(…, observables=…)), or fewer secrets{other}"
         )
 
 

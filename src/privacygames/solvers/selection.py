@@ -1,11 +1,19 @@
-"""Which solver for which problem."""
+"""Which solver for which problem, and where it works."""
 
+import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from privacygames.problem import Bounds, Problem
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior import Interior
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
+
+VARIABLE = "PRIVACYGAMES_DEVICE"
+"""An environment variable that says where this process, and those it starts, solve: "auto", "host", "cuda", …"""
+
+PAYS = 5_000_000
+"""From this n²m on a GPU is the faster one."""
 
 SMALL = 8_000
 """Up to this n²m HiGHS on the program written out is the faster one."""
@@ -24,9 +32,37 @@ class WithFallbacks:
 
 
 def choose(problem: Problem, bounds: Bounds) -> Solver:
-    """HiGHS where it is faster or the only one that can; the block interior-point method elsewhere."""
+    """HiGHS where it is faster or the only one that can; the block interior-point method elsewhere.
+
+    The latter on a GPU where there is one and it pays, or as ``PRIVACYGAMES_DEVICE`` says.
+    """
     n, m = problem.shape
-    blocks, written_out = Interior(), Highs()
+    told = os.environ.get(VARIABLE, "auto")
+    device = ("cuda" if n * n * m >= PAYS and gpu_is_here() else "host") if told == "auto" else told
+    blocks, written_out = Interior(device=device), Highs()
     if n * n * m <= SMALL or not blocks.can_solve(problem, bounds):
         return WithFallbacks(written_out, (*written_out.fallbacks, blocks))
     return blocks
+
+
+def use_device(device: str) -> None:
+    """From now on, this process and those it starts solve there, where ``solver="auto"`` chooses the block method.
+
+    Args:
+        device: "auto" for a GPU where there is one and it pays, "host", or one of PyTorch's devices.
+
+    Raises:
+        InvalidProblem: there is no such device here.
+    """
+    if device != "auto":
+        Interior(device=device)
+    os.environ[VARIABLE] = device
+
+
+def gpu_is_here() -> bool:
+    """Whether PyTorch is installed and sees a CUDA device."""
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())

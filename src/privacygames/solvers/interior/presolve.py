@@ -15,7 +15,7 @@ from privacygames.solvers.interior.opponents import Guesser, guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.reductions import dominated_observables
-from privacygames.solvers.memory import require_memory
+from privacygames.solvers.memory import BLOCKS, require_memory
 
 BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
 DEVICE_BYTES_PER_ENTRY = 9  # on a device: working sets of 7 % of the ratios; factors are computed anew if need be
@@ -68,7 +68,7 @@ class Presolved:
         guesses = sum(len(each.guesses) for each in active)
         entry = DEVICE_BYTES_PER_ENTRY if device.startswith("cuda") else BYTES_PER_ENTRY
         size = len(self.kept) * (groups.count**2 + guesses) * entry / 2**30
-        require_memory(size, groups.count, len(self.kept), "the block engine", device)
+        require_memory(size, groups.count, len(self.kept), BLOCKS, device)
         self.ratios = int(np.isfinite(exponents).sum())
         weight = prior[self.secrets]
         absent = (groups.summed(belief[self.secrets]) == 0) & (not self.each and leave_out_absent)

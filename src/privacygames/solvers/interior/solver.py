@@ -87,12 +87,13 @@ class Interior:
                 reduced, outcome = second
         if not np.isfinite(outcome.bound):
             raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
+        where = "" if self.device == "host" else f", on {self.device}"
         stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
             reduced.expand(outcome),
             reduced.multipliers(outcome),
             Status.OPTIMAL if outcome.finished else stopped,
-            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations",
+            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations{where}",
         )
 
     def _algebra(self) -> AbstractContextManager[BlockAlgebra]:

@@ -1,0 +1,67 @@
+"""Where the automatic choice solves: on the host, on a GPU where there is one and it pays, or as it is told."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import privacygames as pg
+from privacygames.cli.app import app
+from privacygames.solvers import choose, selection, use_device
+
+NO_GPU = find_spec("torch") is None
+
+if not NO_GPU:
+    import torch
+
+    NO_GPU = not torch.cuda.is_available()
+
+BOUNDS = pg.Bounds(epsilon=1.0)
+
+
+def grid(side: int) -> pg.Problem:
+    return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
+
+
+@pytest.fixture(autouse=True)
+def _told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(selection.VARIABLE, "auto")  # what a test sets is undone
+    monkeypatch.setenv("PRIVACYGAMES_THREADS", "1")
+
+
+@pytest.mark.parametrize(("side", "gpu", "device"), [(7, True, "host"), (15, True, "cuda"), (15, False, "host")])
+def test_a_gpu_where_it_is_here_and_pays(side: int, gpu: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def interior(device: str) -> pg.Interior:
+        made.append(device)
+        return pg.Interior()
+
+    monkeypatch.setattr(selection, "gpu_is_here", lambda: gpu)
+    monkeypatch.setattr(selection, "Interior", interior)
+    choose(grid(side), BOUNDS)
+    assert made == [device]
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
+def test_a_device_that_was_told() -> None:
+    use_device("cpu")
+    assert choose(grid(6), BOUNDS) == pg.Interior(device="cpu")
+    assert ", on cpu" in pg.design(grid(5), epsilon=1.0).certificate.provenance.solver
+    use_device("host")
+    assert choose(grid(6), BOUNDS) == pg.Interior()
+    use_device("auto")
+    assert choose(grid(6), BOUNDS) == pg.Interior()
+
+
+@pytest.mark.skipif(not NO_GPU, reason="this machine has a GPU")
+@pytest.mark.parametrize("device", ["cuda", "gpu"])
+def test_the_command_line_names_what_is_missing(device: str, tmp_path: Path) -> None:
+    problem = tmp_path / "problem.toml"
+    problem.write_text("[grid]\ncolumns = 3\nrows = 3\n[bounds]\nepsilon = 1.0\n")
+    out = tmp_path / "found.pgm"
+    found = CliRunner().invoke(app, ["design", str(problem), "--out", str(out), "--device", device])
+    assert found.exit_code != 0
+    assert "device" in found.output
+    assert not out.exists()

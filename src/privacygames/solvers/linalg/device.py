@@ -34,6 +34,9 @@ BATCH_SHARE = 0.1
 RESERVE_SHARE = 0.3
 """Of all memory, how much is to stay free when factors are kept: for what the method does with its pairs."""
 
+LEAF = 64
+"""Blocks up to this size are factorised by the library; larger ones by halves, as products."""
+
 MOST_POSITIONS = 2**31 - 1
 """Positions inside a batch are kept as 32-bit integers."""
 
@@ -126,22 +129,43 @@ class DeviceAlgebra:
 
     def _inverse_factors(self, blocks: SymmetricBlocks) -> Tensor:
         """M = L⁻¹ D of every block, (blocks, width, width)."""
-        torch = self.backend.torch
         scales = self._scales(blocks)
-        written = self._written(blocks, scales)
-        diagonal = written.diagonal(dim1=1, dim2=2)
-        diagonal.fill_(1.0 + REGULARISATIONS[0])
-        factors, failed = torch.linalg.cholesky_ex(written)
+        inverse, failed = self._inverted(self._written(blocks, scales), REGULARISATIONS[0])
         for regularisation in REGULARISATIONS[1:]:
-            which = torch.nonzero(failed).ravel()
+            which = self.backend.torch.nonzero(failed).ravel()
             if not len(which):
                 break
-            diagonal.fill_(1.0 + regularisation)
-            factors[which], failed[which] = torch.linalg.cholesky_ex(written[which])
+            inverse[which], failed[which] = self._inverted(self._written(blocks, scales)[which], regularisation)
         if failed.any():
             raise FactorisationFailed
-        del written, diagonal
-        return torch.linalg.solve_triangular(factors, torch.diag_embed(scales), upper=False)
+        return inverse.mul_(scales[:, None, :])
+
+    def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
+        """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
+        written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
+        inverse = self.backend.zeros(tuple(written.shape))
+        return inverse, self._invert(written, inverse)
+
+    def _invert(self, block: Tensor, into: Tensor) -> Tensor:
+        """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal; which of them failed.
+
+        By halves, so that nearly all of the work is products, in which devices are several times as fast: with
+        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁.
+        """
+        torch, width = self.backend.torch, block.shape[1]
+        if width <= LEAF:
+            factors, failed = torch.linalg.cholesky_ex(block)
+            unit = torch.eye(width, dtype=torch.float64, device=self.backend.device)
+            into.copy_(torch.linalg.solve_triangular(factors, unit.expand(len(block), -1, -1), upper=False))
+            return failed != 0
+        half = -(-width // (2 * LEAF)) * LEAF  # whole leaves first
+        failed = self._invert(block[:, :half, :half], into[:, :half, :half])
+        first = into[:, :half, :half]
+        between = block[:, half:, :half] @ first.mT
+        block[:, half:, half:] -= between @ between.mT
+        failed = failed | self._invert(block[:, half:, half:], into[:, half:, half:])
+        into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
+        return failed
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""

@@ -41,13 +41,17 @@ def value_of(found: pg.Mechanism) -> float:
     width=st.integers(1, 12),
     kind=st.sampled_from(["none", "average", "each"]),
     memory=st.sampled_from([None, 10 * LITTLE, LITTLE]),
+    leaf=st.integers(1, 5),
 )
-@settings(max_examples=60)
-def test_solutions_and_schur_complements(seed: int, count: int, width: int, kind: str, memory: int | None) -> None:
+@settings(max_examples=80)
+def test_solutions_and_schur_complements(
+    seed: int, count: int, width: int, kind: str, memory: int | None, leaf: int
+) -> None:
     blocks, dense = random_blocks(seed, count, width)
     links, written_out = links_of(kind, seed, count, width)
     right = np.random.default_rng(seed + 1).normal(size=(count, width))
-    with device_algebra("cpu", threads=1, memory=memory) as algebra:
+    with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(device_module, "LEAF", leaf)
         factors, schur = factorise_in_batches(algebra, blocks, links)
         found = factors.solve(right)
     inverses = np.linalg.inv(dense)
@@ -151,10 +155,12 @@ def city() -> pg.Problem:
     ],
 )
 def test_the_same_as_on_the_host(bounds: dict[str, Any], memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With much memory and with little, where batches are many and factors are computed anew."""
+    """With much memory; and as large problems are: many batches, factors computed anew and by halves."""
     problem = city()
     if memory is not None:
         monkeypatch.setattr(device_module, "device_free", lambda _: (memory, memory))
+        monkeypatch.setattr(device_module, "ON_HOST", 0)
+        monkeypatch.setattr(device_module, "LEAF", 4)
     found = pg.design(problem, solver=DEVICE, **bounds)
     reference = pg.design(problem, solver=pg.Interior(threads=1), **bounds)
     assert value_of(found) == pytest.approx(value_of(reference), rel=1e-6)

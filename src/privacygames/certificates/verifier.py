@@ -26,7 +26,7 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates.exponentials import exact_enclosure, rough_enclosure
+from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
 from privacygames.errors import BrokenPromise
@@ -35,6 +35,9 @@ from privacygames.processors import processors
 
 CLOSE = 1e-8
 """A bound this close to what was achieved, relatively, needs no better numbers."""
+
+WORTHWHILE = 0.01
+"""Better numbers that cannot close this share of the gap are not looked for."""
 
 MOST_EXACT = 200_000
 """So many ratios are looked at with exact exponentials at most: some ten seconds."""
@@ -107,6 +110,10 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     named[evidence.ratios.secret, evidence.ratios.other] = True
     pairs = np.argwhere(named)
     if abs(achieved - rough) <= CLOSE * achieved or not 0 < len(pairs) <= MOST_EXACT or statement.bounds.within:
+        return rough
+    factor = above[evidence.ratios.secret, evidence.ratios.other]
+    most_gained = 3 * DOUBT * float(evidence.ratios.value @ np.where(np.isfinite(factor), factor, 0.0))
+    if most_gained <= WORTHWHILE * abs(achieved - rough):
         return rough
     sharper = above.copy()
     for secret, other in pairs.tolist():

@@ -12,8 +12,6 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.program import Limit
 from privacygames.solvers.linalg import HOST, Backend, Links
@@ -58,14 +56,18 @@ class Coupling:
         """How many rows there are; the first n are equalities."""
         return self.links.rows + (self.shares is not None)
 
-    def completed(self, schur: FloatArray) -> FloatArray:
+    def completed(self, schur: FloatArray, backend: Backend) -> FloatArray:
         """The Schur complement of all rows, from that of ``links``: the average is a sum of rows."""
         if self.shares is None:
             return schur
-        sums = np.zeros(len(schur))
-        sums[-len(self.shares) :] = self.shares
+        size = len(schur)
+        sums = backend.zeros((size,))
+        sums[-len(self.shares) :] = backend.held(self.shares)
         across = schur @ sums
-        return np.block([[schur, across[:, None]], [across[None, :], np.full((1, 1), sums @ across)]])
+        whole = backend.zeros((size + 1, size + 1))
+        whole[:size, :size] = schur
+        whole[:size, size], whole[size, :size], whole[size, size] = across, across, sums @ across
+        return whole
 
     def gather(self, u: FloatArray) -> FloatArray:
         """J u, on the host."""

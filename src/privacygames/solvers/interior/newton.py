@@ -15,7 +15,7 @@ from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.state import Inside, State
-from privacygames.solvers.linalg import BlockAlgebra, Schur, SymmetricBlocks
+from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
 from privacygames.solvers.predictor_corrector import longest
 
 Result = TypeVar("Result")
@@ -98,10 +98,10 @@ class Newton:
         self._softness = state.coupling_slack / state.limit_dual
         linked = formulation.coupling.links.rows
         schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
-        schur = formulation.coupling.completed(algebra.backend.fetched(schur))
-        inequalities = np.arange(n, rows)
-        schur[inequalities, inequalities] += self._softness
-        self._solve_schur = Schur(schur).solve
+        schur = formulation.coupling.completed(schur, algebra.backend)
+        inequalities = algebra.backend.held_indices(np.arange(n, rows))
+        schur[inequalities, inequalities] += algebra.backend.held(self._softness)
+        self._solve_schur = algebra.schur(schur).solve
         self._border = np.zeros(rows)
         if formulation.program.minimises_worst:
             self._border[-len(formulation.program.whose) :] = 1.0

@@ -4,7 +4,6 @@ from privacygames.solvers.linalg.backend import HOST, Backend
 from privacygames.solvers.linalg.blocks import (
     BlockAlgebra,
     BlockFactors,
-    FactorisationFailed,
     Gram,
     Links,
     OffDiagonal,
@@ -12,6 +11,7 @@ from privacygames.solvers.linalg.blocks import (
     factorise_in_batches,
 )
 from privacygames.solvers.linalg.device import device_algebra, torch_with
+from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.host import host_algebra
 from privacygames.solvers.linalg.schur import Schur
 

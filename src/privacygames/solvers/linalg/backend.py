@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray, IntArray
 
@@ -106,6 +107,18 @@ class Backend(Protocol):
         """Arrays one after the other."""
         ...
 
+    def symmetric(self, upper: FloatArray) -> FloatArray:
+        """The whole of a symmetric matrix that is right on and above the diagonal."""
+        ...
+
+    def factor(self, matrix: FloatArray) -> FloatArray | None:
+        """Cholesky's factor, below the diagonal; None where there is none."""
+        ...
+
+    def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
+        """The solution of a system, by its factor."""
+        ...
+
 
 class HostBackend:
     """NumPy."""
@@ -196,6 +209,21 @@ class HostBackend:
     def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
         """Arrays one after the other."""
         return np.concatenate(parts)
+
+    def symmetric(self, upper: FloatArray) -> FloatArray:
+        """The whole of a symmetric matrix."""
+        matrix = np.triu(upper)
+        matrix += np.triu(upper, 1).T
+        return matrix
+
+    def factor(self, matrix: FloatArray) -> FloatArray | None:
+        """Cholesky's factor, below the diagonal."""
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        return None if failed else np.asarray(factor)
+
+    def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
+        """The solution of a system, by its factor."""
+        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
 
 
 HOST = HostBackend()

@@ -14,16 +14,13 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import Backend
+from privacygames.solvers.linalg.schur import Schur
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10)
 """What is added to a unit diagonal: as little as lets the block be factorised."""
-
-
-class FactorisationFailed(Exception):
-    """A block is not positive definite in floating point: the iterate is as accurate as it gets."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +131,10 @@ class BlockAlgebra(Protocol):
         Raises:
             FactorisationFailed: some block is not positive definite, even a little regularised.
         """
+        ...
+
+    def schur(self, matrix: FloatArray) -> Schur:
+        """The Schur complement, from where ``factorise`` left it, ready to solve with."""
         ...
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
-    FactorisationFailed,
     Item,
     Links,
     Result,
@@ -23,6 +24,8 @@ from privacygames.solvers.linalg.blocks import (
     even_ranges,
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
+from privacygames.solvers.linalg.failure import FactorisationFailed
+from privacygames.solvers.linalg.schur import Schur
 from privacygames.solvers.memory import device_free
 
 TEMPORARIES = 4
@@ -36,6 +39,9 @@ RESERVE_SHARE = 0.3
 
 LEAF = 64
 """Blocks up to this size are factorised by the library; larger ones by halves, as products."""
+
+ON_HOST = 512
+"""A Schur complement up to this size is factorised on the host."""
 
 MOST_POSITIONS = 2**31 - 1
 """Positions inside a batch are kept as 32-bit integers."""
@@ -60,7 +66,8 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
         torch.set_num_threads(threads or processors())
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
-        yield algebra
+        with threadpool_limits(1, "blas"):  # what is left to the host is small
+            yield algebra
     except torch.OutOfMemoryError:
         message = (
             f"the device {device!r} ran out of memory: nothing else should use it; or fewer observables or secrets"
@@ -117,6 +124,12 @@ class DeviceAlgebra:
         self._kept += size
         weakref.finalize(factors, self._dropped, size)
         return factors, schur
+
+    def schur(self, matrix: Tensor) -> Schur:
+        """The Schur complement: a large one stays on the device, for a small one the host is quicker."""
+        if len(matrix) > ON_HOST:
+            return Schur(matrix, self.backend)
+        return Schur(self.backend.fetched(matrix))
 
     def _dropped(self, size: int) -> None:
         self._kept -= size

@@ -113,3 +113,16 @@ class DeviceBackend:
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
         """Arrays one after the other."""
         return self.torch.cat(list(parts))
+
+    def symmetric(self, upper: Tensor) -> Tensor:
+        """As it is: on a device both halves are there."""
+        return upper
+
+    def factor(self, matrix: Tensor) -> Tensor | None:
+        """Cholesky's factor, below the diagonal."""
+        factor, failed = self.torch.linalg.cholesky_ex(matrix)
+        return None if bool(failed) else factor
+
+    def solve_with(self, factor: Tensor, right: Tensor) -> Tensor:
+        """The solution of a system, by its factor."""
+        return self.torch.cholesky_solve(right[:, None], factor)[:, 0]

@@ -12,14 +12,15 @@ from privacygames.processors import processors
 from privacygames.solvers.linalg.backend import HOST
 from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
-    FactorisationFailed,
     Item,
     Links,
     Result,
     SymmetricBlocks,
     even_ranges,
 )
+from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.lapack import Square
+from privacygames.solvers.linalg.schur import Schur
 
 BATCH_ENTRIES = 2_000_000
 """A batch is small enough for its matrices to have no more entries than this, together (or is one block)."""
@@ -56,6 +57,10 @@ class HostAlgebra:
         """The factors, and the Schur complement of the links."""
         factors = HostFactors(blocks)
         return factors, factors.factorise(links)
+
+    def schur(self, matrix: FloatArray) -> Schur:
+        """The Schur complement, ready to solve with."""
+        return Schur(matrix)
 
 
 class HostFactors:

@@ -26,6 +26,7 @@ test: setup  ## Run the tests, but for the slow ones: three minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 check: setup  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[gpu]'
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

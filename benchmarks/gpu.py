@@ -266,6 +266,37 @@ def profiled(side: int, device: str) -> None:
     print(found.key_averages().table(sort_by=order, row_limit=25, max_name_column_width=60))
 
 
+def figure(results: Path, target: Path) -> None:
+    """Size against time: this table's grids, and those that bench.py measured on its machine."""
+    import matplotlib.pyplot as plt
+
+    table = json.loads(results.with_suffix(".json").read_text())
+    name = f"this engine, {table['machine']['device']}, gap 10⁻⁴"
+    found: dict[str, list[tuple[int, float]]] = {}
+    for row in table["rows"]:
+        _add(found, name, row["problem"], row["seconds"] if row["gap"] else 0.0)
+    for row in json.loads((RESULTS / "latest.json").read_text()):
+        told = "this engine, two processors, gap 10⁻⁶" if row["engine"] == "privacygames" else row["engine"]
+        _add(found, told, row["what"], row["seconds"])
+    axes = plt.figure(figsize=(7, 4.5), layout="constrained").add_subplot()
+    for (label, points), marker in zip(found.items(), "osD^v", strict=False):
+        cells, seconds = zip(*sorted(dict(points).items()), strict=True)
+        axes.loglog(cells, seconds, marker=marker, label=label)
+    ticks = [25, 49, 100, 225, 400, 900, 1600, 2500]
+    axes.set_xticks(ticks, [f"{cells:,}" for cells in ticks])
+    axes.minorticks_off()
+    axes.set(xlabel="secrets, and as many answers (a square grid, Euclidean cost, ε = 1)", ylabel="seconds")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    axes.figure.savefig(target, dpi=150)
+
+
+def _add(found: dict[str, list[tuple[int, float]]], name: str, problem: str, seconds: float) -> None:
+    side, cross, _ = problem.partition("×")
+    if cross and side.isdecimal() and "Euclidean" in problem and seconds:
+        found.setdefault(name, []).append((int(side) ** 2, seconds))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The block method on a GPU.")
     parser.add_argument("--device", default="cuda")
@@ -277,7 +308,11 @@ def main() -> None:
     parser.add_argument("--wide", default="5000x200", help="secrets x answers of the scattered problem; empty for none")
     parser.add_argument("--profile", type=int, help="print where the time goes for a grid of this side, and stop")
     parser.add_argument("--out", type=Path, default=RESULTS / "gpu", help="the table, without its suffix")
+    parser.add_argument("--figure", type=Path, help="draw size against time from the table that is there, and stop")
     given = parser.parse_args()
+    if given.figure:
+        figure(given.out, given.figure)
+        return
     if given.profile:
         profiled(given.profile, given.device)
         return

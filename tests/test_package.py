@@ -67,7 +67,7 @@ def test_the_verifier_runs_without_solvers(tmp_path: Path) -> None:
 
 WITHOUT_EXTRAS = """
 import sys
-for missing in ("matplotlib", "jinja2", "pyarrow", "distributed", "pandas"):
+for missing in ("matplotlib", "jinja2", "pyarrow", "distributed", "pandas", "torch"):
     sys.modules[missing] = None
 import privacygames as pg
 problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)))

@@ -38,15 +38,16 @@ def margins(
     exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
 ) -> FloatArray:
     """How far each of the other secrets is from not being able to have a row: not positive where it cannot."""
-    logs = backend.log(backend.held(column))[:, :, None]
+    logs = backend.log(backend.held(column))
     at_once = max(1, backend.entries_at_once // prod(column.shape))
+    to = backend.held(np.ascontiguousarray(exponents[np.ix_(known, others)].T))[:, None, :]
+    back = backend.held(exponents[np.ix_(others, known)])[:, None, :]
     found = np.empty(len(others))
     for start in range(0, len(others), at_once):
         some = slice(start, start + at_once)
-        to, back = exponents[np.ix_(known, others[some])], exponents[np.ix_(others[some], known)].T
-        least = backend.most(logs - backend.held(to), axis=1).clip(min=-UNBOUNDED)
-        most = backend.least(logs + backend.held(back), axis=1).clip(max=UNBOUNDED)
-        sums = backend.joined([1 - backend.exp(least).sum(axis=0), backend.exp(most).sum(axis=0) - 1])
+        least = backend.most(logs - to[some], axis=2).clip(min=-UNBOUNDED)
+        most = backend.least(logs + back[some], axis=2).clip(max=UNBOUNDED)
+        sums = backend.joined([1 - backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1) - 1])
         found[some] = backend.fetched(sums).reshape(2, -1).min(axis=0)
     return found
 

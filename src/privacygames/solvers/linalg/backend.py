@@ -123,7 +123,7 @@ class Backend(Protocol):
 class HostBackend:
     """NumPy."""
 
-    entries_at_once = 1 << 16  # as many as a processor's cache holds
+    entries_at_once = 1 << 15  # as many as a processor's cache holds
 
     def held(self, array: FloatArray) -> FloatArray:
         """As it is."""

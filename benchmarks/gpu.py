@@ -309,7 +309,8 @@ def figure(results: Path, target: Path) -> None:
     for row in json.loads((RESULTS / "latest.json").read_text()):
         told = "this engine, two processors, gap 10⁻⁶" if row["engine"] == "privacygames" else row["engine"]
         _add(found, told, row["what"], row["seconds"])
-    axes = plt.figure(figsize=(7, 4.5), layout="constrained").add_subplot()
+    drawn = plt.figure(figsize=(7, 4.5), layout="constrained")
+    axes = drawn.add_subplot()
     for (label, points), marker in zip(found.items(), "osD^v", strict=False):
         cells, seconds = zip(*sorted(dict(points).items()), strict=True)
         axes.loglog(cells, seconds, marker=marker, label=label)
@@ -319,7 +320,7 @@ def figure(results: Path, target: Path) -> None:
     axes.set(xlabel="secrets, and as many answers (a square grid, Euclidean cost, ε = 1)", ylabel="seconds")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    axes.figure.savefig(target, dpi=150)
+    drawn.savefig(target, dpi=150)
 
 
 def _add(found: dict[str, list[tuple[int, float]]], name: str, problem: str, seconds: float) -> None:

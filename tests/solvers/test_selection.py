@@ -1,5 +1,6 @@
 """Where the automatic choice solves: on the host, on a GPU where there is one and it pays, or as it is told."""
 
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def test_a_gpu_where_it_is_here_and_pays(side: int, gpu: bool, device: str, monk
         made.append(device)
         return pg.Interior()
 
-    monkeypatch.setattr(selection, "gpu_is_here", lambda: gpu)
+    monkeypatch.setattr(selection, "gpu_fits", lambda _: gpu)
     monkeypatch.setattr(selection, "Interior", interior)
     choose(grid(side), BOUNDS)
     assert made == [device]
@@ -65,3 +66,30 @@ def test_the_command_line_names_what_is_missing(device: str, tmp_path: Path) -> 
     assert found.exit_code != 0
     assert "device" in found.output
     assert not out.exists()
+
+
+class _Cuda:
+    """As much of PyTorch as is asked whether a GPU has room."""
+
+    def __init__(self, free: int) -> None:
+        self.cuda, self._free = self, free
+
+    def is_available(self) -> bool:
+        return self._free > 0
+
+    def device(self, name: str) -> str:
+        return name
+
+
+@pytest.mark.parametrize(("free", "fits"), [(0, False), (10**9, False), (10**10, True)])
+def test_a_gpu_needs_room(free: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", _Cuda(free))
+    monkeypatch.setattr(selection, "find_spec", lambda _: True)
+    monkeypatch.setattr(selection, "device_free", lambda _: (free, free))
+    assert selection.gpu_fits(10**9) is fits
+
+
+def test_a_pytorch_that_does_not_work_is_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "find_spec", lambda _: True)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert not selection.gpu_fits(1)

@@ -11,6 +11,10 @@ SHARE = 0.6
 
 BLOCKS = "the block engine"
 
+DEVICE_BYTES_PER_ENTRY = 4
+"""What the block method needs on a device for each of the n²m ratios: less than 3 was measured at 40×40. Factors, 8 an
+entry, are computed anew where there is no room for them."""
+
 DEVICE_SHARE = 0.9
 """Of a device's free memory, how much one solve may plan to use."""
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from privacygames.problem import Bounds, Problem
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior import Interior
+from privacygames.solvers.memory import DEVICE_BYTES_PER_ENTRY, DEVICE_SHARE, device_free
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 VARIABLE = "PRIVACYGAMES_DEVICE"
@@ -34,11 +35,11 @@ class WithFallbacks:
 def choose(problem: Problem, bounds: Bounds) -> Solver:
     """HiGHS where it is faster or the only one that can; the block interior-point method elsewhere.
 
-    The latter on a GPU where there is one and it pays, or as ``PRIVACYGAMES_DEVICE`` says.
+    The latter on a GPU where there is one with room for it and it pays, or as ``PRIVACYGAMES_DEVICE`` says.
     """
     n, m = problem.shape
     told = os.environ.get(VARIABLE, "auto")
-    device = ("cuda" if n * n * m >= PAYS and gpu_is_here() else "host") if told == "auto" else told
+    device = ("cuda" if n * n * m >= PAYS and gpu_fits(n * n * m) else "host") if told == "auto" else told
     blocks, written_out = Interior(device=device), Highs()
     if n * n * m <= SMALL or not blocks.can_solve(problem, bounds):
         return WithFallbacks(written_out, (*written_out.fallbacks, blocks))
@@ -59,10 +60,16 @@ def use_device(device: str) -> None:
     os.environ[VARIABLE] = device
 
 
-def gpu_is_here() -> bool:
-    """Whether PyTorch is installed and sees a CUDA device."""
+def gpu_fits(ratios: int) -> bool:
+    """Whether PyTorch sees a GPU with room for a program of so many ratios."""
     if find_spec("torch") is None:
         return False
-    import torch
+    try:
+        import torch
 
-    return bool(torch.cuda.is_available())
+        if not torch.cuda.is_available():
+            return False
+        free, _ = device_free(torch.device("cuda"))
+    except (ImportError, OSError, RuntimeError):  # installed, but it does not work here
+        return False
+    return ratios * DEVICE_BYTES_PER_ENTRY <= DEVICE_SHARE * free

@@ -48,7 +48,10 @@ def minimise(
     stepper = Stepper(algebra, tolerance, scale)
     blocks, size = program.objective.shape
     formulation = Formulation.of(
-        program, first_present(program, ADMIT), algebra.batches(blocks, width=size), algebra.backend
+        program,
+        first_present(program, ADMIT),
+        algebra.batches(blocks, width=size + program.adversaries),
+        algebra.backend,
     )
     now = stepper.first(formulation, first_state(formulation, scale))
     reached, since = (inf, inf), 0

@@ -15,10 +15,9 @@ from privacygames.solvers.interior.opponents import Guesser, guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.reductions import dominated_observables
-from privacygames.solvers.memory import BLOCKS, require_memory
+from privacygames.solvers.memory import BLOCKS, DEVICE_BYTES_PER_ENTRY, require_memory
 
 BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
-DEVICE_BYTES_PER_ENTRY = 4  # measured: less than 3 at 40×40; factors, of 8, are computed anew where there is no room
 KEPT_DUALS = 1e-13
 
 

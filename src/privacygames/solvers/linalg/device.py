@@ -85,7 +85,7 @@ def torch_with(device: str) -> Any:
         raise InvalidProblem(f'device is {device!r}; it must be "host", "cuda", "cuda:1", … or "cpu" (PyTorch\'s)')
     try:
         import torch
-    except ImportError:
+    except (ImportError, OSError):
         message = f"device={device!r} needs PyTorch: pip install 'privacygames[gpu]', or leave device out"
         raise InvalidProblem(message) from None
     if device != "cpu" and not 0 <= int(device.partition(":")[2] or 0) < torch.cuda.device_count():

@@ -26,7 +26,7 @@ def grid(side: int) -> pg.Problem:
 
 
 @pytest.fixture(autouse=True)
-def _told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(selection.VARIABLE, "auto")  # what a test sets is undone
     monkeypatch.setenv("PRIVACYGAMES_THREADS", "1")
 
@@ -68,14 +68,14 @@ def test_the_command_line_names_what_is_missing(device: str, tmp_path: Path) -> 
     assert not out.exists()
 
 
-class _Cuda:
+class FakeCuda:
     """As much of PyTorch as is asked whether a GPU has room."""
 
     def __init__(self, free: int) -> None:
-        self.cuda, self._free = self, free
+        self.cuda, self.free = self, free
 
     def is_available(self) -> bool:
-        return self._free > 0
+        return self.free > 0
 
     def device(self, name: str) -> str:
         return name
@@ -83,7 +83,7 @@ class _Cuda:
 
 @pytest.mark.parametrize(("free", "fits"), [(0, False), (10**9, False), (10**10, True)])
 def test_a_gpu_needs_room(free: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", _Cuda(free))
+    monkeypatch.setitem(sys.modules, "torch", FakeCuda(free))
     monkeypatch.setattr(selection, "find_spec", lambda _: True)
     monkeypatch.setattr(selection, "device_free", lambda _: (free, free))
     assert selection.gpu_fits(10**9) is fits

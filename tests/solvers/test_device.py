@@ -40,7 +40,7 @@ def value_of(found: pg.Mechanism) -> float:
     count=st.integers(1, 6),
     width=st.integers(1, 12),
     kind=st.sampled_from(["none", "average", "each"]),
-    memory=st.sampled_from([None, 10 * LITTLE, LITTLE]),
+    memory=st.sampled_from([None, 10 * LITTLE, 4 * LITTLE, LITTLE]),
     leaf=st.integers(1, 5),
 )
 @settings(max_examples=80)

@@ -2,7 +2,8 @@
 
 A batch's blocks are written on the device from the pairs in its working set, factorised and turned into M = L⁻¹ D, with
 L Cholesky's factor of the block scaled by D to a unit diagonal. So H⁻¹ = MᵀM: solutions are two products with M, and
-the Schur complement of a whole batch is one. The M are kept as long as there is room, and computed anew where not.
+the Schur complement of a whole batch is one. The M are kept; where room is short, two triangles in one square; and
+where there is none they are computed anew.
 """
 
 import re
@@ -99,7 +100,7 @@ class DeviceAlgebra:
 
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
-        self._memory, self._kept = memory, 0
+        self._memory, self._kept, self._whole = memory, 0, 0
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length: as few as memory allows."""
@@ -107,6 +108,7 @@ class DeviceAlgebra:
         if entries > MOST_POSITIONS:
             raise InvalidProblem(f"blocks of {width} unknowns are too large for this device's 32-bit positions")
         most = min(int(BATCH_SHARE * self._free()) // (8 * TEMPORARIES * entries), MOST_POSITIONS // entries)
+        self._whole = max(self._whole, 8 * count * entries)
         return even_ranges(count, -(-count // max(most, 1)))
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -117,10 +119,11 @@ class DeviceAlgebra:
         """The factors, and the Schur complement of the links, on the device."""
         inverse = self._inverse_factors(blocks)
         schur = self._projected(inverse, links)
-        size = 8 * inverse.numel()
+        tight = self._whole > (1 - RESERVE_SHARE - BATCH_SHARE) * self._all()
+        size = 8 * inverse.numel() // (2 if tight else 1)
         if self._free() - size < RESERVE_SHARE * self._all():
             return DeviceFactors(lambda: self._inverse_factors(blocks), self.backend), schur
-        factors = DeviceFactors(lambda: inverse, self.backend)
+        factors = DeviceFactors(_packed(inverse) if tight else lambda: inverse, self.backend)
         self._kept += size
         weakref.finalize(factors, self._dropped, size)
         return factors, schur
@@ -233,8 +236,25 @@ class DeviceAlgebra:
         return stacked.T @ stacked
 
 
+def _packed(inverse: Tensor) -> Callable[[], Tensor]:
+    """Triangles in half the room: two in one rectangle, the second transposed; what gives them back."""
+    count, width, _ = inverse.shape
+    half = -(-count // 2)
+    kept = inverse.new_zeros((half, width + 1, width))
+    kept[:, 1:] += inverse[:half]
+    kept[: count - half, :width] += inverse[half:].mT
+
+    def unpacked() -> Tensor:
+        found = kept.new_empty((count, width, width))
+        found[:half] = kept[:, 1:].tril()
+        found[half:] = kept[: count - half, :width].triu().mT
+        return found
+
+    return unpacked
+
+
 class DeviceFactors:
-    """What solves with a batch of blocks: M, kept or computed anew each time."""
+    """What solves with a batch of blocks: M, kept, unpacked, or computed anew each time."""
 
     def __init__(self, inverse: Callable[[], Tensor], backend: DeviceBackend) -> None:
         self._inverse, self._backend = inverse, backend

@@ -305,7 +305,7 @@ def figure(results: Path, target: Path) -> None:
     name = f"this engine, {table['machine']['device']}, gap 10⁻⁴"
     found: dict[str, list[tuple[int, float]]] = {}
     for row in table["rows"]:
-        _add(found, name, row["problem"], row["seconds"] if row["gap"] else 0.0)
+        _add(found, name, row["problem"], row["seconds"] if 0 < row["gap"] <= 1e-4 else 0.0)
     for row in json.loads((RESULTS / "latest.json").read_text()):
         told = "this engine, two processors, gap 10⁻⁶" if row["engine"] == "privacygames" else row["engine"]
         _add(found, told, row["what"], row["seconds"])

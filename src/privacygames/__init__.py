@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from privacygames.beliefs import Prior
     from privacygames.certificates import Certificate
-    from privacygames.designer import design
+    from privacygames.designer import design, effort
     from privacygames.errors import (
         BrokenPromise,
         Cancelled,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
-    from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
+    from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
 _ROOMS = {
@@ -51,7 +51,7 @@ _ROOMS = {
     ),
     "beliefs": ("Prior",),
     "certificates": ("Certificate",),
-    "designer": ("design",),
+    "designer": ("design", "effort"),
     "errors": (
         *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
         *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
@@ -62,7 +62,7 @@ _ROOMS = {
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
-    "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
+    "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
@@ -81,6 +81,7 @@ __all__ = [
     "Categories",
     "Certificate",
     "Comparison",
+    "Effort",
     "Found",
     "Graph",
     "Grid",
@@ -118,6 +119,7 @@ __all__ = [
     "compare",
     "contenders",
     "design",
+    "effort",
     "evaluate",
     "find",
     "in_words",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         metrics,
         trade_off,
     )
-    from privacygames.beliefs import Prior
+    from privacygames.beliefs import Mobility, Prior
     from privacygames.certificates import Certificate
     from privacygames.designer import design
     from privacygames.errors import (
@@ -49,7 +49,7 @@ _ROOMS = {
         *("Comparison", "Found", "Report", "TieBreak", "attacks", "break_ties", "compare", "contenders", "evaluate"),
         *("find", "metrics", "trade_off"),
     ),
-    "beliefs": ("Prior",),
+    "beliefs": ("Mobility", "Prior"),
     "certificates": ("Certificate",),
     "designer": ("design",),
     "errors": (
@@ -90,6 +90,7 @@ __all__ = [
     "InvalidProblem",
     "Label",
     "Mechanism",
+    "Mobility",
     "Numbers",
     "Prior",
     "PrivacyGamesError",

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.beliefs import Prior
+from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Grid, Outside
 
@@ -162,16 +162,21 @@ class Visits(Visited):
             within: visits further apart in seconds are not taken for one move. By default one and a half slots:
                 fixes at regular times are one slot apart, and two where one is missing, and this lies in between.
         """
-        limit = self._within(within)
         if len(grid) ** 2 > MOST_TRANSITIONS:
             raise InvalidProblem(f"moves between {len(grid)} cells are too many to hold; use a coarser grid")
+        moves = self.moves(grid, user, within=within)
+        counted = np.zeros((len(grid), len(grid)), dtype=np.int64)
+        np.add.at(counted, (moves.before, moves.after), 1)
+        return counted
+
+    def moves(self, grid: Grid, user: str, *, within: float | None = None) -> Moves:
+        """The user's moves between one visit and the next, as :meth:`transitions` counts them, with their times."""
+        limit = self._within(within)
         mine = self._slice(user)
-        cells = self._cells(grid, mine)
+        cells, times = self._cells(grid, mine), self.time[mine]
         before, after = cells[:-1], cells[1:]
-        counted = (before >= 0) & (after >= 0) & (np.diff(self.time[mine]) <= limit)
-        moves = np.zeros((len(grid), len(grid)), dtype=np.int64)
-        np.add.at(moves, (before[counted], after[counted]), 1)
-        return moves
+        one = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
+        return Moves(before[one], after[one], times[:-1][one], cells[cells >= 0], self.slot)
 
     def _within(self, within: float | None) -> float:
         if within is None and self.slot is None:
@@ -187,6 +192,6 @@ class Visits(Visited):
         return slice(int(first), int(last))
 
     def _cells(self, grid: Grid, which: slice, outside: Outside = "drop") -> IntArray:
-        if grid.box is None:
+        if not isinstance(grid, Grid) or grid.box is None:
             raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
         return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1), outside=outside)

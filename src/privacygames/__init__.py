@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privacygames.designer import design
     from privacygames.errors import (
         BrokenPromise,
+        BudgetSpent,
         Cancelled,
         Infeasible,
         InvalidFile,
@@ -41,6 +42,20 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Bounds, Problem, max_distortion
+    from privacygames.releases import (
+        Budget,
+        Claims,
+        EvenSpread,
+        Fixed,
+        Ledger,
+        Memoised,
+        Observations,
+        Predictive,
+        Release,
+        Releases,
+        Track,
+        tracking,
+    )
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
@@ -53,7 +68,8 @@ _ROOMS = {
     "certificates": ("Certificate",),
     "designer": ("design",),
     "errors": (
-        *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
+        *("BrokenPromise", "BudgetSpent", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem"),
+        "PrivacyGamesError",
         *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
         "UnreadableFile",
         "UselessAnswers",
@@ -62,6 +78,10 @@ _ROOMS = {
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Bounds", "Problem", "max_distortion"),
+    "releases": (
+        *("Budget", "Claims", "EvenSpread", "Fixed", "Ledger", "Memoised", "Observations", "Predictive", "Release"),
+        *("Releases", "Track", "tracking"),
+    ),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
@@ -75,11 +95,16 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
     "Bounds",
     "BrokenPromise",
+    "Budget",
+    "BudgetSpent",
     "Cancellation",
     "Cancelled",
     "Categories",
     "Certificate",
+    "Claims",
     "Comparison",
+    "EvenSpread",
+    "Fixed",
     "Found",
     "Graph",
     "Grid",
@@ -89,13 +114,19 @@ __all__ = [
     "InvalidFile",
     "InvalidProblem",
     "Label",
+    "Ledger",
     "Mechanism",
+    "Memoised",
     "Mobility",
     "Numbers",
+    "Observations",
+    "Predictive",
     "Prior",
     "PrivacyGamesError",
     "Problem",
     "Progress",
+    "Release",
+    "Releases",
     "Report",
     "Sets",
     "Solution",
@@ -107,6 +138,7 @@ __all__ = [
     "Subsets",
     "TieBreak",
     "TooLarge",
+    "Track",
     "UnknownLabel",
     "UnreadableFile",
     "UselessAnswers",
@@ -127,6 +159,7 @@ __all__ = [
     "plots",
     "study",
     "traces",
+    "tracking",
     "trade_off",
     "verify",
 ]

@@ -69,7 +69,12 @@ class Mobility(Value):
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        return self.space, tuple(_hash(each) for each in self.matrices), self.step, self.timezone
+        return self.space, *self.fingerprint
+
+    @cached_property
+    def fingerprint(self) -> tuple[object, ...]:
+        """What makes the chain, short: the same in every process, whoever builds it."""
+        return tuple(_hash(each) for each in self.matrices), self.step, self.timezone
 
     @classmethod
     def still(cls, space: Space) -> "Mobility":
@@ -92,9 +97,9 @@ class Mobility(Value):
     ) -> "Mobility":
         """The chain estimated from a trace: how often each secret followed each, one slot later.
 
-        Row x is (N(x,·) + smoothing·r_x) / (N(x) + smoothing), where N counts moves and r_x is where one goes if nothing
-        is known: to each secret as often as it was visited (``"prior"``), or to x itself and its nearest neighbours
-        alike (``"neighbours"``). A row with no moves is r_x, also without smoothing.
+        Row x is (N(x,·) + smoothing·r_x) / (N(x) + smoothing), where N counts moves and r_x is where one goes if
+        nothing is known: to each secret as often as it was visited (``"prior"``), or to x itself and its nearest
+        neighbours alike (``"neighbours"``). A row with no moves is r_x, also without smoothing.
 
         Args:
             space: the secrets.
@@ -103,7 +108,7 @@ class Mobility(Value):
             user: whose visits, where there are several people's.
             smoothing: how many moves r_x counts for, in every row.
             toward: what r_x is.
-            by_hour: a matrix for every hour of the day; r_x is then the row of the whole day.
+            by_hour: a matrix for each hour of the day; each row is smoothed toward that of the whole day.
             timezone: whose hours.
             within: as in :meth:`privacygames.traces.Visits.transitions`.
         """
@@ -139,7 +144,7 @@ class Mobility(Value):
         return len(self.matrices) > 1
 
     def slot(self, at: Moment) -> int:
-        """Which step of the chain a time is in: seconds (or a datetime with a time zone) by the step, or steps counted."""
+        """Which step of the chain a time is in: seconds or a datetime where it has a step in seconds, else steps."""
         seconds = moment(at)
         if isinstance(at, datetime) and self.step is None and not self.is_still:
             raise InvalidProblem("the mobility has no step in seconds, so times are counted in steps: give a number")
@@ -278,7 +283,7 @@ def _checked_matrix(given: Any, space: Space) -> Matrix:
     if (abs(sums - 1) > SUM_TOLERANCE).any():
         worst = int(abs(sums - 1).argmax())
         raise InvalidProblem(
-            f"every row of {what} must sum to 1: from each secret one goes somewhere; row {worst} sums to {sums[worst]:.9g}"
+            f"every row of {what} must sum to 1, since one goes somewhere; row {worst} sums to {sums[worst]:.9g}"
         )
     return _stored(rows, sums)
 
@@ -344,20 +349,20 @@ def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:
             raise InvalidProblem("there are no visits to estimate a mobility from")
         return np.broadcast_to(counts / counts.sum(), (size, size))
     near = _neighbours(space)
-    return near / near.sum(axis=1, keepdims=True)
+    return np.asarray(near / near.sum(axis=1, keepdims=True))
 
 
 def _neighbours(space: Space) -> NDArray[np.bool_]:
     """Which secrets are next to each other: cells that touch, else the nearest; every secret is next to itself."""
     if isinstance(space, Grid):
         row, column = np.divmod(np.arange(len(space)), space.columns)
-        return (abs(row[:, None] - row) <= 1) & (abs(column[:, None] - column) <= 1)
+        return np.asarray((abs(row[:, None] - row) <= 1) & (abs(column[:, None] - column) <= 1))
     apart = space.distance(space.default_distance, space).astype(np.float64, copy=True)
     np.fill_diagonal(apart, np.inf)
     near = apart <= ABOUT * apart.min(axis=1, keepdims=True)
     near |= near.T
     np.fill_diagonal(near, val=True)
-    return near
+    return np.asarray(near)
 
 
 def _estimated(size: int, before: IntArray, after: IntArray, rest: FloatArray, smoothing: float) -> FloatArray:

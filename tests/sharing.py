@@ -1,4 +1,4 @@
-"""What tests of releases share: a small street, draws that are forced, and all that can come out of a plan."""
+"""What tests of releases share: a small street, draws that are forced, and all that can come out of a choice."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -40,21 +40,21 @@ def first_draw(mechanism: pg.Mechanism, secret: int, outcome: int) -> tuple[Frac
 
 def outcomes(preview: Preview, secret: int) -> Iterator[tuple[tuple[int, ...], Fraction, list[int]]]:
     """All that can come out of the next release: a name, its exact probability, and the draws that give it."""
-    plan = preview.plan
-    if plan is None:
+    choice = preview.choice
+    if choice is None:
         yield (-1,), Fraction(1), []
         return
-    answers = range(plan.mechanism.weights.shape[1])
-    if plan.test is None:
+    answers = range(choice.mechanism.weights.shape[1])
+    if choice.test is None:
         for answer in answers:
-            chance, draw = first_draw(plan.mechanism, secret, answer)
+            chance, draw = first_draw(choice.mechanism, secret, answer)
             yield (answer,), chance, [draw]
         return
-    keep, kept_draw = first_draw(plan.test, secret, KEEP)
+    keep, kept_draw = first_draw(choice.test, secret, KEEP)
     yield (-2,), keep, [kept_draw]
-    renew, renew_draw = first_draw(plan.test, secret, RENEW)
+    renew, renew_draw = first_draw(choice.test, secret, RENEW)
     for answer in answers:
-        chance, draw = first_draw(plan.mechanism, secret, answer)
+        chance, draw = first_draw(choice.mechanism, secret, answer)
         yield (answer, -3), renew * chance, [renew_draw, draw]
 
 
@@ -63,7 +63,7 @@ def two_steps(
 ) -> dict[tuple[tuple[int, ...], ...], tuple[Fraction, tuple[Fraction, ...]]]:
     """Every sequence of two outcomes for a trace: its exact probability, and what was charged along it."""
     labels = [STREET.labels[place] for place in trace]
-    found = {}
+    found: dict[tuple[tuple[int, ...], ...], tuple[Fraction, tuple[Fraction, ...]]] = {}
     for first, chance, draws in outcomes(make(scripted()).preview(), trace[0]):
         if chance == 0:
             continue

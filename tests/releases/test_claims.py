@@ -12,11 +12,11 @@ import privacygames as pg
 from exact import exp_enclosure
 from privacygames.releases import EvenSpread, Memoised, Predictive, Releases, tracking
 from privacygames.releases.drawing import memoised
-from privacygames.releases.policies import Plan, keep_or_renew
+from privacygames.releases.policies import Choice, keep_or_renew
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
-TRACES = list(product(range(3), repeat=2))
+TRACES = [(first, second) for first in range(3) for second in range(3)]
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
 POLICIES: dict[str, dict[str, Any]] = {
@@ -73,7 +73,8 @@ def test_half_of_what_was_charged_would_not_do() -> None:
 
 def memoised_outcomes(mechanism: pg.Mechanism, trace: tuple[int, int]) -> dict[tuple[int, int], Fraction]:
     """Every function from places to answers, with its probability, and what it answers along a trace."""
-    total, found = 2**mechanism.bits, {}
+    total = 2**mechanism.bits
+    found: dict[tuple[int, int], Fraction] = {}
     for function in product(range(mechanism.weights.shape[1]), repeat=3):
         chance = Fraction(1)
         for place, answer in enumerate(function):
@@ -104,7 +105,7 @@ def test_memoised_draws_follow_the_mechanism() -> None:
     mechanism, counts = pg.baselines.exponential(PROBLEM, 0.7), np.zeros(3)
     for number in range(3000):
         key = number.to_bytes(16, "big")
-        counts[memoised(Plan(mechanism, None, memo=key), key, 1, ()).observable] += 1
+        counts[memoised(Choice(mechanism, None, memo=key), key, 1, ()).observable] += 1
     expected = 3000 * mechanism.probabilities[1]
     assert ((counts - expected) ** 2 / expected).sum() < 20  # χ² with 2 degrees: 20 has probability 5e-5
 
@@ -145,6 +146,7 @@ def test_claims_say_what_the_theory_says() -> None:
     smooth = tracking.smoothed(PROBLEM, WALK, releases.observations())
     assert claims.past == pytest.approx(smooth.errors)
     assert claims.now == pytest.approx(smooth.errors[-1])
+    assert claims.moment is not None
     assert claims.moment_under_chain is not None
     assert 0 < claims.moment_under_chain <= claims.moment  # two places 1 km apart: never above the worst case
     same = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(b"0123456789abcdef"))

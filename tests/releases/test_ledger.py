@@ -174,10 +174,10 @@ def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(tmp_path:
     rival = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.0, ledger=path)
 
     class Slow(pg.Fixed):
-        def plan(self, now: object) -> object:  # type: ignore[override]
+        def choose(self, now: object) -> object:  # type: ignore[override]
             if rival.ledger.head().count == 0:
                 rival.release("cell-1")
-            return super().plan(now)  # type: ignore[arg-type]
+            return super().choose(now)  # type: ignore[arg-type]
 
     slow = Releases(PROBLEM, STILL, mechanism=FIXED, policy=Slow(), budget=1.0, ledger=path)
     with pytest.raises(pg.BudgetSpent):

@@ -27,19 +27,19 @@ def test_the_belief_is_bayes_on_the_mechanism_used_then_the_move() -> None:
     by_hand = PROBLEM.prior
     for number, secret in enumerate(["cell-0", "cell-1", "cell-1", "cell-2"]):
         before = by_hand if number == 0 else WALK.moved(by_hand)
-        plan = releases.preview().plan
-        assert plan is not None
-        assert plan.mechanism.certificate.bounds.distortion is not None
-        designed_for = plan.mechanism.problem.prior.probabilities
+        choice = releases.preview().choice
+        assert choice is not None
+        assert choice.mechanism.certificate.bounds.distortion is not None
+        designed_for = choice.mechanism.problem.prior.probabilities
         assert designed_for == pytest.approx(before.probabilities)
         release = releases.release(secret)
-        by_hand = plan.mechanism.posterior(release.observable, before)
+        by_hand = choice.mechanism.posterior(release.observable, before)
         assert releases.belief.probabilities == pytest.approx(by_hand.probabilities)
         now = PROBLEM.with_prior(before)
-        assert release.promised == pytest.approx(pg.attacks.optimal(plan.mechanism, now).error)
+        assert release.promised == pytest.approx(pg.attacks.optimal(choice.mechanism, now).error)
         assert release.realised == pytest.approx(pg.max_distortion(PROBLEM.with_prior(by_hand)))
         assert release.entropy == pytest.approx(by_hand.entropy())
-        assert release.mechanism == plan.mechanism.digest
+        assert release.mechanism == choice.mechanism.digest
     track = tracking.filtered(PROBLEM, WALK, releases.observations())
     assert track.beliefs[-1] == pytest.approx(releases.belief.probabilities)
 
@@ -172,7 +172,7 @@ def test_an_even_spread_uses_all_of_the_budget() -> None:
     releases = Releases(PROBLEM, WALK, policy=EvenSpread(3), budget=6.0)
     charged = [releases.release("cell-0").epsilon for _ in range(3)]
     assert charged[0] == 2.0
-    while releases.preview().plan is not None:  # designs that reveal nothing are free
+    while releases.preview().choice is not None:  # designs that reveal nothing are free
         charged.append(releases.release("cell-0").epsilon)
     assert sum(charged) == 6.0
     with pytest.raises(pg.InvalidProblem, match="needs a budget"):
@@ -197,10 +197,10 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
 
 
 def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytest.MonkeyPatch) -> None:
+    from privacygames.designer import designed as real
     from privacygames.releases import designs
 
     calls: list[Any] = []
-    real = designs.designed
 
     def counting(*given_to: Any, **options: Any) -> pg.Mechanism:
         calls.append(given_to)
@@ -252,7 +252,7 @@ def test_a_clock_that_goes_back_stands_still_and_says_so() -> None:
 def test_an_answer_that_the_belief_rules_out_raises_nothing_and_is_said() -> None:
     apart = np.array([[0, np.inf, np.inf], [np.inf, 0, 1], [np.inf, 1, 0]])
     problem = pg.Problem(pg.Prior(STREET, [1, 0, 0]), distinguishability=apart)
-    told = pg.Mechanism.from_probabilities(problem, [[1, 0, 0], [0, 0.5, 0.5], [0, 0.4, 0.6]])
+    told = pg.Mechanism.from_probabilities(problem, np.array([[1, 0, 0], [0, 0.5, 0.5], [0, 0.4, 0.6]]))
     releases = Releases(problem, pg.Mobility.still(STREET), mechanism=told)
     release = releases.release("cell-1")
     assert "impossible under the belief" in release.remarks[0]

@@ -36,7 +36,8 @@ def all_paths(
     size, chain = len(problem.space), np.asarray(mobility.matrices[0])
     if not isinstance(mobility.matrices[0], np.ndarray):
         chain = mobility.matrices[0].toarray()
-    first, found = slots[0], {}
+    first = slots[0]
+    found: dict[tuple[int, ...], float] = {}
     for path in product(range(size), repeat=slots[-1] - first + 1):
         weight = float(problem.prior.probabilities[path[0]])
         for before, after in pairwise(path):
@@ -55,7 +56,7 @@ def observations(likelihoods: Array, slots: list[int]) -> Observations:
 
 def least_error(problem: pg.Problem, belief: Array) -> float:
     size = len(problem.space)
-    return min(sum(belief[s] * problem.distance[g, s] for s in range(size)) for g in range(size))
+    return float(min(sum(belief[s] * problem.distance[g, s] for s in range(size)) for g in range(size)))
 
 
 @settings(max_examples=150)

@@ -33,7 +33,10 @@ class Moves(NamedTuple):
 class Tracked(Protocol):
     """Visits in time slots, which know what moves they hold: :class:`privacygames.traces.Visits`."""
 
-    users: tuple[str, ...]
+    @property
+    def users(self) -> tuple[str, ...]:
+        """The users' names."""
+        ...
 
     def moves(self, grid: Any, user: str, *, within: float | None = None) -> Moves:
         """The moves of one person between the cells of a grid."""

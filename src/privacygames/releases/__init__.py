@@ -2,12 +2,12 @@
 
 from privacygames.releases import tracking
 from privacygames.releases.budgets import Budget
-from privacygames.releases.claims import Claims
 from privacygames.releases.entries import Verified
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.policies import EvenSpread, Fixed, Memoised, Policy, Predictive
 from privacygames.releases.released import Balance, Release
 from privacygames.releases.releasing import Preview, Releases
+from privacygames.releases.three_claims import Claims
 from privacygames.releases.tracking import Observations, Track
 
 __all__ = [

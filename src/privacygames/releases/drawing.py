@@ -1,4 +1,4 @@
-"""Drawing an answer by a plan: the only place where a secret is looked at."""
+"""Drawing an answer by a choice: the only place where a secret is looked at."""
 
 import hmac
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.mechanism import Mechanism
 from privacygames.releases.amounts import total
-from privacygames.releases.policies import KEEP, Plan
+from privacygames.releases.policies import KEEP, Choice
 from privacygames.releases.released import Source
 
 WORD = 64
@@ -35,28 +35,28 @@ class Drawn:
 
 
 def drawn(
-    plan: Plan,
+    choice: Choice,
     position: int,
     charges: tuple[Decimal, ...],
     tests: tuple[Decimal, ...] | None,
     generator: np.random.Generator | None,
 ) -> Drawn:
     """Ask the test, where there is one, and then the mechanism; what is charged follows from what came out."""
-    likelihood = np.zeros(len(plan.mechanism.secrets))
-    if plan.test is not None and tests is not None and plan.kept is not None:
-        came_out = _one(plan.test, position, generator)
-        likelihood = likelihood + _column(plan.test, came_out)
+    likelihood = np.zeros(len(choice.mechanism.secrets))
+    if choice.test is not None and tests is not None and choice.kept is not None:
+        came_out = _one(choice.test, position, generator)
+        likelihood = likelihood + _column(choice.test, came_out)
         if came_out == KEEP:
-            return Drawn(plan.kept, "kept", plan.test.digest, likelihood, tests)
+            return Drawn(choice.kept, "kept", choice.test.digest, likelihood, tests)
         charges = tuple(total(pair) for pair in zip(charges, tests, strict=True))
-    observable = _one(plan.mechanism, position, generator)
-    likelihood = likelihood + _column(plan.mechanism, observable)
-    return Drawn(observable, "drawn", plan.mechanism.digest, likelihood, charges)
+    observable = _one(choice.mechanism, position, generator)
+    likelihood = likelihood + _column(choice.mechanism, observable)
+    return Drawn(observable, "drawn", choice.mechanism.digest, likelihood, charges)
 
 
-def memoised(plan: Plan, key: bytes, position: int, charges: tuple[Decimal, ...]) -> Drawn:
+def memoised(choice: Choice, key: bytes, position: int, charges: tuple[Decimal, ...]) -> Drawn:
     """The answer that a secret always gets: drawn with a keyed function of the mechanism and the secret."""
-    mechanism = plan.mechanism
+    mechanism = choice.mechanism
     named = f"{mechanism.digest} {mechanism.secrets.labels[position]!r}"
     word = int.from_bytes(hmac.digest(key, f"answer {named}".encode(), "sha256")[: WORD // 8], "big")
     uniform = word >> (WORD - mechanism.bits)

@@ -14,7 +14,7 @@ Raw = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
 Limit = tuple[int, str, str | None, float | None]
 
 
-class _Balance:
+class _Running:
     """One account, followed from release to release."""
 
     def __init__(self, limit: Limit) -> None:
@@ -43,7 +43,7 @@ class _Balance:
 
 def verified(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name: str) -> Verified:
     """Go through every release and recompute the chain, every balance and every window."""
-    balances = [_Balance(limit) for limit in limits]
+    balances = [_Running(limit) for limit in limits]
     chain, time, mark, count = GENESIS, None, None, 0
     for row, charges in rows:
         number, _, at, clocked, *_ = row

@@ -46,6 +46,7 @@ class Ledger:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._connection = self._open()
+        self._inherited: list[sqlite3.Connection] = []
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> "Ledger":
@@ -194,22 +195,23 @@ class Ledger:
         return connection
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _connected(self) -> Iterator[sqlite3.Connection]:
         with self._lock, _translated(self.name):
             if self._process != os.getpid():  # a connection must not be carried into a forked process
                 if self.path is None:
                     raise InvalidProblem("a ledger in memory belongs to the process that made it: give it a file")
+                self._inherited.append(self._connection)  # nor closed there
                 self._process, self._connection = os.getpid(), self._open()
             yield self._connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
         """Alone on the ledger; all or nothing. Within another transaction of ours, part of it."""
-        with self._reading() as connection:
+        with self._connected() as connection:
             if connection.in_transaction:
                 yield connection
                 return
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"BEGIN {kind}")
             try:
                 yield connection
                 connection.execute("COMMIT")
@@ -217,6 +219,12 @@ class Ledger:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """All that is read here is of one moment, whoever writes meanwhile."""
+        with self._transaction("DEFERRED") as connection:
+            yield connection
 
     def _head(self, connection: sqlite3.Connection) -> Head:
         row = connection.execute(

@@ -50,7 +50,7 @@ class Now:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Choice:
     """What will be done with a secret nobody has looked at yet.
 
     Attributes:
@@ -79,7 +79,7 @@ class Plan:
 
 
 class Policy(ABC):
-    """How releases are chosen; :meth:`plan` sees only what is public."""
+    """How releases are chosen; :meth:`choose` sees only what is public."""
 
     counts: ClassVar[Literal["releases", "places"]] = "releases"
     """What a ledger of this policy counts: ε for each release, or once for each distinct place."""
@@ -91,7 +91,7 @@ class Policy(ABC):
     """Whether a release's ε is worked out anew each time."""
 
     @abstractmethod
-    def plan(self, now: Now) -> Plan | None:
+    def choose(self, now: Now) -> Choice | None:
         """What to do; None where the budget is spent."""
 
 
@@ -105,11 +105,11 @@ class Fixed(Policy):
     def __init__(self, epsilon: float | None = None) -> None:
         self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
 
-    def plan(self, now: Now) -> Plan | None:
+    def choose(self, now: Now) -> Choice | None:
         """One mechanism."""
         if self.asks_for is not None and not affordable(now, self.asks_for):
             return None
-        return Plan(now.mechanism(self.asks_for), self.asks_for)
+        return Choice(now.mechanism(self.asks_for), self.asks_for)
 
 
 class EvenSpread(Policy):
@@ -128,7 +128,7 @@ class EvenSpread(Policy):
             raise InvalidProblem(f"releases is {repr(releases)[:40]}; it must be a whole number, 1 or more")
         self.releases = int(releases)
 
-    def plan(self, now: Now) -> Plan | None:
+    def choose(self, now: Now) -> Choice | None:
         """One mechanism, with its share."""
         shares = []
         for account, spent in zip(now.accounts, now.spent, strict=True):
@@ -139,7 +139,7 @@ class EvenSpread(Policy):
         if not shares:
             raise InvalidProblem("an even spread needs a budget in the problem's distinguishability to spread")
         share = min(shares)
-        return Plan(now.mechanism(share), share) if share > 0 else None
+        return Choice(now.mechanism(share), share) if share > 0 else None
 
 
 class Predictive(Policy):
@@ -165,7 +165,7 @@ class Predictive(Policy):
         self.within, self.prediction = float(within), prediction
         self._tests: dict[tuple[int, str], Mechanism] = {}
 
-    def plan(self, now: Now) -> Plan | None:
+    def choose(self, now: Now) -> Choice | None:
         """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
         need = (self.asks_for or NOTHING) + self.test_epsilon
         if not affordable(now, need):
@@ -173,8 +173,8 @@ class Predictive(Policy):
         mechanism = now.mechanism(self.asks_for)
         kept = now.last if self.prediction == "last" else blind_answer(now.problem)
         if kept is None:
-            return Plan(mechanism, self.asks_for)
-        return Plan(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
+            return Choice(mechanism, self.asks_for)
+        return Choice(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
 
     def _test(self, problem: Problem, kept: int) -> Mechanism:
         """Certified once for each prediction: its ratios do not depend on the belief."""
@@ -203,9 +203,9 @@ class Memoised(Policy):
         self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
         self._key = key
 
-    def plan(self, now: Now) -> Plan | None:
+    def choose(self, now: Now) -> Choice | None:
         """Always the mechanism designed for the start: another one would be another function."""
-        return Plan(now.start(self.asks_for), self.asks_for, memo=self._key)
+        return Choice(now.start(self.asks_for), self.asks_for, memo=self._key)
 
     def __repr__(self) -> str:
         return f"Memoised(epsilon={self.asks_for})"

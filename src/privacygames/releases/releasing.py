@@ -16,14 +16,14 @@ from privacygames.mechanism import Mechanism, require_fit
 from privacygames.problem import Problem, max_distortion
 from privacygames.releases.amounts import NOTHING, minus, total
 from privacygames.releases.budgets import Budget, Charges, Spent, accounts_for, left_in
-from privacygames.releases.claims import Claims, claims_of
 from privacygames.releases.designs import Designs, WhenImpossible, Wishes, best_error
 from privacygames.releases.drawing import Drawn, drawn, memo_name, memoised
 from privacygames.releases.elapsed import Elapsed, When
 from privacygames.releases.entries import Entry, Head
 from privacygames.releases.ledger_store import Ledger
-from privacygames.releases.policies import Fixed, Now, Plan, Policy, blind_answer
+from privacygames.releases.policies import Fixed, Now, Choice, Policy, blind_answer
 from privacygames.releases.released import Release, released
+from privacygames.releases.three_claims import Claims, claims_of
 from privacygames.releases.tracking import Observations, best_guess, normalised
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label
@@ -40,7 +40,7 @@ class Preview:
     Attributes:
         when: when it would count as made.
         belief: what is believed before it, at its time.
-        plan: the mechanism, and the test before it; None where the budget is spent.
+        choice: the mechanism, and the test before it; None where the budget is spent.
         charges: the most it may cost, by account.
         promised: under the declared chain, how far off the best attack on now would be on average; None where that is
             not known.
@@ -48,7 +48,7 @@ class Preview:
 
     when: When
     belief: Prior
-    plan: Plan | None
+    choice: Choice | None
     charges: tuple[Decimal, ...]
     promised: float | None
 
@@ -192,22 +192,22 @@ class Releases:
         spent = self.ledger.spent(self.accounts, when.time)
         last = head.observable if head.count else None
         known = Now(now, last, self.accounts, spent, lambda asked: self._mechanism(now, asked), self._start)
-        plan = self.policy.plan(known)
+        choice = self.policy.choose(known)
         nothing = (NOTHING,) * len(self.accounts)
-        charges = nothing if plan is None else self._most(plan)
-        if plan is None or not self._fits(charges, spent):
+        charges = nothing if choice is None else self._most(choice)
+        if choice is None or not self._fits(charges, spent):
             return Preview(when, belief, None, nothing, self._if_known(max_distortion(now)))
-        blind = plan.memo is not None and self._was_drawn(plan)
-        promised = max_distortion(now) if blind else best_error(plan.channel, now)
-        return Preview(when, belief, plan, charges, self._if_known(promised))
+        blind = choice.memo is not None and self._was_drawn(choice)
+        promised = max_distortion(now) if blind else best_error(choice.channel, now)
+        return Preview(when, belief, choice, charges, self._if_known(promised))
 
-    def _most(self, plan: Plan) -> tuple[Decimal, ...]:
-        if plan.memo is not None and self._was_drawn(plan):
+    def _most(self, choice: Choice) -> tuple[Decimal, ...]:
+        if choice.memo is not None and self._was_drawn(choice):
             return (NOTHING,) * len(self.accounts)
-        charges = self._charges.of(plan.mechanism, plan.epsilon)
-        if plan.test is None:
+        charges = self._charges.of(choice.mechanism, choice.epsilon)
+        if choice.test is None:
             return charges
-        tests = self._charges.of(plan.test, plan.test_epsilon)
+        tests = self._charges.of(choice.test, choice.test_epsilon)
         return tuple(total(pair) for pair in zip(charges, tests, strict=True))
 
     def _fits(self, charges: tuple[Decimal, ...], spent: tuple[Spent, ...]) -> bool:
@@ -228,7 +228,7 @@ class Releases:
             "promised": preview.promised,
             "realised": self._if_known(best_guess(belief, self.problem.distance)[1]),
             "entropy": self._if_known(entropy(belief)),
-            "gap": None if preview.plan is None else preview.plan.mechanism.certificate.gap,
+            "gap": None if preview.choice is None else preview.choice.mechanism.certificate.gap,
             "left": self._left(when, found.charges),
             "own": [account.own for account in self.accounts],
             "remarks": [*self._remarks(preview), *([SURPRISE] if surprising else [])],
@@ -253,22 +253,22 @@ class Releases:
         return [None if limit is None else float(minus(limit, charge)) for limit, charge in pairs]
 
     def _answer(self, head: Head, preview: Preview, position: int) -> Drawn:
-        plan = preview.plan
+        choice = preview.choice
         nothing, silent = (NOTHING,) * len(self.accounts), np.zeros(len(self.problem.space))
-        if plan is None:
+        if choice is None:
             if self.when_spent == "refuse" or (self.when_spent == "repeat" and head.count == 0):
                 raise BudgetSpent(self._spent_message(head))
             if self.when_spent == "repeat":
                 return Drawn(head.observable, "repeated", None, silent, nothing)
             return Drawn(blind_answer(self.problem.with_prior(preview.belief)), "belief", None, silent, nothing)
-        if plan.memo is not None:
-            again = self._was_drawn(plan)
-            found = memoised(plan, plan.memo, position, self._most(plan))
+        if choice.memo is not None:
+            again = self._was_drawn(choice)
+            found = memoised(choice, choice.memo, position, self._most(choice))
             if not self.mobility.is_still:
                 return Drawn(found.observable, found.source, found.mechanism, None, found.charges)
             return Drawn(found.observable, found.source, found.mechanism, silent, nothing) if again else found
-        tests = None if plan.test is None else self._charges.of(plan.test, plan.test_epsilon)
-        return drawn(plan, position, self._charges.of(plan.mechanism, plan.epsilon), tests, self._generator)
+        tests = None if choice.test is None else self._charges.of(choice.test, choice.test_epsilon)
+        return drawn(choice, position, self._charges.of(choice.mechanism, choice.epsilon), tests, self._generator)
 
     def _spent_message(self, head: Head) -> str:
         spent = self.ledger.spent(self.accounts, head.time)
@@ -284,7 +284,7 @@ class Releases:
         if preview.when.behind:
             found.append(f"the clock went back by {preview.when.behind:g} s; taken as standing still")
         asked, most = self._wishes.distortion, max_distortion(self.problem.with_prior(preview.belief))
-        if preview.plan is not None and asked is not None and asked > most:
+        if preview.choice is not None and asked is not None and asked > most:
             found.append(f"the belief allows a distortion of at most {most:.6g}: promised instead of {asked:g}")
         if self._generator is not None:
             found.append("drawn with a generator passed by the caller: reproducible, so not private")
@@ -300,8 +300,8 @@ class Releases:
     def _start(self, asked: Decimal | None) -> Mechanism:
         return self._fixed if self._fixed is not None else self._starts.mechanism(self.problem, asked)
 
-    def _was_drawn(self, plan: Plan) -> bool:
-        return plan.memo is not None and self.ledger.knows(memo_name(plan.memo, plan.mechanism))
+    def _was_drawn(self, choice: Choice) -> bool:
+        return choice.memo is not None and self.ledger.knows(memo_name(choice.memo, choice.mechanism))
 
     def _require_belief(self) -> None:
         if self._if_known(0.0) is None:

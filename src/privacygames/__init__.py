@@ -42,20 +42,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Bounds, Problem, max_distortion
-    from privacygames.releases import (
-        Budget,
-        Claims,
-        EvenSpread,
-        Fixed,
-        Ledger,
-        Memoised,
-        Observations,
-        Predictive,
-        Release,
-        Releases,
-        Track,
-        tracking,
-    )
+    from privacygames.releases import Budget, Claims, Ledger, Release, Releases, policies, replays, tracking
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
@@ -78,10 +65,7 @@ _ROOMS = {
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Bounds", "Problem", "max_distortion"),
-    "releases": (
-        *("Budget", "Claims", "EvenSpread", "Fixed", "Ledger", "Memoised", "Observations", "Predictive", "Release"),
-        *("Releases", "Track", "tracking"),
-    ),
+    "releases": ("Budget", "Claims", "Ledger", "Release", "Releases", "policies", "replays", "tracking"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
@@ -103,8 +87,6 @@ __all__ = [
     "Certificate",
     "Claims",
     "Comparison",
-    "EvenSpread",
-    "Fixed",
     "Found",
     "Graph",
     "Grid",
@@ -116,11 +98,8 @@ __all__ = [
     "Label",
     "Ledger",
     "Mechanism",
-    "Memoised",
     "Mobility",
     "Numbers",
-    "Observations",
-    "Predictive",
     "Prior",
     "PrivacyGamesError",
     "Problem",
@@ -138,7 +117,6 @@ __all__ = [
     "Subsets",
     "TieBreak",
     "TooLarge",
-    "Track",
     "UnknownLabel",
     "UnreadableFile",
     "UselessAnswers",
@@ -157,6 +135,8 @@ __all__ = [
     "max_distortion",
     "metrics",
     "plots",
+    "policies",
+    "replays",
     "study",
     "traces",
     "tracking",

@@ -173,7 +173,7 @@ def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(tmp_path:
     path = tmp_path / "l.db"
     rival = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.0, ledger=path)
 
-    class Slow(pg.Fixed):
+    class Slow(pg.policies.Fixed):
         def choose(self, now: object) -> object:  # type: ignore[override]
             if rival.ledger.head().count == 0:
                 rival.release("cell-1")

@@ -11,7 +11,6 @@ from privacygames.jobs import Finished, Job, Table, number, where
 from privacygames.study import Here, Person, Settings, Store, compute, read_about, read_table, run
 from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
-from privacygames.study.tasks import Task
 from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)

@@ -20,6 +20,8 @@ from privacygames.releases.amounts import NOTHING, amount, at_most
 from privacygames.releases.budgets import Account, Spent, left_in
 from privacygames.spaces import Categories
 
+__all__ = ["EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
+
 Prediction = Literal["last", "belief"]
 KEEP, RENEW = 0, 1
 SHORT = Context(prec=12, rounding=ROUND_FLOOR)

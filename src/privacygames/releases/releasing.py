@@ -21,7 +21,7 @@ from privacygames.releases.drawing import Drawn, drawn, memo_name, memoised
 from privacygames.releases.elapsed import Elapsed, When
 from privacygames.releases.entries import Entry, Head
 from privacygames.releases.ledger_store import Ledger
-from privacygames.releases.policies import Fixed, Now, Choice, Policy, blind_answer
+from privacygames.releases.policies import Choice, Fixed, Now, Policy, blind_answer
 from privacygames.releases.released import Release, released
 from privacygames.releases.three_claims import Claims, claims_of
 from privacygames.releases.tracking import Observations, best_guess, normalised

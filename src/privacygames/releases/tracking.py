@@ -18,6 +18,8 @@ from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem
 from privacygames.spaces import Label, Space
 
+__all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", "smoothed"]
+
 LOST = 1e-280
 """A weight below this, relative to the largest, is computed again with logarithms."""
 

@@ -178,6 +178,25 @@ class Visits(Visited):
         one = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
         return Moves(before[one], after[one], times[:-1][one], cells[cells >= 0], self.slot)
 
+    def trace(self, grid: Grid, user: str) -> tuple[IntArray, IntArray]:
+        """The cells the user was in, one after the other, and when, in unix seconds; visits elsewhere are left out."""
+        mine = self._slice(user)
+        cells, times = self._cells(grid, mine), self.time[mine]
+        return cells[cells >= 0], times[cells >= 0]
+
+    def until(self, time: int) -> "Visits":
+        """The visits before a time, of the same users."""
+        kept = self.time < time
+        return Visits(
+            user=self.user[kept],
+            time=self.time[kept],
+            latitude=self.latitude[kept],
+            longitude=self.longitude[kept],
+            users=self.users,
+            slot=self.slot,
+            format=self.format,
+        )
+
     def _within(self, within: float | None) -> float:
         if within is None and self.slot is None:
             raise InvalidProblem("these visits have no slots: say within how many seconds two of them are one move")

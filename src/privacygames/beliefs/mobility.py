@@ -94,6 +94,7 @@ class Mobility(Value):
         by_hour: bool = False,
         timezone: str = "UTC",
         within: float | None = None,
+        step: float | None = None,
     ) -> "Mobility":
         """The chain estimated from a trace: how often each secret followed each, one slot later.
 
@@ -111,6 +112,7 @@ class Mobility(Value):
             by_hour: a matrix for each hour of the day; each row is smoothed toward that of the whole day.
             timezone: whose hours.
             within: as in :meth:`privacygames.traces.Visits.transitions`.
+            step: seconds between labels; visits have their slot.
         """
         of_kind(space, Space, "what a Mobility is over")
         one_of(toward, get_args(Toward), "toward")
@@ -120,17 +122,20 @@ class Mobility(Value):
         moves = counted_moves(space, visits, user, within)
         if by_hour and moves.times is None:
             raise InvalidProblem("by_hour needs visits with times: privacygames.traces.Visits, not a list of labels")
+        if step is not None and moves.slot is not None:
+            raise InvalidProblem("step is for labels: visits in slots have their own")
+        step = moves.slot if step is None else step
         rest = _rest(space, moves.visits, toward)
         day = _estimated(len(space), moves.before, moves.after, rest, smoothing)
         if not by_hour or moves.times is None:
-            return cls(space, day, step=moves.slot, timezone=timezone)
+            return cls(space, day, step=step, timezone=timezone)
         zone, hours = _zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
         hours[:] = [datetime.fromtimestamp(int(time), zone).hour for time in moves.times]
         parts = [
             _estimated(len(space), moves.before[hours == hour], moves.after[hours == hour], day, smoothing)
             for hour in range(HOURS)
         ]
-        return cls(space, parts, step=moves.slot, timezone=timezone)
+        return cls(space, parts, step=step, timezone=timezone)
 
     @cached_property
     def is_still(self) -> bool:

@@ -135,17 +135,17 @@ def study(
 
 
 @contextmanager
-def progress_bar() -> "Iterator[Watcher]":
+def progress_bar(doing: str = "designing") -> "Iterator[Watcher]":
     """A progress bar with the time left, on a terminal only; gives a callback."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     left = (TextColumn("left"), TimeRemainingColumn())
-    columns = (TextColumn("designing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
     quiet = not sys.stderr.isatty()
     with Bar(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=LOOK_BACK) as bar:
-        task = bar.add_task("designing", total=None)
+        task = bar.add_task(doing, total=None)
         yield lambda now: bar.update(task, completed=now.done, total=now.total)
 
 

@@ -26,7 +26,7 @@ from privacygames.releases.released import Release, released
 from privacygames.releases.three_claims import Claims, claims_of
 from privacygames.releases.tracking import Observations, best_guess, normalised
 from privacygames.solvers import SolveOptions, Solver
-from privacygames.spaces import Label
+from privacygames.spaces import Label, shown
 
 WhenSpent = Literal["refuse", "repeat", "belief"]
 LONGEST_KEY = 200
@@ -224,6 +224,7 @@ class Releases:
         after = before if likelihood is None else before + likelihood
         belief = normalised(after)
         report: dict[str, object] = {
+            "answer": shown(self.problem.observables.labels[found.observable]),
             "source": found.source,
             "promised": preview.promised,
             "realised": self._if_known(best_guess(belief, self.problem.distance)[1]),

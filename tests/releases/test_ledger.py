@@ -44,8 +44,8 @@ def test_a_ledger_in_order_is_verified(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     found = Ledger.existing(path).verify()
     assert found.releases == 4
-    assert found.spent == {"total": "2.8", "every 60 s": "2.8"}
-    assert found.fullest == {"total": "2.8", "every 60 s": "1.4"}
+    assert found.spent == {"total": "2.8", "every 1 min": "2.8"}
+    assert found.fullest == {"total": "2.8", "every 1 min": "1.4"}
 
 
 @pytest.mark.parametrize(

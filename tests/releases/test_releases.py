@@ -110,7 +110,7 @@ def test_a_window_that_has_passed_is_free_again_and_not_before() -> None:
     releases = Releases(PROBLEM, pg.Mobility.still(STREET), mechanism=FIXED, budget=Budget(0.7, every=60))
     assert releases.release("cell-0", at=0.0).left == 0.0
     for early in (30.0, 60.0):
-        with pytest.raises(pg.BudgetSpent, match="every 60 s"):
+        with pytest.raises(pg.BudgetSpent, match="every 1 min"):
             releases.release("cell-0", at=early)
     assert releases.release("cell-0", at=60.001).epsilon == 0.7
 

@@ -119,8 +119,8 @@ for each in COMMANDS:
 ledgers = typer.Typer(
     help="What was released and charged: show it, or verify that it adds up.", no_args_is_help=True, cls=PlainGroup
 )
-for each in (ledger.show, ledger.verify):
-    ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(each))
+for part in (ledger.show, ledger.verify):
+    ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(part))
 app.add_typer(ledgers, name="ledger")
 
 

@@ -29,7 +29,7 @@ def show(
         print_json({"accounts": accounts, "releases": [_plain(each) for each in shown], "total": len(records)})
         return
     print_rows(
-        f"{file.name}: {len(records)} releases",
+        f"{file.name}: releases made: {len(records)}",
         [(str(each["name"]), str(each["spent"]), str(each["limit"] or "no limit")) for each in accounts],
         ("budget", "spent in all", "limit"),
     )
@@ -54,7 +54,7 @@ def verify(
         print_json(found.to_dict())
         return
     rows = [(name, found.spent[name], found.fullest[name], found.limits[name] or "no limit") for name in found.spent]
-    title = f"{file.name}: {found.releases} releases, every balance adds up, none above its limit"
+    title = f"{file.name}: every balance adds up, none above its limit; releases made: {found.releases}"
     print_rows(title, rows, ("budget", "spent in all", "fullest window", "limit"))
 
 
@@ -71,6 +71,6 @@ def _plain(record: "Record") -> dict[str, object]:
 
 
 def _row(record: "Record") -> tuple[str, ...]:
-    when = "" if record.time is None else datetime.fromtimestamp(record.time, UTC).isoformat(" ", "seconds")
+    when = "" if record.time is None else datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     said = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
     return (*said, str(record.charges[0]), str(record.totals[0]), record.key or "")

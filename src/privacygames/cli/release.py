@@ -70,13 +70,18 @@ def release(
 ) -> None:
     """Release one answer for a secret, against what is believed by now, and charge it to a ledger.
 
-    The answer is printed once it is paid for. Without SECRET, the secret is the first line of standard input. Exit
-    status 10: the budget is spent, nothing was released. Everything but the secret must stay the same from release to
-    release; the ledger refuses what does not fit it.
+    The answer is printed once it is paid for. Without SECRET, the secret is the first line of standard input. Epsilon
+    and distortion are the problem file's unless given here. Problem, budgets and --trace must stay the same from
+    release to release: the ledger refuses what does not fit it. Exit status 10: the budget is spent, nothing was
+    released.
     """
     from privacygames.releases import Releases
 
-    problem, mechanism = _problem(file)
+    problem, mechanism, asked = _problem(file)
+    plain = spread is None and mechanism is None
+    epsilon = asked.get("epsilon") if epsilon is None and plain else epsilon
+    distortion = asked.get("distortion") if distortion is None else distortion
+    given = _secret(problem.space, secret)
     mobility = _mobility(problem.space, trace, step, smoothing, toward)
     releases = Releases(
         problem,
@@ -90,21 +95,28 @@ def release(
         ledger=ledger,
         time_limit=time_limit,
     )
-    found = releases.release(_secret(problem.space, secret), at=_time(at, mobility), key=key)
+    found = releases.release(given, at=_time(at, mobility), key=key)
     if as_json:
         print_json(found.to_dict())
     else:
         print_rows("The answer of before, for the same key" if found.again else "Released", found.rows())
 
 
-def _problem(file: Path) -> "tuple[Problem, Mechanism | None]":
+def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
+    """The problem, the mechanism where it is given, and the bounds of the problem file."""
     from privacygames.mechanism import load
     from privacygames.problem import read_problem
 
     if file.suffix.lower() == ".toml":
-        return read_problem(file)[0], None
+        problem, bounds = read_problem(file)
+        for name in bounds:
+            if name not in ("epsilon", "distortion"):
+                raise InvalidProblem(
+                    f"{file.name}, [bounds] {name}: releases over time keep epsilon and distortion only"
+                )
+        return problem, None, bounds
     mechanism = load(file)
-    return mechanism.problem, mechanism
+    return mechanism.problem, mechanism, {}
 
 
 def _mobility(

@@ -162,9 +162,16 @@ def _account(problem: Problem, budget: Budget) -> Account:
         apart = distance_matrix(told, "a budget's distinguishability", problem.space)
     own = np.array_equal(apart, problem.distinguishability)
     subject = _subject(problem.space, apart)
-    usual = OWN_TOTAL if budget.every is None else f"every {budget.every:g} s"
+    usual = OWN_TOTAL if budget.every is None else f"every {_duration(budget.every)}"
     name = budget.name or (usual if own else f"{usual}, distinguishability {subject[:8]}")
     return Account(name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own)
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("h", 3600.0), ("min", 60.0)):
+        if seconds % length == 0:
+            return f"{seconds / length:g} {unit}"
+    return f"{seconds:g} s"
 
 
 def _subject(space: Space, apart: FloatArray) -> str:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from privacygames.events import Cancellation, Progress
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
-    from privacygames.problem import Bounds, Problem, max_distortion
+    from privacygames.problem import Adversary, Bounds, Problem, max_distortion
     from privacygames.releases import Budget, Claims, Ledger, Release, Releases, policies, replays, tracking
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
@@ -64,7 +64,7 @@ _ROOMS = {
     "events": ("Cancellation", "Progress"),
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
-    "problem": ("Bounds", "Problem", "max_distortion"),
+    "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
     "releases": ("Budget", "Claims", "Ledger", "Release", "Releases", "policies", "replays", "tracking"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
@@ -77,6 +77,7 @@ _WHOLE = ("approximations", "baselines", "study", "traces")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Adversary",
     "Bounds",
     "BrokenPromise",
     "Budget",

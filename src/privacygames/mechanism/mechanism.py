@@ -16,7 +16,7 @@ from privacygames.certificates import Certificate, Findings, Multipliers, Statem
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import container
 from privacygames.mechanism.certification import Realised, certified
-from privacygames.mechanism.contents import Contents, pack, unpack
+from privacygames.mechanism.contents import Contents, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem
 from privacygames.spaces import Grid, Label, Space, Subsets, listed
@@ -118,7 +118,8 @@ class Mechanism:
         released in ledgers and manifests.
         """
         certificate = self.certificate
-        named = (content_hash(self.weights), self.bits, certificate.bounds, certificate.hashes)
+        named: tuple[object, ...] = (content_hash(self.weights), self.bits, certificate.bounds, certificate.hashes)
+        named += tuple(promise.adversary.digest for promise in certificate.bounds.against)
         return sha256(repr((*named, self.secrets.labels, self.observables.labels)).encode()).hexdigest()
 
     @overload
@@ -183,7 +184,8 @@ class Mechanism:
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
-        container.write(path, *pack(self._contents, multipliers=multipliers))
+        header, arrays = pack(self._contents, multipliers=multipliers)
+        container.write(path, header, arrays, version=version_of(header))
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape

@@ -242,6 +242,20 @@ CLAIMS = (
         "Against better informed adversaries, the differential mechanism protects more than the distortion mechanism.",
         robustness.differential_resists_knowledge,
     ),
+    Claim(
+        "robust-kept",
+        "robust",
+        "robust",
+        "A distortion mechanism can promise better informed adversaries what a differential one leaves them (ours).",
+        robustness.promises_are_kept,
+    ),
+    Claim(
+        "robust-cost",
+        "robust",
+        "robust",
+        "Promising better informed adversaries that costs no more than the differential mechanism (ours, a theorem).",
+        robustness.robust_costs_no_more,
+    ),
     *(claim for kind, name in READINGS.items() for claim in _approximation_claims(kind, name)),
 )
 """Everything the section claims that numbers can decide."""

@@ -42,7 +42,7 @@ class Formulation:
     def of(cls, whole: BlockProgram, present: IntArray) -> "Formulation":
         """The formulation with these secrets present, and the nearest pairs in the working set."""
         program = whole.only(present)
-        width = len(present) + (program.errors is not None)
+        width = len(present) + program.adversaries
         ratios = RatioBounds(program.exponents) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
         return cls(
@@ -51,7 +51,7 @@ class Formulation:
             program,
             ratios,
             None if ratios is None else ratios.first_set(len(program.objective)),
-            None if program.errors is None else Guesses(program.errors),
+            None if program.errors is None else Guesses(program.errors, program.owner),
             Positivity(unsure, width) if len(unsure) else None,
             None if program.preferred is None else Preferred(program.preferred),
         )
@@ -69,7 +69,7 @@ class Formulation:
     @property
     def width(self) -> int:
         """How many unknowns a block has."""
-        return self.size + (self.guesses is not None)
+        return self.size + self.program.adversaries
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -82,7 +82,13 @@ class Formulation:
         """The rows in which blocks meet."""
         program = self.program
         return Coupling(
-            self.size, self.width, program.distortion is not None, program.limited, program.whose, program.limit
+            self.size,
+            self.width,
+            len(program.distortion),
+            program.limited,
+            program.whose,
+            program.limit,
+            program.shares,
         )
 
     @cached_property
@@ -134,11 +140,12 @@ class Formulation:
         """What the inequalities among the coupling rows leave."""
         program = self.program
         found = self.coupling.gather(u)[self.size :]
-        if self.coupling.total:
-            found[0] -= program.distortion or 0.0
+        totals = self.coupling.totals
+        found[:totals] -= program.distortion
         if program.limit != "none":
-            first = int(self.coupling.total)
-            found[first:] += worst if program.cost_at_most is None else program.cost_at_most
+            found[totals:] += worst if program.cost_at_most is None else program.cost_at_most
+        if program.shares is not None:
+            found[-1] += program.average_at_most - (program.cost_at_most or 0.0)
         return found
 
 

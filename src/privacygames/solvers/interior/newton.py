@@ -30,6 +30,7 @@ class Newton:
         parts = formulation.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         factors, schur = algebra.factorise(blocks, formulation.coupling.links)
+        schur = formulation.coupling.completed(schur)
         inequalities = np.arange(n, rows)
         schur[inequalities, inequalities] += self._softness
         self._solve_blocks, self._solve_schur = factors.solve, Schur(schur).solve

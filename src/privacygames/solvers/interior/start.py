@@ -35,8 +35,8 @@ def first_state(formulation: Formulation, scale: float) -> State:
     size = START * float(formulation.whole.objective.sum(axis=1).mean())
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
-    if program.reverse and program.errors is not None:
-        size = 0.5 * float((u[:, :n] @ program.errors.T).min(axis=1).sum())
+    if program.reverse:
+        size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
     count = sum(slack.size for slack in formulation.slacks(u)) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count)
     residual = dual_residual(formulation, state.coupling_dual, state.duals)[:, :n]
@@ -55,9 +55,11 @@ def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
     if program.minimises_worst:
         costs = -coupling.gather(u)[-len(program.whose) :]
         worst = -float(_below(-costs[None, :], target, 1.0)[0])
-    if program.errors is not None:
-        u = u.copy()
-        u[:, -1] = _central_guesses(u[:, :n] @ program.errors.T, program.distortion, target)
+    u = u.copy()
+    asked = [*program.distortion.tolist(), *[None] * program.reverse]
+    for adversary, distortion in enumerate(asked):
+        errors = u[:, :n] @ program.errors_of(adversary).T
+        u[:, n + adversary] = _central_guesses(errors, distortion, target)
     slacks = formulation.slacks(u)
     coupling_slack = formulation.coupling_slack(u, worst)
     duals = tuple(target / slack for slack in slacks)

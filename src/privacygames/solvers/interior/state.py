@@ -72,11 +72,11 @@ def objective_value(formulation: Formulation, u: FloatArray, worst: float) -> fl
     """What is minimised, for the mechanism as it is: ∞ while it does not keep its limits."""
     program, column = formulation.program, u[:, : formulation.size]
     if program.cost_at_most is not None:
-        left = float(formulation.coupling_slack(u, worst)[int(formulation.coupling.total) :].min())
+        left = float(formulation.coupling_slack(u, worst)[formulation.coupling.totals :].min())
         if left < -LIMIT_TOLERANCE * program.cost_at_most:
             return inf
-    if program.reverse and program.errors is not None:
-        return -float((column @ program.errors.T).min(axis=1).sum())
-    if program.limit == "each":
+    if program.reverse:
+        return -float((column @ program.sought.T).min(axis=1).sum())
+    if program.minimises_worst:
         return float((program.limited * column[:, program.whose]).sum(axis=0).max())
     return float((program.objective * column).sum())

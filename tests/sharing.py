@@ -5,17 +5,22 @@ from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
+from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.releases import Preview, Releases
 from privacygames.releases.policies import KEEP, RENEW
-from support import settings  # tests that import this file have the house's profile of hypothesis
-
-__all__ = ["PROBLEM", "STREET", "WALK", "outcomes", "scripted", "settings", "two_steps"]
+from support import Array, priors
 
 STREET = pg.Grid(3, 1, 3.0, 1.0)
 PROBLEM = pg.Problem(pg.Prior(STREET, [0.5, 0.3, 0.2]), cost="euclidean")
 WALK = pg.Mobility(STREET, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.3, 0.7]])
+
+
+@st.composite
+def chains(draw: st.DrawFn, size: int) -> Array:
+    """Transition matrices, zeros included."""
+    return np.array([draw(priors(size)) for _ in range(size)])
 
 
 class Scripted:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
-    from privacygames.releases import Budget, Claims, Ledger, Release, Releases, policies, replays, tracking
+    from privacygames.releases import Budget, Claims, Ledger, Pursuit, Release, Releases, policies, replays, tracking
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
@@ -65,7 +65,7 @@ _ROOMS = {
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
-    "releases": ("Budget", "Claims", "Ledger", "Release", "Releases", "policies", "replays", "tracking"),
+    "releases": ("Budget", "Claims", "Ledger", "Pursuit", "Release", "Releases", "policies", "replays", "tracking"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
@@ -105,6 +105,7 @@ __all__ = [
     "PrivacyGamesError",
     "Problem",
     "Progress",
+    "Pursuit",
     "Release",
     "Releases",
     "Report",

@@ -9,15 +9,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import privacygames as pg
+from sharing import chains
 from support import Array, priors
 
 SPACE = pg.Categories("abc")
 CHAIN = np.array([[0.5, 0.5, 0.0], [0.1, 0.8, 0.1], [0.0, 0.0, 1.0]])
-
-
-@st.composite
-def chains(draw: st.DrawFn, size: int) -> Array:
-    return np.array([draw(priors(size)) for _ in range(size)])
 
 
 @given(chains(3), priors(3), st.integers(0, 40))

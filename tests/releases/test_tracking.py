@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 from privacygames.releases import tracking
 from privacygames.releases.tracking import Observations
+from sharing import chains
 from support import Array, matrices, priors
 
 NUMBER = st.integers(0, 9).map(lambda value: value / 9)
@@ -22,7 +23,7 @@ def situations(draw: st.DrawFn) -> tuple[pg.Problem, pg.Mobility, Array, list[in
     size, length = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     space = pg.Categories([f"s{i}" for i in range(size)])
     problem = pg.Problem(pg.Prior(space, draw(priors(size))), distance=draw(matrices(size, size, zero_diagonal=True)))
-    chain = np.array([draw(priors(size)) for _ in range(size)])
+    chain = draw(chains(size))
     likelihoods = np.array(draw(st.lists(NUMBER, min_size=size * length, max_size=size * length)))
     gaps = draw(st.lists(st.integers(0, 2), min_size=length - 1, max_size=length - 1))
     slots = [int(slot) for slot in np.cumsum([5, *gaps])]

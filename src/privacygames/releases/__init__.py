@@ -5,7 +5,8 @@ from privacygames.releases.budgets import Budget
 from privacygames.releases.entries import Record, Verified
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.policies import EvenSpread, Fixed, Memoised, Policy, Predictive
-from privacygames.releases.released import Balance, Release
+from privacygames.releases.pursuits import Pursuit
+from privacygames.releases.released import Balance, Pursued, Release
 from privacygames.releases.releasing import Preview, Releases
 from privacygames.releases.replays import Days, Replayed, days_of, replay
 from privacygames.releases.three_claims import Claims
@@ -26,6 +27,8 @@ __all__ = [
     "Policy",
     "Predictive",
     "Preview",
+    "Pursued",
+    "Pursuit",
     "Record",
     "Release",
     "Releases",

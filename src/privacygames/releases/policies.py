@@ -89,6 +89,9 @@ class Policy(ABC):
     asks_for: Decimal | None = None
     """The ε of a release's mechanism, where that is always the same."""
 
+    promises: ClassVar[bool] = True
+    """Whether all that an observer sees of a release comes from the one mechanism that is designed for it."""
+
     shares: ClassVar[bool] = False
     """Whether a release's ε is worked out anew each time."""
 
@@ -156,6 +159,8 @@ class Predictive(Policy):
         prediction: the ``"last"`` answer, or what costs least under the ``"belief"``.
     """
 
+    promises = False
+
     def __init__(
         self, epsilon: float | None = None, *, test: float, within: float, prediction: Prediction = "last"
     ) -> None:
@@ -198,6 +203,7 @@ class Memoised(Policy):
     """
 
     counts = "places"
+    promises = False
 
     def __init__(self, key: bytes, epsilon: float | None = None) -> None:
         if not isinstance(key, bytes) or len(key) < LEAST_KEY:

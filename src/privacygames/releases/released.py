@@ -1,7 +1,7 @@
 """A release: the answer, what it cost, and what it leaves."""
 
 from dataclasses import asdict, dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from privacygames.releases.entries import Record
 from privacygames.spaces import Label, Space
@@ -32,6 +32,21 @@ class Balance:
 
 
 @dataclass(frozen=True)
+class Pursued:
+    """One who is after something else than where she is now; numbers hold under the declared chain only.
+
+    Attributes:
+        name: who.
+        promised: how far off her best guess is on average over what could have been answered.
+        realised: the same after this very answer.
+    """
+
+    name: str
+    promised: float
+    realised: float
+
+
+@dataclass(frozen=True)
 class Release:
     """What was released, and what it cost.
 
@@ -47,6 +62,7 @@ class Release:
         promised: under the declared chain, how far off the best attack on *now* is on average over what could have
             been answered.
         realised: the same after this very answer.
+        pursuits: the same for each who is after something else.
         mechanism: the digest of what answered; None where nothing looked at the secret.
         gap: how far from the least cost its design may be, relatively; None where it was given.
         time: unix seconds; None where steps are counted.
@@ -65,6 +81,7 @@ class Release:
     entropy: float | None
     promised: float | None
     realised: float | None
+    pursuits: tuple[Pursued, ...]
     mechanism: str | None
     gap: float | None
     time: float | None
@@ -113,6 +130,7 @@ def released(record: Record, names: tuple[str, ...], observables: Space, *, agai
         entropy=cast("float | None", report["entropy"]),
         promised=cast("float | None", report["promised"]),
         realised=cast("float | None", report["realised"]),
+        pursuits=tuple(Pursued(**each) for each in cast("list[dict[str, Any]]", report["pursuits"])),
         mechanism=record.mechanism,
         gap=cast("float | None", report["gap"]),
         time=record.time,

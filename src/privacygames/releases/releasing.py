@@ -9,19 +9,21 @@ from typing import Literal, get_args
 import numpy as np
 
 from privacygames.arguments import is_number, of_kind, one_of
-from privacygames.arrays import content_hash
+from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, entropy
 from privacygames.errors import BudgetSpent, InvalidProblem
-from privacygames.mechanism import Mechanism, require_fit
-from privacygames.problem import Problem, max_distortion
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Problem, Promise, max_distortion
 from privacygames.releases.amounts import NOTHING, minus, total
 from privacygames.releases.budgets import Budget, Charges, Spent, accounts_for, left_in
-from privacygames.releases.designs import Designs, WhenImpossible, Wishes, best_error
+from privacygames.releases.case import about, policy_from, pursuits_from, require_promises
+from privacygames.releases.designs import NOW, Designs, WhenImpossible, Wishes, best_error
 from privacygames.releases.drawing import Drawn, drawn, memo_name, memoised
 from privacygames.releases.elapsed import Elapsed, When
 from privacygames.releases.entries import Entry, Head
 from privacygames.releases.ledger_store import Ledger
-from privacygames.releases.policies import Choice, Fixed, Now, Policy, blind_answer
+from privacygames.releases.policies import Choice, Now, Policy, blind_answer
+from privacygames.releases.pursuits import Chase, Pursuit
 from privacygames.releases.released import Release, released
 from privacygames.releases.three_claims import Claims, claims_of
 from privacygames.releases.tracking import Observations, best_guess, normalised
@@ -44,6 +46,8 @@ class Preview:
         charges: the most it may cost, by account.
         promised: under the declared chain, how far off the best attack on now would be on average; None where that is
             not known.
+        after: who is after something else by now, and
+        apart: how far off her best guess would be on average.
     """
 
     when: When
@@ -51,6 +55,8 @@ class Preview:
     choice: Choice | None
     charges: tuple[Decimal, ...]
     promised: float | None
+    after: tuple[Promise, ...]
+    apart: tuple[float, ...]
 
 
 class Releases:
@@ -65,6 +71,7 @@ class Releases:
         epsilon: of every release; or leave it to ``policy`` or ``mechanism``.
         distortion: promised against the belief at each release; one the belief no longer allows becomes the largest
             possible, and the result says so, unless ``when_impossible`` is ``"refuse"``.
+        adversaries: what else is promised, or reported: where she was, an attribute such as home (:class:`Pursuit`).
         mechanism: a fixed, certified mechanism for all releases, instead of a design for each: quick.
         policy: :class:`EvenSpread`, :class:`Predictive` or :class:`Memoised` instead of the same epsilon always.
         budget: the most epsilon in all; or a :class:`Budget`, or several.
@@ -85,6 +92,7 @@ class Releases:
         *,
         epsilon: float | None = None,
         distortion: float | None = None,
+        adversaries: Sequence[Pursuit] = (),
         mechanism: Mechanism | None = None,
         policy: Policy | None = None,
         budget: float | Budget | Sequence[Budget] | None = None,
@@ -107,19 +115,24 @@ class Releases:
         if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):
             raise InvalidProblem(f"distortion is {repr(distortion)[:40]}; it must be a number, 0 or more")
         self.mobility, self.when_spent = mobility, when_spent
-        self.policy = _policy(problem, epsilon, mechanism, policy)
-        if mechanism is not None and distortion is not None:
-            raise InvalidProblem("distortion is promised by designs; of a fixed mechanism, what it gives is reported")
+        self.policy = policy_from(problem, epsilon, mechanism, policy)
+        pursuits = pursuits_from(adversaries)
+        require_promises(self.policy, mechanism, [distortion, *(each.distortion for each in pursuits)])
+        self._distortion = None if distortion is None else float(distortion)
         self._fixed, self._generator = mechanism, generator
         options = SolveOptions(tolerance=tolerance, time_limit=time_limit)
-        self._wishes = Wishes(distortion, when_impossible, float(reuse), solver, options)
-        self._designs, self._starts = Designs(self._wishes), Designs(self._wishes)
+        self._designs = Designs(Wishes(when_impossible, float(reuse), solver, options))
         self.accounts = accounts_for(problem, budget)
         self._charges = Charges(problem, self.accounts)
         windows = any(account.every is not None for account in self.accounts)
         self._elapsed = Elapsed(problem.prior, mobility, windows=windows)
+        self._chase = Chase(problem, mobility, self._elapsed, pursuits)
+        if pursuits and self._if_known(0.0) is None:
+            raise InvalidProblem(
+                "memoised answers about a secret that changes: nothing is known of adversaries' errors"
+            )
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.ledger.setup(self._about(), self.accounts)
+        self.ledger.setup(about(problem, mobility, self.policy), self.accounts)
 
     @property
     def belief(self) -> Prior:
@@ -191,15 +204,19 @@ class Releases:
         now = self.problem.with_prior(belief)
         spent = self.ledger.spent(self.accounts, when.time)
         last = head.observable if head.count else None
-        known = Now(now, last, self.accounts, spent, lambda asked: self._mechanism(now, asked), self._start)
+        chase = self._chase.adversaries(self.ledger, when)
+        after = tuple(Promise(adversary, pursuit.distortion) for pursuit, adversary in chase)
+        known = Now(now, last, self.accounts, spent, lambda asked: self._mechanism(now, asked, after), self._start)
         choice = self.policy.choose(known)
         nothing = (NOTHING,) * len(self.accounts)
         charges = nothing if choice is None else self._most(choice)
-        if choice is None or not self._fits(charges, spent):
-            return Preview(when, belief, None, nothing, self._if_known(max_distortion(now)))
-        blind = choice.memo is not None and self._was_drawn(choice)
-        promised = max_distortion(now) if blind else best_error(choice.channel, now)
-        return Preview(when, belief, choice, charges, self._if_known(promised))
+        if choice is not None and not self._fits(charges, spent):
+            choice, charges = None, nothing
+        blind = choice is None or (choice.memo is not None and self._was_drawn(choice))
+        channel = np.ones((len(belief.space), 1)) if blind or choice is None else choice.channel
+        promised = self._if_known(best_error(channel, now))
+        apart = tuple(best_error(channel, now, promise.adversary.errors) for promise in after)
+        return Preview(when, belief, choice, charges, promised, after, apart)
 
     def _most(self, choice: Choice) -> tuple[Decimal, ...]:
         if choice.memo is not None and self._was_drawn(choice):
@@ -229,6 +246,10 @@ class Releases:
             "promised": preview.promised,
             "realised": self._if_known(best_guess(belief, self.problem.distance)[1]),
             "entropy": self._if_known(entropy(belief)),
+            "pursuits": [
+                {"name": each.adversary.name, "promised": apart, "realised": best_guess(belief, _errors(each))[1]}
+                for each, apart in zip(preview.after, preview.apart, strict=True)
+            ],
             "gap": None if preview.choice is None else preview.choice.mechanism.certificate.gap,
             "left": self._left(when, found.charges),
             "own": [account.own for account in self.accounts],
@@ -284,9 +305,12 @@ class Releases:
         found = []
         if preview.when.behind:
             found.append(f"the clock went back by {preview.when.behind:g} s; taken as standing still")
-        asked, most = self._wishes.distortion, max_distortion(self.problem.with_prior(preview.belief))
-        if preview.choice is not None and asked is not None and asked > most:
-            found.append(f"the belief allows a distortion of at most {most:.6g}: promised instead of {asked:g}")
+        now = self.problem.with_prior(preview.belief)
+        for promise in (*self._promises(), *preview.after) if preview.choice is not None else ():
+            most = max_distortion(now, promise.adversary)
+            if promise.distortion is not None and promise.distortion > most:
+                whom = f"against {promise.adversary.name!r}: {most:.6g} is promised instead of {promise.distortion:g}"
+                found.append(f"the belief allows no such distortion {whom}")
         if self._generator is not None:
             found.append("drawn with a generator passed by the caller: reproducible, so not private")
         return found
@@ -295,11 +319,15 @@ class Releases:
         """A number that follows from the belief, where that is known."""
         return value if self.policy.counts == "releases" or self.mobility.is_still else None
 
-    def _mechanism(self, now: Problem, asked: Decimal | None) -> Mechanism:
-        return self._fixed if self._fixed is not None else self._designs.mechanism(now, asked)
+    def _promises(self) -> tuple[Promise, ...]:
+        return () if self._distortion is None else (Promise(NOW, self._distortion),)
+
+    def _mechanism(self, now: Problem, asked: Decimal | None, after: tuple[Promise, ...]) -> Mechanism:
+        promises = [*self._promises(), *(each for each in after if each.distortion is not None)]
+        return self._fixed if self._fixed is not None else self._designs.mechanism(now, asked, promises)
 
     def _start(self, asked: Decimal | None) -> Mechanism:
-        return self._fixed if self._fixed is not None else self._starts.mechanism(self.problem, asked)
+        return self._fixed if self._fixed is not None else self._designs.mechanism(self.problem, asked, [])
 
     def _was_drawn(self, choice: Choice) -> bool:
         return choice.memo is not None and self.ledger.knows(memo_name(choice.memo, choice.mechanism))
@@ -310,42 +338,10 @@ class Releases:
                 "what memoised answers let one believe about a secret that changes is not known: it is not reported"
             )
 
-    def _about(self) -> dict[str, str]:
-        """What a ledger is about: what may not differ between the processes that use it."""
-        start = repr(
-            (content_hash(self.problem.prior.probabilities), hash_of(self.mobility), self.problem.space.labels)
-        )
-        return {
-            "counts": self.policy.counts,
-            "observables": text_hash(repr(self.problem.observables.labels)),
-            "start": text_hash(start),
-        }
-
     def __repr__(self) -> str:
         return f"Releases({len(self.problem.space)} secrets, {type(self.policy).__name__}, {self.ledger!r})"
 
 
-def text_hash(text: str) -> str:
-    """SHA-256 of a text."""
-    return content_hash(np.frombuffer(text.encode(), dtype=np.uint8))
-
-
-def hash_of(mobility: Mobility) -> str:
-    """SHA-256 of a chain: the same in every process."""
-    return text_hash(repr(mobility.fingerprint))
-
-
-def _policy(problem: Problem, epsilon: float | None, mechanism: Mechanism | None, policy: Policy | None) -> Policy:
-    if mechanism is not None:
-        require_fit(mechanism, problem)
-    if policy is not None:
-        if not isinstance(policy, Policy):
-            raise InvalidProblem("policy must be a Policy: EvenSpread, Predictive, Memoised or Fixed")
-        if epsilon is not None:
-            raise InvalidProblem("the policy says how much epsilon a release uses: leave epsilon out")
-    elif epsilon is None and mechanism is None:
-        raise InvalidProblem("say how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
-    chosen = Fixed(epsilon) if policy is None else policy
-    if mechanism is not None and (chosen.asks_for is not None or chosen.shares):
-        raise InvalidProblem("a fixed mechanism has its own epsilon: leave epsilon out")
-    return chosen
+def _errors(promise: Promise) -> FloatArray:
+    """Her errors, which a chase always has."""
+    return np.asarray(promise.adversary.errors)

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from privacygames.cli.app import app
 
@@ -116,7 +115,7 @@ def test_secrets_are_never_repeated(folder: Path) -> None:
 
 
 def test_replay(folder: Path) -> None:
-    options = ("--out", "replayed", "--quick", "--users", 1, "--ways", "noise,memoised", "--budget", 6, "--jobs", 1)
+    options = ("--out", "replayed", "--quick", "--users", 1, "--ways", "noise,memoised", "--learn", 0.95, "--jobs", 1)
     done = run("replay", *options, folder=folder)
     assert done.exit_code == 0, done.stderr
     assert "memoised" in done.stdout

@@ -1,6 +1,5 @@
 """Replays: measured against the same by hand; nothing finished is done again; on processes and clusters alike."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.jobs import Cluster, Finished, Here, Job, Processes
+from interruptions import Counting
+from privacygames.jobs import Cluster, Processes
 from privacygames.releases import WAYS, Days, days_of, replay, tracking
 from privacygames.releases.replaying import Sharing
 from privacygames.releases.ways import Daily
@@ -67,20 +67,6 @@ def test_every_way_stays_within_its_budget(way: str) -> None:
     measured = Sharing(few, way, Daily(4.0, 20, few.places), seed=3).measure()
     assert measured["status"] == "done"
     assert 0 < float(measured["answered"] or 0) <= 1
-
-
-class Counting(Here):
-    """Counts what is handed out; stops as if interrupted after so many."""
-
-    def __init__(self, patience: int = 10**6) -> None:
-        self.worked, self.patience = 0, patience
-
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        for result in super().work(tasks):
-            if self.worked >= self.patience:
-                raise KeyboardInterrupt
-            self.worked += 1
-            yield result
 
 
 def test_an_interrupted_replay_goes_on(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """Mobility: how a secret changes from one step to the next, and so how a belief about it moves when time passes."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from math import floor, isfinite
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from privacygames.beliefs.prior import SUM_TOLERANCE, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Label, Space
 from privacygames.values import Value
+from privacygames.zones import time_zone
 
 Matrix = Any
 """A transition matrix: a dense array, or SciPy's compressed rows where most entries are 0."""
@@ -64,7 +64,7 @@ class Mobility(Value):
             raise InvalidProblem(f"there are {len(matrices)} matrices; give one, or {HOURS}: one per hour of the day")
         if len(matrices) == HOURS and step is None:
             raise InvalidProblem("matrices by the hour of the day need step: how many seconds a step takes")
-        _zone(timezone)
+        time_zone(timezone)
         self._fill(space=space, matrices=matrices, step=None if step is None else float(step), timezone=timezone)
 
     @cached_property
@@ -129,7 +129,7 @@ class Mobility(Value):
         day = _estimated(len(space), moves.before, moves.after, rest, smoothing)
         if not by_hour or moves.times is None:
             return cls(space, day, step=step, timezone=timezone)
-        zone, hours = _zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
+        zone, hours = time_zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
         hours[:] = [datetime.fromtimestamp(int(time), zone).hour for time in moves.times]
         parts = [
             _estimated(len(space), moves.before[hours == hour], moves.after[hours == hour], day, smoothing)
@@ -215,7 +215,7 @@ class Mobility(Value):
         return self.matrices[self._hour(slot) if self.by_hour else 0]
 
     def _hour(self, slot: int) -> int:
-        return datetime.fromtimestamp(slot * (self.step or 1.0), _zone(self.timezone)).hour
+        return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
 
     @cached_property
     def _powers(self) -> list[Matrix]:
@@ -332,17 +332,6 @@ def _hash(matrix: Matrix) -> str:
 def _power(matrix: Matrix, steps: int) -> Matrix:
     dense = matrix.toarray() if sparse.issparse(matrix) else matrix
     return np.linalg.matrix_power(dense, steps)
-
-
-def _zone(name: str) -> tzinfo:
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError, TypeError):
-        raise InvalidProblem(
-            f"there is no time zone {repr(name)[:40]}; give a name such as 'UTC', 'Europe/Zurich' or 'Asia/Kolkata'"
-        ) from None
 
 
 def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:

@@ -259,7 +259,7 @@ def _ways(replayed: Replayed) -> list[str]:
 
 def _curve(axes: Any, across: Sequence[float], up: Any, position: int, name: str) -> None:
     colour, marker = CURVES[position % len(CURVES)], MARKERS[position % len(MARKERS)]
-    axes.plot(across, up, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name)
+    axes.plot(across, up, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name, clip_on=False)
 
 
 def _way_legend(figure: Figure, axes: Any, columns: int) -> None:

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.arguments import is_number, is_whole, one_of
+from privacygames.arguments import is_number, is_whole, one_of, several
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
 from privacygames.jobs import Here, Measured, Store, Table, Value, Workers, unfinished, write_table
@@ -84,7 +84,7 @@ def replay(
         workers: who does the work; by default this process.
         progress: called with a :class:`privacygames.Progress` after each; what it raises ends the replay.
     """
-    jobs = _jobs(list(people), budget, list(ways), when_spent, seeds)
+    jobs = _jobs(several(people, "people"), budget, several(ways, "ways"), when_spent, seeds)
     store = Store(None if folder is None else folder / CELLS)
     left = unfinished(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from privacygames.arguments import of_kind
+from privacygames.arguments import of_kind, several
 from privacygames.arrays import FloatArray, IntArray, floats, sealed
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem
@@ -60,14 +60,14 @@ class Observations:
             answers: what was released, in the order of time.
             slots: the step of the chain each was given in; by default one after the other.
         """
-        given = list(answers)
-        used = [mechanisms] * len(given) if isinstance(mechanisms, Mechanism) else list(mechanisms)
+        given = several(answers, "the answers")
+        used = [mechanisms] * len(given) if isinstance(mechanisms, Mechanism) else several(mechanisms, "the mechanisms")
         if len(used) != len(given) or not all(isinstance(each, Mechanism) for each in used):
             raise InvalidProblem("give one Mechanism, or one for each answer")
         columns = [each.probabilities[:, each.observables.index(o)] for each, o in zip(used, given, strict=True)]
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(columns))
-        when = np.arange(len(given)) if slots is None else np.asarray(list(slots))
+        when = np.arange(len(given)) if slots is None else np.asarray(several(slots, "slots"))
         return cls(logs, when)
 
     def __len__(self) -> int:

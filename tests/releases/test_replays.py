@@ -9,7 +9,7 @@ import pytest
 import privacygames as pg
 from interruptions import Counting
 from privacygames.jobs import Cluster, Processes
-from privacygames.releases import WAYS, Days, days_of, replay, tracking
+from privacygames.releases import WAYS, Days, days_of, replay, replays, tracking
 from privacygames.releases.replaying import Sharing
 from privacygames.releases.ways import Daily
 from support import shared
@@ -69,7 +69,8 @@ def test_every_way_stays_within_its_budget(way: str) -> None:
     assert 0 < float(measured["answered"] or 0) <= 1
 
 
-def test_an_interrupted_replay_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_replay_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replays, "LEAST_NIGHT", 1)
     settings: dict[str, Any] = {"budget": 6.0, "ways": ["noise", "memoised"], "folder": tmp_path}
     first, rest = Counting(3), Counting()
     with pytest.raises(KeyboardInterrupt):
@@ -86,7 +87,12 @@ def test_an_interrupted_replay_goes_on(tmp_path: Path) -> None:
     assert PEOPLE[0].label in text
 
 
-def test_figures_of_a_replay() -> None:
+def test_figures_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = replay(PEOPLE[:1], budget=6.0, ways=["memoised"])  # has enough requests at night
+    assert nobody.ways[0]["home"] is None
+    with pytest.raises(pg.InvalidProblem, match="at night"):
+        pg.plots.homes(nobody)
+    monkeypatch.setattr(replays, "LEAST_NIGHT", 1)
     made = replay(PEOPLE[:1], budget=6.0, ways=["noise", "memoised"])
     day, home = pg.plots.day(made), pg.plots.homes(made)
     assert [axes.get_title(loc="left") for axes in day.axes][3] == "Spent since midnight"

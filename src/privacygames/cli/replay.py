@@ -117,6 +117,7 @@ def replay(
     made.write(out)
     if made.ways:
         write_figure(plots.day(made), out / "day.png")
+    if made.homes:
         write_figure(plots.homes(made), out / "home.png")
     _print(made, out, as_json)
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Mobility, Prior
@@ -54,6 +55,11 @@ class Days:
     home: int | None
     requests: int
     places: int
+
+    @property
+    def at_night(self) -> NDArray[np.bool_]:
+        """Which requests came when people are at home."""
+        return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +174,7 @@ def _home(job: Sharing, releases: Releases, observed: Observations, answers: lis
     person = job.days
     if person.home is None:
         return {"home": None}
-    night = (person.hours >= NIGHT[0]) | (person.hours < NIGHT[1])
+    night = person.at_night
     stranger = person.problem.with_prior(Prior.uniform(person.problem.space))
     found: Measured = {}
     for day in range(int(person.days.max()) + 1):

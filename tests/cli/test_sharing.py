@@ -119,7 +119,8 @@ def test_replay(folder: Path) -> None:
     done = run("replay", *options, folder=folder)
     assert done.exit_code == 0, done.stderr
     assert "memoised" in done.stdout
-    for name in ("day.png", "home.png", "ways.csv", "people.csv", "hours.csv", "homes.csv"):
+    assert "no figure of home" in done.stderr
+    for name in ("day.png", "ways.csv", "people.csv", "hours.csv"):
         assert (folder / "replayed" / name).stat().st_size > 50
     again = json.loads(run("replay", *options, "--json", folder=folder).stdout)
     assert again["made"] == 0

@@ -35,6 +35,9 @@ MOST_DENSE = 3000
 """Up to so many secrets, powers of the matrix are computed; beyond, a belief is moved step by step."""
 
 FEW_STEPS = 16
+MOST_STEPS = 1_000_000
+"""So many steps that differ by the hour: 19 years of ten minutes."""
+
 ABOUT = 1 + 1e-9
 
 
@@ -200,6 +203,8 @@ class Mobility(Value):
         steps = len(slots)
         if self.is_still or steps == 0:
             return weights
+        if self.by_hour and steps > MOST_STEPS:
+            raise InvalidProblem(f"{steps} steps have passed, hour by hour: are times in seconds? At most {MOST_STEPS}")
         if not self.by_hour and steps > FEW_STEPS and len(self.space) <= MOST_DENSE:
             for bit, matrix in enumerate(self._squares(steps.bit_length())):
                 if steps >> bit & 1:
@@ -215,7 +220,10 @@ class Mobility(Value):
         return self.matrices[self._hour(slot) if self.by_hour else 0]
 
     def _hour(self, slot: int) -> int:
-        return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
+        try:
+            return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
+        except (ValueError, OverflowError, OSError):
+            raise InvalidProblem("a time is outside the calendar: give unix seconds, or a datetime") from None
 
     @cached_property
     def _powers(self) -> list[Matrix]:

@@ -119,6 +119,9 @@ def replay(
         write_figure(plots.day(made), out / "day.png")
     if made.homes:
         write_figure(plots.homes(made), out / "home.png")
+    else:
+        (out / "home.png").unlink(missing_ok=True)  # of an earlier replay
+        typer.echo("Nobody has enough requests at night to average: there is no figure of home.", err=True)
     _print(made, out, as_json)
 
 

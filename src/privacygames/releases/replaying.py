@@ -105,6 +105,7 @@ def _measured(job: Sharing) -> Measured:
     blind = filtered(person.problem, person.mobility, _nothing_seen(observed))
     fresh = np.array([each is not None and each.source in FRESH for each in answers])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
+    understood = releases.policy.counts == "releases" or person.mobility.is_still
     per_day = np.bincount(person.days, weights=spent)
     return {
         "status": DONE,
@@ -115,9 +116,9 @@ def _measured(job: Sharing) -> Measured:
         "cost": _mean(costs),
         "spent_a_day": float(per_day.mean()),
         "now": float(columns["now"].mean()),
-        "now_expected": float(now.errors.mean()),
+        "now_expected": float(now.errors.mean()) if understood else None,
         "past": float(columns["past"].mean()),
-        "past_expected": float(past.errors.mean()),
+        "past_expected": float(past.errors.mean()) if understood else None,
         "path": float(_errors(person, path).mean()),
         "blind": float(_errors(person, blind).mean()),
         **_home(job, releases, observed, answers),

@@ -12,7 +12,8 @@ from privacygames.programs import LARGEST_EXPONENT, tie_break
 from privacygames.solvers.interior.absent import may_be_left_out
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.opponents import Guesser, guessers
-from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit, Outcome
+from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.reductions import dominated_observables
 from privacygames.solvers.memory import require_memory
 
@@ -61,7 +62,8 @@ class Presolved:
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.groups = groups = Groups.where(exponents, alike)
-        size = len(self.kept) * groups.count**2 * BYTES_PER_ENTRY / 2**30
+        guesses = sum(len(each.guesses) for each in active)
+        size = len(self.kept) * (groups.count**2 + guesses) * BYTES_PER_ENTRY / 2**30
         require_memory(size, groups.count, len(self.kept), "the block engine")
         self.ratios = int(np.isfinite(exponents).sum())
         weight = prior[self.secrets]

@@ -217,9 +217,10 @@ class Mobility(Value):
         return weights
 
     def _at(self, slot: int) -> Matrix:
-        return self.matrices[self._hour(slot) if self.by_hour else 0]
+        return self.matrices[self.hour(slot) if self.by_hour else 0]
 
-    def _hour(self, slot: int) -> int:
+    def hour(self, slot: int) -> int:
+        """The local hour of the day in which a step begins."""
         try:
             return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
         except (ValueError, OverflowError, OSError):

@@ -34,6 +34,9 @@ SPARSE_FROM = 64
 MOST_DENSE = 3000
 """Up to so many secrets, powers of the matrix are computed; beyond, a belief is moved step by step."""
 
+LATEST = 1e11
+"""Seconds: the year 5138. A number above is in other units, and windows of time would be too short."""
+
 FEW_STEPS = 16
 MOST_STEPS = 1_000_000
 """So many steps that differ by the hour: 19 years of ten minutes."""
@@ -251,6 +254,8 @@ def moment(at: Moment) -> float:
             raise InvalidProblem("a time without a time zone could mean anything: give it one, such as UTC")
         return at.timestamp()
     if is_number(at) and isfinite(at):
+        if abs(at) > LATEST:
+            raise InvalidProblem("a time is too far away for seconds: is it in milliseconds? Divide it by 1000")
         return float(at)
     raise InvalidProblem("a time must be a finite number or a datetime with a time zone")
 

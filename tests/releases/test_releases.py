@@ -281,6 +281,7 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
     for _ in range(3):
         assert releases.release("cell-2").spent == first.spent
     assert releases.belief.probabilities == pytest.approx(after.probabilities)
+    assert "0123456789" not in repr((releases, releases.policy, releases.preview(), first))
     moving = Releases(PROBLEM, WALK, mechanism=NOISY, policy=Memoised(b"0123456789abcdef"))
     assert moving.release("cell-2").realised is None
     with pytest.raises(pg.InvalidProblem, match="not reported"):

@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privacygames.arguments import is_number, is_whole, of_kind, one_of
 from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
@@ -86,7 +85,7 @@ class Mobility(Value):
     def still(cls, space: Space) -> "Mobility":
         """The secret does not change: an age, a home, a diagnosis."""
         of_kind(space, Space, "what a Mobility is over")
-        return cls(space, sparse.identity(len(space), format="csr"))
+        return cls(space, _identity(len(space)))
 
     @classmethod
     def from_visits(
@@ -147,7 +146,7 @@ class Mobility(Value):
     def is_still(self) -> bool:
         """Whether nothing ever changes."""
         only = self.matrices[0]
-        return len(self.matrices) == 1 and _is_identity(sparse.csr_matrix(only))
+        return len(self.matrices) == 1 and _is_identity(_csr(only))
 
     @property
     def by_hour(self) -> bool:
@@ -237,7 +236,7 @@ class Mobility(Value):
         """P, P², P⁴, … as many as asked for; kept."""
         while len(self._powers) < count:
             last = self._powers[-1]
-            dense = last.toarray() if sparse.issparse(last) else last
+            dense = last.toarray() if _is_sparse(last) else last
             self._powers.append(dense @ dense)
         return self._powers[:count]
 
@@ -260,13 +259,30 @@ def moment(at: Moment) -> float:
     raise InvalidProblem("a time must be a finite number or a datetime with a time zone")
 
 
+def _csr(matrix: Any) -> Any:
+    """Compressed rows. SciPy is loaded here and not before: a verifier needs no mobility."""
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(matrix)
+
+
+def _identity(size: int) -> Any:
+    from scipy.sparse import identity
+
+    return identity(size, format="csr")
+
+
+def _is_sparse(matrix: Any) -> bool:
+    return hasattr(matrix, "tocsr")
+
+
 def _several(matrix: Any) -> list[Any]:
-    if sparse.issparse(matrix):
+    if _is_sparse(matrix):
         return [matrix]
     if isinstance(matrix, np.ndarray) and matrix.ndim == 3:
         return list(matrix)
     parts = isinstance(matrix, list | tuple) and matrix
-    if parts and all(sparse.issparse(each) or np.ndim(each) == 2 for each in _tried(matrix)):
+    if parts and all(_is_sparse(each) or np.ndim(each) == 2 for each in _tried(matrix)):
         return list(matrix)
     return [matrix]
 
@@ -276,7 +292,7 @@ def _tried(values: Iterable[Any]) -> list[Any]:
     found = []
     for each in values:
         try:
-            found.append(each if sparse.issparse(each) else np.asarray(each))
+            found.append(each if _is_sparse(each) else np.asarray(each))
         except ValueError:
             found.append(None)
     return found
@@ -284,8 +300,8 @@ def _tried(values: Iterable[Any]) -> list[Any]:
 
 def _checked_matrix(given: Any, space: Space) -> Matrix:
     what, meaning, size = "the transition matrix", "(from, to)", len(space)
-    if sparse.issparse(given):
-        rows = sparse.csr_matrix(given)
+    if _is_sparse(given):
+        rows = _csr(given)
         if rows.shape != (size, size):
             raise InvalidProblem(f"{what} has shape {rows.shape}, but {(size, size)} is needed: {meaning}")
         rows = rows.astype(np.float64).copy()
@@ -310,18 +326,18 @@ def _checked_matrix(given: Any, space: Space) -> Matrix:
 def _stored(rows: Matrix, sums: FloatArray) -> Matrix:
     """Rows that sum to one as nearly as floats do, sparse where that pays, and read-only."""
     sums = np.where(abs(sums - 1) <= 1e-12, 1.0, sums)
-    scaled = sparse.csr_matrix(rows) if sparse.issparse(rows) else rows
-    filled = scaled.nnz if sparse.issparse(scaled) else np.count_nonzero(scaled)
+    scaled = _csr(rows) if _is_sparse(rows) else rows
+    filled = scaled.nnz if _is_sparse(scaled) else np.count_nonzero(scaled)
     size = len(sums)
     pays = size >= SPARSE_FROM and filled <= SPARSE_BELOW * size * size
-    if pays or (sparse.issparse(scaled) and _is_identity(scaled)):
-        found = sparse.csr_matrix(sparse.diags(1.0 / sums) @ scaled)
+    if pays or (_is_sparse(scaled) and _is_identity(scaled)):
+        found = _csr(scaled).multiply(1.0 / sums[:, None]).tocsr()
         found.eliminate_zeros()
         found.sort_indices()
         for part in (found.data, found.indices, found.indptr):
             part.flags.writeable = False
         return found
-    dense = scaled.toarray() if sparse.issparse(scaled) else scaled
+    dense = scaled.toarray() if _is_sparse(scaled) else scaled
     return sealed(np.asarray(dense / sums[:, None]))
 
 
@@ -335,7 +351,7 @@ def _is_identity(matrix: Any) -> bool:
 
 
 def _hash(matrix: Matrix) -> str:
-    rows = sparse.csr_matrix(matrix)
+    rows = _csr(matrix)
     rows.sort_indices()
     digest = sha256(repr(rows.shape).encode())
     for part in (rows.indptr.astype("<i8"), rows.indices.astype("<i8"), rows.data.astype("<f8")):
@@ -344,7 +360,7 @@ def _hash(matrix: Matrix) -> str:
 
 
 def _power(matrix: Matrix, steps: int) -> Matrix:
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+    dense = matrix.toarray() if _is_sparse(matrix) else matrix
     return np.linalg.matrix_power(dense, steps)
 
 

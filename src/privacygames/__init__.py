@@ -20,11 +20,12 @@ if TYPE_CHECKING:
         metrics,
         trade_off,
     )
-    from privacygames.beliefs import Prior
+    from privacygames.beliefs import Mobility, Prior
     from privacygames.certificates import Certificate
     from privacygames.designer import design, effort
     from privacygames.errors import (
         BrokenPromise,
+        BudgetSpent,
         Cancelled,
         Infeasible,
         InvalidFile,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, load, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
+    from privacygames.releases import Budget, Claims, Ledger, Pursuit, Release, Releases, policies, replays, tracking
     from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
@@ -49,11 +51,12 @@ _ROOMS = {
         *("Comparison", "Found", "Report", "TieBreak", "attacks", "break_ties", "compare", "contenders", "evaluate"),
         *("find", "metrics", "trade_off"),
     ),
-    "beliefs": ("Prior",),
+    "beliefs": ("Mobility", "Prior"),
     "certificates": ("Certificate",),
     "designer": ("design", "effort"),
     "errors": (
-        *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
+        *("BrokenPromise", "BudgetSpent", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem"),
+        "PrivacyGamesError",
         *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
         "UnreadableFile",
         "UselessAnswers",
@@ -62,6 +65,7 @@ _ROOMS = {
     "mechanism": ("Mechanism", "load", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
+    "releases": ("Budget", "Claims", "Ledger", "Pursuit", "Release", "Releases", "policies", "replays", "tracking"),
     "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
@@ -76,10 +80,13 @@ __all__ = [
     "Adversary",
     "Bounds",
     "BrokenPromise",
+    "Budget",
+    "BudgetSpent",
     "Cancellation",
     "Cancelled",
     "Categories",
     "Certificate",
+    "Claims",
     "Comparison",
     "Effort",
     "Found",
@@ -91,12 +98,17 @@ __all__ = [
     "InvalidFile",
     "InvalidProblem",
     "Label",
+    "Ledger",
     "Mechanism",
+    "Mobility",
     "Numbers",
     "Prior",
     "PrivacyGamesError",
     "Problem",
     "Progress",
+    "Pursuit",
+    "Release",
+    "Releases",
     "Report",
     "Sets",
     "Solution",
@@ -127,8 +139,11 @@ __all__ = [
     "max_distortion",
     "metrics",
     "plots",
+    "policies",
+    "replays",
     "study",
     "traces",
+    "tracking",
     "trade_off",
     "verify",
 ]

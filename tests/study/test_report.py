@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from privacygames.jobs import Table, Value, write_table
 from privacygames.study import report
 from privacygames.study.figures import PLANS, DrawnFigure
-from privacygames.study.tables import Table, Value, write_table
 from study_tables import about, tables
 
 NASTY = "<script>alert('&')</script>\"'"

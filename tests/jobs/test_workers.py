@@ -5,18 +5,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.study import Cluster, Here, Processes, Store, Workers, compute, workers
+from privacygames.jobs import Cluster, Finished, Here, Job, Processes, Store, Workers, workers, workers_for
+from privacygames.study import compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import Task
-from privacygames.study.workers import Finished, workers_for
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -109,7 +109,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     class Murderous(Cluster):
         """Kills a worker after the second result."""
 
-        def work(self, cells: list[Task]) -> Finished:
+        def work(self, cells: Sequence[Job]) -> Finished:
             for count, result in enumerate(super().work(cells)):
                 yield result
                 if count == 1:

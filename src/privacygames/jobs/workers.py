@@ -4,31 +4,49 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.jobs.tables import Value
 from privacygames.processors import processors, share_processors
-from privacygames.study.tasks import Measured, Task, measure
 
 FRUITLESS = 3
 """So many times in a row may workers die without a single task finished in between."""
 
+Work = TypeVar("Work", bound="Job")
+
 PATIENCE = 10.0
 """How many seconds a scheduler has to answer."""
+
+Measured = dict[str, Value]
+"""What is known of a finished job, by the name of the column; ``"status"`` says how it ended."""
 
 Finished = Generator[tuple[str, Measured], None, None]
 """Results as they come. Closing it stops the work; nothing goes on behind one's back."""
 
 
-class Workers(Protocol):
-    """Something that measures tasks, in any order, giving each result with the task's key as soon as there is one."""
+class Job(Protocol):
+    """A piece of work that needs nobody else's result and can be sent to another process."""
 
-    def work(self, tasks: list[Task]) -> Finished:
+    @property
+    def key(self) -> str:
+        """The same for the same work, whoever asks for it and whenever."""
+        ...
+
+    def measure(self) -> Measured:
+        """Do it; what fails is a result, too."""
+        ...
+
+
+class Workers(Protocol):
+    """Something that measures jobs, in any order, giving each result with the job's key as soon as there is one."""
+
+    def work(self, tasks: Sequence[Job]) -> Finished:
         """Measure every task."""
         ...
 
@@ -36,10 +54,10 @@ class Workers(Protocol):
 class Here:
     """This process, one task after the other."""
 
-    def work(self, tasks: list[Task]) -> Finished:
+    def work(self, tasks: Sequence[Job]) -> Finished:
         """Measure every task."""
         for task in tasks:
-            yield task.key, measure(task)
+            yield task.key, task.measure()
 
 
 class Processes:
@@ -52,7 +70,7 @@ class Processes:
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or processors()
 
-    def work(self, tasks: list[Task]) -> Finished:
+    def work(self, tasks: Sequence[Job]) -> Finished:
         """Measure every task."""
         left = {task.key: task for task in tasks}
         deaths = 0
@@ -71,7 +89,7 @@ class Processes:
                         status=Status.WORKERS_DIED,
                     ) from None
 
-    def _round(self, tasks: list[Task]) -> Finished:
+    def _round(self, tasks: list[Job]) -> Finished:
         before = set(multiprocessing.active_children())
         jobs = min(self.jobs, len(tasks))
         pool = ProcessPoolExecutor(
@@ -101,7 +119,7 @@ class Cluster:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def work(self, tasks: list[Task]) -> Finished:
+    def work(self, tasks: Sequence[Job]) -> Finished:
         """Measure every task; what a dying worker had is given to another."""
         try:
             import distributed
@@ -125,16 +143,16 @@ class Cluster:
                 yield keys[future.key], measured
         if lost:
             raise SolveFailed(
-                f"{lost} designs killed every worker that tried; with too little memory, fewer threads a worker help. "
+                f"{lost} jobs killed every worker that tried; with too little memory, fewer threads a worker help. "
                 "What was finished is kept.",
                 status=Status.WORKERS_DIED,
             )
 
 
-def measure_alone(task: Task) -> Measured:
+def measure_alone(task: Job) -> Measured:
     """Measure with one thread for linear algebra: the cores are taken by other tasks."""
     with threadpool_limits(1, "blas"):
-        return measure(task)
+        return task.measure()
 
 
 def _results(futures: dict["Future[Measured]", str]) -> Finished:
@@ -166,7 +184,7 @@ def workers_for(jobs: int | None, scheduler: str | None) -> Workers:
     return Here() if processes.jobs == 1 else processes
 
 
-def unfinished(tasks: Iterable[Task], known: Iterable[str]) -> list[Task]:
+def unfinished(tasks: Iterable[Work], known: Iterable[str]) -> list[Work]:
     """The tasks that are not known yet, each once, in an order unrelated to how long they take.
 
     So that the time left can be told from the time so far.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Bounds, Problem, max_distortion
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
-    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
+    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
 
 _ROOMS = {
     "analysis": (
@@ -63,7 +63,7 @@ _ROOMS = {
     "presentation": ("in_words", "plots"),
     "problem": ("Bounds", "Problem", "max_distortion"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
-    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
+    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
 
@@ -94,6 +94,7 @@ __all__ = [
     "Prior",
     "PrivacyGamesError",
     "Problem",
+    "Product",
     "Progress",
     "Report",
     "Sets",

@@ -11,7 +11,7 @@ from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
 from privacygames.study.tables import Table, number, where
 from privacygames.study.tasks import Task
-from privacygames.study.workers import Finished
+from privacygames.workers import Finished
 from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)

@@ -10,7 +10,7 @@ from privacygames.study.runner import Study, compute, run
 from privacygames.study.settings import PARTS, QUICK, Settings
 from privacygames.study.store import Store
 from privacygames.study.tables import Table, read_table, write_table
-from privacygames.study.workers import Cluster, Here, Processes, Workers, workers_for
+from privacygames.workers import Cluster, Here, Processes, Workers, workers_for
 
 __all__ = [
     "PARTS",

@@ -9,7 +9,7 @@ from privacygames.study.runner import compute
 from privacygames.study.settings import Settings
 from privacygames.study.store import Store
 from privacygames.study.tables import Table
-from privacygames.study.workers import Workers
+from privacygames.workers import Workers
 
 PAPER = Settings()
 

@@ -20,7 +20,7 @@ from privacygames.study.settings import Settings
 from privacygames.study.store import Store
 from privacygames.study.tables import Table, number, write_table
 from privacygames.study.tasks import DONE, Task
-from privacygames.study.workers import Here, Workers, unfinished
+from privacygames.workers import Here, Workers, unfinished
 
 CELLS, TABLES, FIGURES = "cells", "tables", "figures"
 

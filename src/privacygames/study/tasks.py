@@ -59,6 +59,10 @@ class Task:
         digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
         return digest.hexdigest()[:32]
 
+    def run(self) -> "Measured":
+        """Design it and measure it."""
+        return measure(self)
+
 
 def measure(task: Task) -> Measured:
     """Design the task's mechanism and measure it; a design that fails is a result, too."""

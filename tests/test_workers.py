@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.study import Cluster, Here, Processes, Store, Workers, compute, workers
+from privacygames import workers
+from privacygames.study import Cluster, Here, Processes, Store, Workers, compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import Task
-from privacygames.study.workers import Finished, workers_for
+from privacygames.workers import Finished, workers_for
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from privacygames.study import Cluster, Here, Processes, Store, Workers, compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import Task
-from privacygames.workers import Finished, workers_for
+from privacygames.workers import Finished, Job, workers_for
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -110,8 +110,8 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     class Murderous(Cluster):
         """Kills a worker after the second result."""
 
-        def work(self, cells: list[Task]) -> Finished:
-            for count, result in enumerate(super().work(cells)):
+        def work(self, tasks: Sequence[Job]) -> Finished:
+            for count, result in enumerate(super().work(tasks)):
                 yield result
                 if count == 1:
                     with distributed.Client(self.address, set_as_default=False) as client:

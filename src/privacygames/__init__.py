@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from privacygames import approximations, baselines, study, traces
+    from privacygames import approximations, baselines, fleet, study, tables, traces
     from privacygames.analysis import (
         Comparison,
         Found,
@@ -38,11 +38,12 @@ if TYPE_CHECKING:
         UselessAnswers,
     )
     from privacygames.events import Cancellation, Progress
-    from privacygames.mechanism import Mechanism, load, verify
+    from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Bounds, Problem, max_distortion
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
+    from privacygames.tables import estimate
 
 _ROOMS = {
     "analysis": (
@@ -59,15 +60,16 @@ _ROOMS = {
         "UselessAnswers",
     ),
     "events": ("Cancellation", "Progress"),
-    "mechanism": ("Mechanism", "load", "verify"),
+    "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Bounds", "Problem", "max_distortion"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
+    "tables": ("estimate",),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
 
-_WHOLE = ("approximations", "baselines", "study", "traces")
+_WHOLE = ("approximations", "baselines", "fleet", "study", "tables", "traces")
 """Rooms that are public names themselves."""
 
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -96,6 +98,7 @@ __all__ = [
     "Problem",
     "Product",
     "Progress",
+    "PublicMechanism",
     "Report",
     "Sets",
     "Solution",
@@ -118,14 +121,18 @@ __all__ = [
     "compare",
     "contenders",
     "design",
+    "estimate",
     "evaluate",
     "find",
+    "fleet",
     "in_words",
     "load",
+    "load_public",
     "max_distortion",
     "metrics",
     "plots",
     "study",
+    "tables",
     "traces",
     "trade_off",
     "verify",

@@ -1,6 +1,7 @@
 """A whole tiny study: its rows against direct computations, and nothing finished is ever done again."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,7 @@ from privacygames.study import Here, Person, Settings, Store, compute, read_abou
 from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
 from privacygames.study.tables import Table, number, where
-from privacygames.study.tasks import Task
-from privacygames.workers import Finished
+from privacygames.workers import Finished, Job
 from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
@@ -39,8 +39,8 @@ class Counting(Here):
         self.worked = 0
         self.patience = patience
 
-    def work(self, cells: list[Task]) -> Finished:
-        for result in super().work(cells):
+    def work(self, tasks: Sequence[Job]) -> Finished:
+        for result in super().work(tasks):
             if self.worked >= self.patience:
                 raise KeyboardInterrupt
             self.worked += 1

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, study, verify
+from privacygames.cli import apply, attack, compare, demo, design, evaluate, find, sample, study, verify
 from privacygames.cli.help_text import PlainCommand, PlainGroup
 from privacygames.errors import PrivacyGamesError, Status, UselessAnswers
 
@@ -89,6 +89,7 @@ COMMANDS = (
     find.find,
     compare.compare,
     sample.sample,
+    apply.apply,
     attack.attack,
     evaluate.evaluate,
     verify.verify,

@@ -116,9 +116,7 @@ class Fleet:
         """Write a person's mechanism without her prior and cost: :func:`privacygames.load_public` reads it."""
         PublicMechanism.of(self[name]).save(path)
 
-    def verify(
-        self, *, jobs: int | None = 1, scheduler: str | None = None, progress: Watcher | None = None
-    ) -> int:
+    def verify(self, *, jobs: int | None = 1, scheduler: str | None = None, progress: Watcher | None = None) -> int:
         """Re-check what every mechanism promises, on the integers that are sampled; returns how many there are.
 
         Raises:

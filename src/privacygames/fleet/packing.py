@@ -91,7 +91,7 @@ def _to_digits(values: IntArray) -> IntArray:
     """The nearest integers with 17 significant bits."""
     exponents = _exponents(values)
     half = np.where(exponents > 0, np.int64(1) << np.maximum(exponents - 1, 0), 0)
-    return ((values + half) >> exponents) << exponents
+    return np.asarray(((values + half) >> exponents) << exponents)
 
 
 def _exponents(values: IntArray) -> IntArray:
@@ -99,8 +99,8 @@ def _exponents(values: IntArray) -> IntArray:
     upper = (values >> 31).astype(np.float64)
     lower = (values & (2**31 - 1)).astype(np.float64)
     lengths = np.where(upper > 0, np.frexp(upper)[1] + 31, np.frexp(lower)[1])  # halves are exact as floats
-    return np.maximum(lengths - DIGITS, 0).astype(np.int64)
+    return np.asarray(np.maximum(lengths - DIGITS, 0), dtype=np.int64)
 
 
 def _shifted(values: IntArray, exponents: IntArray) -> IntArray:
-    return values >> exponents
+    return np.asarray(values >> exponents)

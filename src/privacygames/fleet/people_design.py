@@ -26,6 +26,7 @@ from privacygames.fleet.shared_part import DEFAULT, INDEX, RECORDS, Shared, shar
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Measure, Problem, max_distortion
 from privacygames.spaces import Grid, Space
+from privacygames.storage import held
 from privacygames.traces import Visited
 from privacygames.workers import unfinished, workers_for
 
@@ -98,7 +99,10 @@ def design(
     shared = Shared(given.template(), bounds)
     shared.write(folder)
     tasks = {each.name: each for each in _tasks(members, folder, shared)}
-    with RecordLog(folder / RECORDS) as log:
+    with held(folder / ".lock") as ours, RecordLog(folder / RECORDS) as log:
+        if not ours:
+            raise InvalidProblem(f"another process is designing the fleet in {folder}: wait for it")
+        log.recover()
         _finish(tasks, log, workers_for(jobs, scheduler), progress)
         log.write_index(folder / INDEX, set(tasks))
     return Fleet(folder)
@@ -133,7 +137,7 @@ class _Given:
         """The problem everybody has, but for the prior."""
         if isinstance(self.people, Visited):
             return Problem(Prior.uniform(self.grid or Grid(1, 1)), **self.measures)
-        first = next(iter(self.people.values()))
+        first: Problem | Prior = next(iter(self.people.values()))
         if isinstance(first, Prior):
             return Problem(Prior.uniform(first.space), **self.measures)
         return first.with_prior(Prior.uniform(first.space))
@@ -144,7 +148,9 @@ class _Given:
         one_of(default, ("none", "pooled"), "default")
         if not is_whole(fewest):
             raise InvalidProblem("fewest_visits must be a whole number, 1 or more")
-        found = list(self._from_visits(fewest, little_data) if isinstance(self.people, Visited) else self._from_mapping())
+        found = list(
+            self._from_visits(fewest, little_data) if isinstance(self.people, Visited) else self._from_mapping()
+        )
         if default == "pooled":
             own = [each.probabilities for each in found if each.prior_from == "own"]
             if not own:
@@ -159,8 +165,8 @@ class _Given:
         few = [user for user, seen in counts.items() if seen.sum() < fewest]
         if few and little_data == "refuse":
             raise InvalidProblem(
-                f"{len(few)} of {len(counts)} people have fewer than {fewest} visits in the grid: leave them out, or say "
-                "little_data='pooled' to give them everybody's prior"
+                f"{len(few)} of {len(counts)} people have fewer than {fewest} visits in the grid: leave them out, or "
+                "say little_data='pooled' to give them everybody's prior"
             )
         pooled = self.people.pooled(grid).probabilities if few else None
         for user, seen in counts.items():
@@ -272,9 +278,7 @@ def _finish(tasks: dict[str, PersonTask], log: RecordLog, workers: Any, progress
             if progress is not None:
                 message = f"{done} of {len(tasks)} people"
                 progress(
-                    Progress(
-                        job="fleet", done=done, total=len(tasks), seconds=monotonic() - started, message=message
-                    )
+                    Progress(job="fleet", done=done, total=len(tasks), seconds=monotonic() - started, message=message)
                 )
     if troubles:
         raise SolveFailed(

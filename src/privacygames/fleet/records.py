@@ -2,7 +2,7 @@
 
     record:   "PGF1"  payload length (4 bytes)  SHA-256 of the payload (32)  payload
     payload:  header length (4)  header (JSON)  arrays, little-endian, as the header lists them
-    index:    "PGI1"  length of the file indexed (8)  then for each person, sorted: hash of her name (16), where (8), size (8)
+    index:    "PGI1"  length of the file indexed (8)  entries, sorted: hash of a name (16)  where (8)  size (8)
 
 Nothing in either is executed, and every length is checked against what is there.
 """
@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
+from privacygames.errors import InvalidFile, UnreadableFile
 from privacygames.storage import write_bytes
 
 MARK, INDEX_MARK = b"PGF1", b"PGI1"
@@ -78,22 +78,19 @@ def name_hash(name: str) -> bytes:
 
 
 class RecordLog:
-    """The growing file of records, open for appending by one process at a time."""
+    """The growing file of records, open for appending. One process at a time may do so: its caller sees to it."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a+b")
-        try:
-            _lock(self._file.fileno())
-        except OSError:
-            self._file.close()
-            raise InvalidProblem(f"another process is designing the fleet in {path.parent}: wait for it") from None
         self.found: dict[str, tuple[dict[str, Any], int, int]] = {}
-        for header, at, size in self._scan(path):
+
+    def recover(self) -> None:
+        """Find every whole record; what a killed process left half-written behind them is cut off."""
+        for header, at, size in self._scan():
             self.found[str(header.get("name"))] = (header, at, size)
 
-    def _scan(self, path: Path) -> Iterator[tuple[dict[str, Any], int, int]]:
-        """Every whole record; what a killed process left half-written behind them is cut off."""
-        end, at = path.stat().st_size, 0
+    def _scan(self) -> Iterator[tuple[dict[str, Any], int, int]]:
+        end, at = self._file.seek(0, os.SEEK_END), 0
         while at < end:
             self._file.seek(at)
             prefix = self._file.read(PREFIX)
@@ -150,7 +147,9 @@ class RecordReader:
             raise UnreadableFile(error.filename or records, error.strerror) from None
         whole = reader.index[:4] == INDEX_MARK and (len(reader.index) - INDEX_START) % ENTRY == 0
         if not whole or int.from_bytes(reader.index[4:INDEX_START], "little") > len(reader.records):
-            raise InvalidFile(f"{index} does not fit the records beside it: design the fleet again, which goes on with it")
+            raise InvalidFile(
+                f"{index} does not fit the records beside it: design the fleet again, which goes on with it"
+            )
         return reader
 
     def __len__(self) -> int:
@@ -188,12 +187,3 @@ def _mapped(path: Path) -> mmap.mmap:
         if os.fstat(file.fileno()).st_size == 0:
             raise OSError(0, "it is empty", str(path))
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _lock(handle: int) -> None:
-    """Keep others from writing; where the system has no such locks, nobody is kept."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -72,7 +72,9 @@ class PublicMechanism:
         self, weights: IntArray, bits: int, distinguishability: FloatArray, bounds: Bounds, spaces: tuple[Space, Space]
     ) -> None:
         if bounds.epsilon is None:
-            raise InvalidProblem("without a promise of epsilon nothing is left to verify once prior and cost are withheld")
+            raise InvalidProblem(
+                "without a promise of epsilon nothing is left to verify once prior and cost are withheld"
+            )
         n, m = weights.shape
         statement = Statement(
             weights=weights,

@@ -76,7 +76,9 @@ class Product(Space):
     def _sum(self, other: Space) -> FloatArray:
         rows = self._needs_same_kind(other, "sum")
         if len(rows.parts) != len(self.parts):
-            raise InvalidProblem(f"a product of {len(rows.parts)} parts cannot be compared with one of {len(self.parts)}")
+            raise InvalidProblem(
+                f"a product of {len(rows.parts)} parts cannot be compared with one of {len(self.parts)}"
+            )
         total: FloatArray = np.zeros((1, 1))
         for part, row, scale in zip(self.parts, rows.parts, self.scales, strict=True):
             matrix = scale * part.distance(part.default_distance, row)

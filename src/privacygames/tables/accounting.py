@@ -63,7 +63,7 @@ class Charge:
         epsilon: promised; ∞ where the mechanism promises none.
         within: the threshold, in the threshold form.
         unit: what one unit of distance is; empty where it has no name.
-        any_pair: the largest exponent between any two secrets, whatever their distance; ∞ where an answer rules one out.
+        any_pair: the largest exponent between any two secrets, however far apart; ∞ where an answer rules one out.
         secrets: how many secrets there are.
     """
 
@@ -81,7 +81,7 @@ class Charge:
             return "no differential privacy is promised"
         if self.within is not None:
             return f"between secrets at most {self.within:g}{self.unit and ' ' + self.unit} apart"
-        return f"per {self.unit or 'unit'} of distance between secrets"
+        return f"per unit of distance between secrets{self.unit and f' ({self.unit})'}"
 
 
 def charge(rule: ColumnRule) -> Charge:
@@ -99,7 +99,7 @@ def charge(rule: ColumnRule) -> Charge:
 
 
 def largest_exponent(mechanism: Mechanisms) -> float:
-    """max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε. For fleets from the promise."""
+    """Max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε. Of fleets, as promised."""
     if isinstance(mechanism, Fleet):
         exponents = mechanism.bounds.exponents(mechanism.distinguishability)
         np.fill_diagonal(exponents, 0.0)
@@ -146,12 +146,16 @@ class Account:
     @property
     def per_user(self) -> float | None:
         """ε of the person who has most rows, over rows and columns; None where it is not known who has which."""
-        return None if self.rows is None else sum(each.epsilon * self._times(each) for each in self.charges)
+        return None if self.rows is None else self._sum([each.epsilon for each in self.charges])
 
     @property
     def per_user_any_pair(self) -> float | None:
         """The same between any values whatever: plain local differential privacy of everything about a person."""
-        return None if self.rows is None else sum(each.any_pair * self._times(each) for each in self.charges)
+        return None if self.rows is None else self._sum([each.any_pair for each in self.charges])
+
+    def _sum(self, exponents: list[float]) -> float:
+        times = [self._times(each) for each in self.charges]
+        return sum(count * each for count, each in zip(times, exponents, strict=True) if count)  # 0·∞ is nothing
 
     def _times(self, each: Charge) -> int:
         """How often somebody's secret is drawn at most; a secret that is drawn once only is counted once."""
@@ -200,13 +204,15 @@ class Account:
 
     def claims(self) -> list[str]:
         """What the numbers mean, in words."""
-        said = ["Epsilons of independent draws add up over rows and columns; each counts in the form stated for its column."]
+        said = [
+            "Epsilons of independent draws add up over rows and columns; each counts in the form stated for its column."
+        ]
         if self.rows is None:
             said.append("It was not said whose rows are whose: nothing is claimed of people, only of rows.")
         if self.repeat == "same":
             said.append(
                 "Each secret of a person was drawn once and its answer repeated, so distinct secrets add up, not rows; "
-                "which of her rows share an answer, and so likely a secret, shows through and is not covered by epsilon."
+                "which of her rows share an answer, and so likely a secret, shows through: epsilon does not cover that."
             )
         if self.rows is None or self.rows > 1:
             said.append("Distortion privacy is about a single answer: it is not claimed for several rows of a person.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -37,9 +38,7 @@ class AnswerWriter:
         within = space.underlying if isinstance(space, Subsets) else space
         self._grid = within if isinstance(within, Grid) else None
         self._numbers = within if isinstance(within, Numbers) else None
-        self._parts = (
-            tuple(AnswerWriter(part, answer) for part in space.parts) if isinstance(space, Product) else ()
-        )
+        self._parts = tuple(AnswerWriter(part, answer) for part in space.parts) if isinstance(space, Product) else ()
         if not self._parts:
             self._require_possible()
 
@@ -65,12 +64,12 @@ class AnswerWriter:
         """The type of each column: that of the column it replaces, wherever every answer fits it."""
         if self._parts:
             cuts = np.cumsum([0, *(len(part.suffixes) for part in self._parts)])
-            pieces = (like[first:last] for first, last in zip(cuts[:-1], cuts[1:], strict=True))
+            pieces = (like[first:last] for first, last in pairwise(cuts))
             return [each for part, mine in zip(self._parts, pieces, strict=True) for each in part.types(mine)]
         return [fitting(table, each) for table, each in zip(self._tables, like, strict=True)]
 
     def columns(self, positions: IntArray, bits: Bits, types: Sequence[Any], purpose: str = "") -> list[Any]:
-        """One Arrow array for each suffix, of the types that :meth:`types` gave; null where the position is negative."""
+        """One Arrow array for each suffix, of the types :meth:`types` gave; null where the position is negative."""
         if self._parts and isinstance(self.space, Product):
             found: list[Any] = []
             split = self.space.split(np.maximum(positions, 0))

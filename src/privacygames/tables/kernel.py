@@ -14,7 +14,7 @@ from privacygames.fleet import Fleet
 from privacygames.tables.answer_columns import Bits
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
-from privacygames.tables.row_identity import Identity
+from privacygames.tables.row_identity import At, Identity
 from privacygames.tables.rules import ColumnRule, Layout, check_secret_columns, layout_of, schema_of
 from privacygames.tables.secret_columns import MISSING, UNKNOWN
 
@@ -102,18 +102,16 @@ class Kernel:
         self._types = {rule.name: [self.schema.field(name).type for name in rule.outputs] for rule in rules}
         self._key = key
 
-    def answer(self, columns: Mapping[str, Any], count: int, start: int) -> Answered:
+    def answer(self, columns: Mapping[str, Any], count: int, at: At) -> Answered:
         """The answers for some rows.
 
         Args:
             columns: Arrow arrays of the columns that are needed.
             count: how many rows.
-            start: the position of the first one in its source.
+            at: where they stand in their source.
         """
-        found = {rule.name: rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest") for rule in self.rules}
-        tally = Tally(rows=count)
-        keep = self._kept(found, columns, tally, start)
-        tags = self.identity.tags(self._key, columns, count, start)
+        found, keep, tally = self._looked_at(columns, count, at)
+        tags = self.tags(columns, count, at)
         if keep is not None:
             tags = tags[keep]
         answers: dict[str, Any] = {}
@@ -124,8 +122,26 @@ class Kernel:
             answers |= dict(zip(rule.outputs, arrays, strict=True))
         return Answered(answers, keep, tally)
 
+    def tags(self, columns: Mapping[str, Any], count: int, at: At) -> Words:
+        """128 bits for each row: its identity."""
+        return self.identity.tags(self._key, columns, count, at)
+
+    def survey(self, columns: Mapping[str, Any], count: int, at: At) -> Tally:
+        """What there is to count, with nothing drawn."""
+        return self._looked_at(columns, count, at)[2]
+
+    def _looked_at(
+        self, columns: Mapping[str, Any], count: int, at: At
+    ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, Tally]:
+        """The secrets of each rule, which rows stay, and what was counted."""
+        found = {
+            rule.name: rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest") for rule in self.rules
+        }
+        tally = Tally(rows=count)
+        return found, self._kept(found, columns, tally, at), tally
+
     def _kept(
-        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, start: int
+        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: At
     ) -> NDArray[np.bool_] | None:
         """Which rows stay, after every odd one was counted; an error where one may not be."""
         keep: NDArray[np.bool_] | None = None
@@ -142,7 +158,7 @@ class Kernel:
                 if not count:
                     continue
                 if policy == "error":
-                    raise InvalidProblem(self._odd(rule, reason, odd, columns, start))
+                    raise InvalidProblem(self._odd(rule, reason, odd, columns, at))
                 tally.odd[rule.name, reason] += count
                 if policy == "drop":
                     keep = ~odd if keep is None else keep & ~odd
@@ -150,11 +166,11 @@ class Kernel:
             tally.dropped = int(len(keep) - keep.sum())
         return keep
 
-    def _odd(
-        self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], start: int
-    ) -> str:
+    def _odd(self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: At) -> str:
         """What to say of rows that are no secret; never what they hold."""
-        first = start + int(np.argmax(odd)) if self.identity.by_position else int(np.argmax(odd))
+        first = int(np.argmax(odd))
+        if self.identity.by_position:
+            first = at + first if isinstance(at, int) else int(at[first])
         where = f"the first at row {first} (from 0)" + ("" if self.identity.by_position else " of its batch")
         what = "have no value" if reason == "missing" else "hold what is no secret of the mechanism"
         hint = rule.reader.hint(columns) if reason == "unknown" else ""
@@ -176,7 +192,9 @@ class Kernel:
         bits = KeyedBits(self._key.derive("draw", rule.name, mechanism.digest, *self.identity.purpose()))
         if isinstance(mechanism, Fleet):
             names = columns[self.user or ""]
-            people = mechanism.people_in(names if keep is None else names.filter(needed_for_tables("pyarrow").array(keep)))
+            people = mechanism.people_in(
+                names if keep is None else names.filter(needed_for_tables("pyarrow").array(keep))
+            )
             drawn = mechanism.draw_with(people, known, bits.words(tags, people.tweak(known)))
         else:
             drawn = mechanism.sampler().draw_with(known, bits.words(tags, known))
@@ -187,10 +205,10 @@ class Kernel:
         purpose = ("point", rule.name, rule.rule.mechanism.digest, *self.identity.purpose())
         return lambda what, drawn: KeyedBits(self._key.derive(what, *purpose)).words(tags, drawn)
 
-    def batch(self, batch: Any, start: int) -> tuple[Any, Tally]:
+    def batch(self, batch: Any, at: At) -> tuple[Any, Tally]:
         """An Arrow record batch with answers in it, and what was counted."""
         pa = needed_for_tables("pyarrow")
-        answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, start)
+        answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, at)
         mask = None if answered.keep is None else pa.array(answered.keep)
         kept = batch.num_rows - answered.tally.dropped
         arrays = []

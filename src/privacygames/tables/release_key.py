@@ -1,7 +1,7 @@
-"""The release key, and the pseudo-random bits that follow from it: the same row gets the same bits, however often asked.
+"""The release key, and the pseudo-random bits that follow from it: the same row gets the same bits every time.
 
-Engines recompute: a second action, a retried task, an optimiser that moves an expression. With fresh bits each time
-would be another release of the same secret, which nobody accounted for. So a row's bits are
+Engines recompute: a second action, a retried task, an optimiser that moves an expression. With fresh bits each of
+these would be another release of the same secret, which nobody accounted for. So a row's bits are
 
     AES-256(subkey, row's identity ⊕ secret)       subkey = HMAC-SHA-256(release key, what the bits are for)
 
@@ -61,7 +61,9 @@ class ReleaseKey:
         file = Path(path)
         try:
             if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-                raise InvalidProblem(f"{path} can be read by others than its owner: chmod 600 it, if it is still secret")
+                raise InvalidProblem(
+                    f"{path} can be read by others than its owner: chmod 600 it, if it is still secret"
+                )
             content = file.read_bytes()[:200]
         except OSError as error:
             raise UnreadableFile(path, error.strerror) from None
@@ -108,11 +110,11 @@ class KeyedBits:
 
         ciphers: Any = needed_for_tables("cryptography.hazmat.primitives.ciphers")
         # Each block is encrypted on its own ("ECB") on purpose: it is the function wanted, not a way to hide a text.
-        cipher = ciphers.Cipher(ciphers.algorithms.AES(self._key), ciphers.modes.ECB())  # noqa: S305
+        cipher = ciphers.Cipher(ciphers.algorithms.AES(self._key), ciphers.modes.ECB())
         plain = np.ascontiguousarray(blocks, dtype="<u8")
         found = np.empty_like(plain)
         buffer = bytearray(plain.nbytes + 16)
-        count = cipher.encryptor().update_into(memoryview(plain).cast("B"), buffer) if plain.size else 0
+        count = cipher.encryptor().update_into(plain.data.cast("B"), buffer) if plain.size else 0
         found.view(np.uint8).reshape(-1)[:] = np.frombuffer(buffer, dtype=np.uint8, count=count)
         return found.astype(np.uint64, copy=False)
 

@@ -6,6 +6,7 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.libraries import needed_for_tables
@@ -13,6 +14,9 @@ from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
 
 Arrays = Mapping[str, Any]
 """Arrow arrays by the name of the column."""
+
+At = int | NDArray[np.integer[Any]]
+"""Where rows stand in their source: the position of the first, or of each."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,11 @@ class Identity:
         """What subkeys are derived from: positions are only comparable within a source."""
         return ("position", self.source) if self.by_position else ("columns", *self.columns)
 
-    def tags(self, key: ReleaseKey, columns: Arrays, count: int, start: int) -> Words:
+    def tags(self, key: ReleaseKey, columns: Arrays, count: int, at: "At") -> Words:
         """128 bits for each row, (rows, 2)."""
         tags = np.zeros((count, 2), dtype=np.uint64)
         if self.by_position:
-            tags[:, 0] = np.arange(start, start + count, dtype=np.uint64)
+            tags[:, 0] = np.arange(at, at + count, dtype=np.uint64) if isinstance(at, int) else at
             return tags
         chain = KeyedBits(key.derive("identity", *self.columns))
         for name in self.columns:
@@ -62,7 +66,9 @@ def _tags_of(array: Any, name: str, key: ReleaseKey) -> Words:
     """128 bits for each value of a column: whole numbers by AES, texts by keyed BLAKE2b, each distinct one once."""
     pa = needed_for_tables("pyarrow")
     if array.null_count:
-        raise InvalidProblem(f"key column {name!r} is empty in {array.null_count} rows: rows cannot be told apart by it")
+        raise InvalidProblem(
+            f"key column {name!r} is empty in {array.null_count} rows: rows cannot be told apart by it"
+        )
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if _is_text(kind):
         return _text_tags(array, key.derive("text", name))
@@ -74,9 +80,11 @@ def _text_tags(array: Any, key: bytes) -> Words:
     coded = array if pa.types.is_dictionary(array.type) else pc.dictionary_encode(array)
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     texts = coded.dictionary.to_pylist()
-    found = [blake2b(text.encode() if isinstance(text, str) else text or b"", key=key, digest_size=16) for text in texts]
+    found = [
+        blake2b(text.encode() if isinstance(text, str) else text or b"", key=key, digest_size=16) for text in texts
+    ]
     table = np.frombuffer(b"".join(each.digest() for each in found), dtype="<u8").reshape(-1, 2)
-    return table[coded.indices.to_numpy(zero_copy_only=False)].astype(np.uint64)
+    return np.asarray(table[coded.indices.to_numpy(zero_copy_only=False)], dtype=np.uint64)
 
 
 def _whole_tags(array: Any, name: str, kind: Any, bits: KeyedBits) -> Words:
@@ -94,7 +102,9 @@ def _whole_tags(array: Any, name: str, kind: Any, bits: KeyedBits) -> Words:
             )
         whole = pc.cast(array, pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowInvalid:
-        raise InvalidProblem(f"key column {name!r} has values that do not fit 64 bits, or times finer than 1 µs") from None
+        raise InvalidProblem(
+            f"key column {name!r} has values that do not fit 64 bits, or times finer than 1 µs"
+        ) from None
     blocks = np.zeros((len(whole), 2), dtype=np.uint64)
     blocks[:, 0] = whole.astype(np.int64).view(np.uint64)
     return bits.encrypt(blocks)
@@ -106,9 +116,7 @@ def _is_text(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def identity_of(
-    *, key_columns: str | Sequence[str] | None, repeat: str, user: str | None, source: str
-) -> Identity:
+def identity_of(*, key_columns: str | Sequence[str] | None, repeat: str, user: str | None, source: str) -> Identity:
     """What tells rows apart, from what the caller said."""
     columns = (key_columns,) if isinstance(key_columns, str) else tuple(key_columns or ())
     if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):

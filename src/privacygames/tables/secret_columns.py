@@ -16,7 +16,7 @@ UNKNOWN, MISSING = -1, -2
 """In place of a position: the row holds a value that is no secret of the mechanism; it holds none."""
 
 Place = str | tuple[str, ...] | tuple["Place", ...]
-"""A column, or columns that belong together: ``("lon", "lat")``, ``("age", "diagnosis")``, ``(("lon", "lat"), "age")``."""
+"""A column, or columns that belong together: ``("lon", "lat")``, ``(("lon", "lat"), "age")``."""
 
 
 def column_names(place: Any) -> tuple[str, ...]:
@@ -63,11 +63,21 @@ class SecretReader:
         """Whether a value that is no secret has a nearest one."""
         if self._parts:
             return all(part.has_nearest for part in self._parts)
-        return self._by_point or self._numeric
+        return self.wants_numbers
 
     @cached_property
     def _numeric(self) -> bool:
         return all(isinstance(label, int | float) for label in self.space.labels)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return column_names(self.place)
+
+    @property
+    def wants_numbers(self) -> bool:
+        """Whether its columns hold numbers: coordinates, or numbers themselves."""
+        return self._by_point or self._numeric
 
     def leaves(self) -> "tuple[SecretReader, ...]":
         """The readers of single spaces, one for each part of a product."""
@@ -125,7 +135,9 @@ class SecretReader:
     def _by_text(self, array: Any, name: str) -> IntArray:
         pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
         if not all(isinstance(label, str) for label in self.space.labels):
-            raise InvalidProblem(f"column {name!r}: secrets that are texts and numbers mixed cannot be found in a column")
+            raise InvalidProblem(
+                f"column {name!r}: secrets that are texts and numbers mixed cannot be found in a column"
+            )
         kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
             if pa.types.is_null(kind):
@@ -148,8 +160,12 @@ class SecretReader:
         pa = needed_for_tables("pyarrow")
         if pa.types.is_null(array.type):
             return np.full(len(array), MISSING, dtype=np.int64)
-        if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_list_view(array.type)):
-            raise InvalidProblem(f"column {name!r} is of type {array.type}, but the secrets are sets: give lists of texts")
+        if not (
+            pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_list_view(array.type)
+        ):
+            raise InvalidProblem(
+                f"column {name!r} is of type {array.type}, but the secrets are sets: give lists of texts"
+            )
         known = {label: position for position, label in enumerate(self.space.labels)}
         rows = (MISSING if row is None else known.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
         return np.fromiter(rows, dtype=np.int64, count=len(array))
@@ -170,8 +186,12 @@ def _numbers(array: Any, name: str) -> FloatArray:
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
     kind = array.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
-        raise InvalidProblem(f"column {name!r} is of type {kind}, but the secrets of the mechanism need numbers: cast it")
+    if not (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
+    ):
+        raise InvalidProblem(
+            f"column {name!r} is of type {kind}, but the secrets of the mechanism need numbers: cast it"
+        )
     if pa.types.is_null(kind):
         return np.full(len(array), np.nan)
     if array.null_count == 0 and not pa.types.is_decimal(kind):

@@ -30,15 +30,17 @@ class AnswerWriter:
     Args:
         space: the observables.
         answer: how they are written.
+        apart: whether the parts of a product have columns of their own.
     """
 
-    def __init__(self, space: Space, answer: Answer) -> None:
+    def __init__(self, space: Space, answer: Answer, *, apart: bool = True) -> None:
         one_of(answer, get_args(Answer), "answer")
         self.space, self.answer = space, answer
         within = space.underlying if isinstance(space, Subsets) else space
         self._grid = within if isinstance(within, Grid) else None
         self._numbers = within if isinstance(within, Numbers) else None
-        self._parts = tuple(AnswerWriter(part, answer) for part in space.parts) if isinstance(space, Product) else ()
+        split = apart and isinstance(space, Product)
+        self._parts = tuple(AnswerWriter(part, answer) for part in space.parts) if split else ()  # type: ignore[attr-defined]
         if not self._parts:
             self._require_possible()
 

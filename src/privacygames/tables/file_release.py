@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.events import Progress, Watcher
@@ -23,7 +23,15 @@ from privacygames.tables.kernel import Tally
 from privacygames.tables.manifest import Manifest, described
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_setup import Setup, Survey, setup_from
-from privacygames.tables.table_files import ENDINGS, ROWS, TableFile, open_table, separator_in, table_writer
+from privacygames.tables.table_files import (
+    ENDINGS,
+    ROWS,
+    TableFile,
+    TableWriter,
+    open_table,
+    separator_in,
+    table_writer,
+)
 from privacygames.workers import unfinished, workers_for
 
 PART_ROWS = 32 * ROWS
@@ -266,26 +274,25 @@ class FileTask:
         batches = _counted(table.batches(skip=total.rows), total.rows)
         for start, group in _grouped(batches, PART_ROWS):
             tally = Tally()
-            with written(folder / f"{number}{table.path.suffix}") as file:
-                writer = table_writer(
-                    table.path.suffix.lower(), file, kernel.schema, self._separator, header=number == 0
-                )
+            with (
+                written(folder / f"{number}{table.path.suffix}") as file,
+                closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
+            ):
                 for at, batch in group:
                     for made in kernel.batches([batch], tally, at):
                         writer.write(made)
                     tick(start + tally.rows)
-                writer.close()
             write_text(folder / f"{number}.tally", json.dumps(tally.to_dict()))
             total.add(tally)
             number += 1
         if number == 0:  # a table without rows has a schema all the same
             with written(folder / f"0{table.path.suffix}") as file:
-                table_writer(table.path.suffix.lower(), file, kernel.schema, self._separator).close()
+                self._writer(table, file, kernel.schema, first=True).close()
         return total
 
-    @property
-    def _separator(self) -> str:
-        return self.work.separator or separator_in(self.work.input(self.name))
+    def _writer(self, table: TableFile, file: IO[bytes], schema: Any, *, first: bool) -> TableWriter:
+        separator = self.work.separator or separator_in(table.path)
+        return table_writer(table.path.suffix.lower(), file, schema, separator, header=first)
 
     def _join(self, table: TableFile, folder: Path, target: Path) -> None:
         """All parts as one file, a batch at a time."""
@@ -299,11 +306,10 @@ class FileTask:
                     with part.open("rb") as piece:
                         shutil.copyfileobj(piece, file)
                 return
-            writer = table_writer(".parquet", file, open_table(parts[0], ()).schema)
-            for part in parts:
-                for batch in open_table(part, ()).batches():
-                    writer.write(batch)
-            writer.close()
+            with closing(self._writer(table, file, open_table(parts[0], ()).schema, first=True)) as writer:
+                for part in parts:
+                    for batch in open_table(part, ()).batches():
+                        writer.write(batch)
 
 
 def _counted(batches: Iterator[Any], start: int) -> Iterator[tuple[int, Any]]:

@@ -189,7 +189,7 @@ class Kernel:
         """The observable drawn for each row, −1 where there is no secret."""
         mechanism = rule.rule.mechanism
         known = np.maximum(secrets, 0)
-        bits = KeyedBits(self._key.derive("draw", rule.name, mechanism.digest, *self.identity.purpose()))
+        bits = KeyedBits(self._key.derive("draw", *rule.purpose, *self.identity.purpose()))
         if isinstance(mechanism, Fleet):
             names = columns[self.user or ""]
             people = mechanism.people_in(
@@ -202,8 +202,8 @@ class Kernel:
 
     def _post_bits(self, rule: ColumnRule, tags: Words) -> Bits:
         """Bits for random points: of the row and its answer, never of its secret."""
-        purpose = ("point", rule.name, rule.rule.mechanism.digest, *self.identity.purpose())
-        return lambda what, drawn: KeyedBits(self._key.derive(what, *purpose)).words(tags, drawn)
+        purpose = (*rule.purpose, *self.identity.purpose())
+        return lambda what, drawn: KeyedBits(self._key.derive("point", what, *purpose)).words(tags, drawn)
 
     def batch(self, batch: Any, at: At) -> tuple[Any, Tally]:
         """An Arrow record batch with answers in it, and what was counted."""

@@ -65,15 +65,20 @@ class ColumnRule:
     def __init__(self, place: Any, rule: Rule) -> None:
         self.rule, self.columns = rule, column_names(place)
         self.reader = SecretReader(rule.mechanism.secrets, place)
-        self.writer = AnswerWriter(rule.mechanism.observables, rule.answer)
+        self.writer = AnswerWriter(rule.mechanism.observables, rule.answer, apart=not isinstance(place, str))
         if rule.invalid == "nearest" and not self.reader.has_nearest:
             raise InvalidProblem(f"invalid='nearest' for {self.name}: only places and numbers have a nearest secret")
         self.outputs = self._outputs()
 
     @property
     def name(self) -> str:
-        """The columns, as messages and subkeys call them."""
+        """The columns, as messages call them."""
         return ", ".join(self.columns)
+
+    @property
+    def purpose(self) -> tuple[str, ...]:
+        """What its random bits are for: no other rule, and no other mechanism, gets the same."""
+        return (self.rule.mechanism.digest, str(len(self.columns)), *self.columns)
 
     def _outputs(self) -> tuple[str, ...]:
         rule, suffixes = self.rule, self.writer.suffixes

@@ -26,7 +26,7 @@ def release(relation: Any, setup: Setup, connection: Any) -> tuple[Any, Manifest
     if ROW in relation.columns or FOUND in relation.columns:
         raise InvalidProblem(f"the column names {ROW!r} and {FOUND!r} are taken")
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
-    batches = relation.select(*map(_quoted, columns)).fetch_arrow_reader(1 << 17)
+    batches = relation.select(*map(_quoted, columns)).to_arrow_reader(1 << 17)
     manifest = surveyed(batches, setup, kernel, odd=True).manifest()
     name = f"privacygames_{uuid4().hex}"
     _register(connection, name, kernel, dict(zip(relation.columns, relation.types, strict=True)))

@@ -284,7 +284,7 @@ def test_problems_of_a_fleet_share_all_but_the_prior(tmp_path: Path) -> None:
         ({"a": 5}, "problems or as priors"),
     ):
         with pytest.raises(pg.InvalidProblem, match=message):
-            design_fleet(wrong, out=tmp_path / "g", epsilon=0.8, jobs=1)
+            design_fleet(wrong, out=tmp_path / "g", epsilon=0.8, jobs=1)  # type: ignore[arg-type]
     with pytest.raises(pg.InvalidProblem, match="other spaces, costs, distances or promises"):
         design_fleet(problems, out=tmp_path / "f", epsilon=0.9, jobs=1)
     with pytest.raises(pg.InvalidProblem, match="nothing is promised"):

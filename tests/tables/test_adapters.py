@@ -191,7 +191,7 @@ def test_a_filter_behind_a_lazy_release_sees_answers_only() -> None:
     whole, _ = apply(data, RULES, key=key)
     lazy, _ = apply(data.lazy(), RULES, key=key)
     for engine in ("in-memory", "streaming"):
-        some = lazy.filter(pl.col("age") > 27).select("id", "age").head(20).collect(engine=engine)  # type: ignore[call-overload]
+        some = lazy.filter(pl.col("age") > 27).select("id", "age").head(20).collect(engine=engine)
         assert some.equals(whole.filter(pl.col("age") > 27).select("id", "age").head(20))
 
 

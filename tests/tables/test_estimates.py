@@ -156,7 +156,7 @@ def test_a_preview_tells_what_real_releases_then_show(tmp_path: Any) -> None:
     for _ in range(60):
         answers = RESPONSE.sample(values.tolist())
         errors.append(pg.estimate(RESPONSE, answers, method="unbiased").mean().value - values.mean())
-        shifts.append(float(np.mean(answers)) - values.mean())  # type: ignore[arg-type]
+        shifts.append(float(np.mean(answers)) - values.mean())
     assert mean.truth == pytest.approx(values.mean())
     assert mean.estimated_error == pytest.approx(float(np.sqrt(np.mean(np.square(errors)))), rel=0.4)
     assert mean.released_error == pytest.approx(float(np.sqrt(np.mean(np.square(shifts)))), rel=0.2)

@@ -12,7 +12,6 @@ Only what is true is claimed. Draws of different rows and columns are independen
   for who may know anyway which of a person's rows share a secret: that pattern shows through, whatever ε is.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf, log
@@ -26,32 +25,53 @@ from privacygames.mechanism import Mechanism
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule, Mechanisms
 
+MANY_PARTS = 64
+"""So many counts are kept before they are added up."""
+
 ROUNDING = 1e-9
 """Relative room for rounding in logarithms: numbers claimed are rounded up by it."""
 
 
 @dataclass
 class PeopleCount:
-    """How many rows each person has; counts of batches add up."""
+    """How many rows each person has; counts of batches add up.
 
-    rows: Counter[Any] = field(default_factory=Counter)
+    Attributes:
+        parts: Arrow tables of ``person`` and ``rows``; somebody may be in several.
+    """
+
+    parts: list[Any] = field(default_factory=list)
 
     def add(self, column: Any, name: str) -> None:
         """Count the people in an Arrow array."""
-        pc = needed_for_tables("pyarrow.compute")
+        pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
         if column.null_count:
             raise InvalidProblem(f"user column {name!r} is empty in {column.null_count} rows: nobody can be charged")
-        for entry in pc.value_counts(column).to_pylist():
-            self.rows[entry["values"]] += entry["counts"]
+        plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        found = pc.value_counts(plain)
+        self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
+        if len(self.parts) >= MANY_PARTS:
+            self.parts = [self._whole()]
 
     def merge(self, other: "PeopleCount") -> None:
         """Count those of another part, too."""
-        self.rows.update(other.rows)
+        self.parts += other.parts
 
-    @property
-    def most(self) -> int:
-        """The most rows that anybody has."""
-        return max(self.rows.values(), default=0)
+    def _whole(self) -> Any:
+        pa = needed_for_tables("pyarrow")
+        return (
+            pa.concat_tables(self.parts)
+            .group_by("person")
+            .aggregate([("rows", "sum")])
+            .rename_columns(["person", "rows"])
+        )
+
+    def totals(self) -> tuple[int, int]:
+        """The most rows that anybody has, and how many people there are."""
+        if not any(part.num_rows for part in self.parts):
+            return 0, 0
+        whole = self._whole()
+        return int(needed_for_tables("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
 
 
 @dataclass(frozen=True)
@@ -220,14 +240,10 @@ class Account:
         return said
 
 
-def account(rules: Sequence[ColumnRule], people: PeopleCount | None, repeat: str) -> Account:
-    """The account of a release."""
-    return Account(
-        tuple(charge(rule) for rule in rules),
-        None if people is None else people.most,
-        None if people is None else len(people.rows),
-        repeat,
-    )
+def account(rules: Sequence[ColumnRule], totals: tuple[int, int] | None, repeat: str) -> Account:
+    """The account of a release; ``totals`` are the most rows of a person, and how many people there are."""
+    rows, people = (None, None) if totals is None else totals
+    return Account(tuple(charge(rule) for rule in rules), rows, people, repeat)
 
 
 def _plain(value: float | None) -> float | str | None:

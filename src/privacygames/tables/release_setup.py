@@ -49,9 +49,9 @@ class Setup:
         """The columns that are looked at before anything is released: whose rows they are, and which."""
         return tuple(dict.fromkeys([*([self.user] if self.user else []), *self.identity.columns]))
 
-    def manifest(self, tally: Tally, people: PeopleCount | None, source: Sequence[str] = ()) -> Manifest:
-        """What is to be said of the release; refuses one above the limit."""
-        found = account(self.rules, people, self.repeat)
+    def manifest(self, tally: Tally, totals: tuple[int, int] | None, source: Sequence[str] = ()) -> Manifest:
+        """What is to be said of the release; refuses one above the limit. ``totals``: most rows, and people."""
+        found = account(self.rules, totals, self.repeat)
         found.require(self.epsilon_limit)
         return Manifest(found, tally, self.rules, self.identity, warnings_for(self.rules), tuple(source))
 
@@ -131,4 +131,5 @@ class Survey:
     def manifest(self, source: Iterable[str] = (), tally: Tally | None = None) -> Manifest:
         """What is to be said of the release; refuses what must not be released."""
         self.require_unique()
-        return self.setup.manifest(self.tally if tally is None else tally, self.people, tuple(source))
+        totals = None if self.people is None else self.people.totals()
+        return self.setup.manifest(self.tally if tally is None else tally, totals, tuple(source))

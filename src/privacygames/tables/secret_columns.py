@@ -115,8 +115,9 @@ class SecretReader:
     def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
         values = _numbers(array, name)
         order, ordered = self._ordered
-        with np.errstate(invalid="ignore"):
-            at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+        with np.errstate(invalid="ignore", over="ignore"):
+            at = self._evenly(values) if self._step and not nearest else np.searchsorted(ordered, values)
+            at = np.minimum(at, len(ordered) - 1)
             exact = ordered[at] == values
             if nearest:
                 below = np.maximum(at - 1, 0)
@@ -125,6 +126,18 @@ class SecretReader:
         found = np.where(exact, order[at], UNKNOWN)
         found[np.isnan(values)] = MISSING
         return found
+
+    def _evenly(self, values: FloatArray) -> IntArray:
+        """Where numbers at equal steps would be: a guess that is compared with what is there."""
+        last = len(self.space) - 1
+        steps = (values - self._ordered[1][0]) / self._step
+        return np.asarray(np.fmax(np.fmin(np.rint(steps), last), 0)).astype(np.int64)
+
+    @cached_property
+    def _step(self) -> float:
+        """The step between numbers that have one and the same; 0 where they do not."""
+        steps = np.diff(self._ordered[1])
+        return float(steps[0]) if len(steps) and (steps == steps[0]).all() else 0.0
 
     @cached_property
     def _ordered(self) -> tuple[IntArray, FloatArray]:

@@ -37,13 +37,13 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
         distinct = frame.select(*setup.identity.columns).distinct().count()
         if distinct < survey.tally.rows:
             raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
-    if setup.user is not None and survey.people is not None:
+    totals = None
+    if setup.user is not None:
         if frame.filter(functions.col(f"`{setup.user}`").isNull()).limit(1).count():
             raise InvalidProblem(f"user column {setup.user!r} is empty in some rows: nobody can be charged")
         found = frame.groupBy(f"`{setup.user}`").count().agg(functions.max("count"), functions.count("count")).first()
-        most, people = int(found[0] or 0), int(found[1])
-        survey.people.rows.update({person: most if person == 0 else 0 for person in range(people)})
-    return survey.manifest()
+        totals = int(found[0] or 0), int(found[1])
+    return setup.manifest(survey.tally, totals)
 
 
 def _answering(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:

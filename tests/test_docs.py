@@ -14,7 +14,7 @@ import privacygames as pg
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "privacygames"
-MODULES = ("attacks", "metrics", "plots", "approximations", "baselines", "study", "traces")
+MODULES = ("attacks", "metrics", "plots", "approximations", "baselines", "fleet", "study", "tables", "traces")
 
 
 def public_names() -> list[str]:

@@ -216,6 +216,18 @@ def test_the_nearest_secret_is_the_nearest() -> None:
     assert odd.equals(even)
 
 
+def test_in_a_product_only_what_has_a_nearest_one_is_moved() -> None:
+    both = pg.Product([AGES, ILLS])
+    rule = Rule(mechanism=pg.baselines.exponential(pg.Problem(pg.Prior.uniform(both)), epsilon=1.0), invalid="nearest")
+    key = ReleaseKey()
+    odd, _ = apply(pa.table({"age": [99, 3], "ill": ["flu", "none"]}), {("age", "ill"): rule}, key=key)
+    even, _ = apply(pa.table({"age": [29, 20], "ill": ["flu", "none"]}), {("age", "ill"): rule}, key=key)
+    assert odd.equals(even)
+    with pytest.raises(pg.InvalidProblem, match="1 of 1 rows hold what is no secret") as raised:
+        apply(pa.table({"age": [25], "ill": ["plague"]}), {("age", "ill"): rule})
+    assert "'nearest'" not in str(raised.value)
+
+
 def test_rows_left_out_do_not_change_the_others() -> None:
     key = ReleaseKey()
     whole, _ = apply(table(), {"age": AGE}, key=key)

@@ -1,5 +1,6 @@
 """Spark itself: the same answers through partitions, second actions and failed tasks. ``make spark`` installs it."""
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -110,3 +111,11 @@ def test_what_spark_cannot_do_is_refused(spark: Any) -> None:
         apply(data, RULES, key_columns="who")
     with pytest.raises(pg.InvalidProblem, match="above the limit"):
         apply(data, RULES, key_columns="id", user="who", epsilon_limit=1.0)
+
+
+def test_the_page_about_spark_runs(spark: Any) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text()
+    blocks = re.findall(r"```py\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 1
+    assert spark is not None  # getOrCreate() finds it
+    exec(compile(blocks[0], "spark.md", "exec"), {})

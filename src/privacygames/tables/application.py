@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from privacygames.tables.adapters import released
-from privacygames.tables.adapters.duckdb_relations import release as release_duckdb
+from privacygames.tables.adapters import release_duckdb, released
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_setup import setup_from

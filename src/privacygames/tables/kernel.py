@@ -157,7 +157,7 @@ class Kernel:
                 count = int(odd.sum())
                 if not count:
                     continue
-                if policy == "error":
+                if policy in ("error", "nearest"):  # what still has no nearest one: another diagnosis, say
                     raise InvalidProblem(self._odd(rule, reason, odd, columns, at))
                 tally.odd[rule.name, reason] += count
                 if policy == "drop":
@@ -174,7 +174,8 @@ class Kernel:
         where = f"the first at row {first} (from 0)" + ("" if self.identity.by_position else " of its batch")
         what = "have no value" if reason == "missing" else "hold what is no secret of the mechanism"
         hint = rule.reader.hint(columns) if reason == "unknown" else ""
-        ways = "'drop' or 'null'" + (", or 'nearest'" if reason == "unknown" and rule.reader.has_nearest else "")
+        near = reason == "unknown" and rule.reader.has_nearest and rule.rule.invalid != "nearest"
+        ways = "'drop' or 'null'" + (", or 'nearest'" if near else "")
         option = "missing" if reason == "missing" and rule.rule.invalid == "nearest" else "invalid"
         return f"{rule.name}: {int(odd.sum())} of {len(odd)} rows {what}, {where}{hint}; say {option}={ways}"
 

@@ -60,9 +60,9 @@ class SecretReader:
 
     @property
     def has_nearest(self) -> bool:
-        """Whether a value that is no secret has a nearest one."""
+        """Whether a value that is no secret may have a nearest one: of a product, in one of its parts."""
         if self._parts:
-            return all(part.has_nearest for part in self._parts)
+            return any(part.has_nearest for part in self._parts)
         return self.wants_numbers
 
     @cached_property

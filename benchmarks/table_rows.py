@@ -1,7 +1,7 @@
 """Rows a second and peak memory of releasing tables, beside what others do; and ten thousand people. One run.
 
-Run with ``make bench TABLES=1``; ``--quick`` takes a hundredth of the rows and people. Every measurement has a process of
-its own, so that peaks are its own. Rates are per second of processor time of one thread: other programs do not count.
+Run with ``make bench TABLES=1``; ``--quick`` takes a hundredth of the rows and people. Every measurement has a process
+of its own, so that peaks are its own. Rates are per second of processor time: other programs do not count.
 """
 
 import argparse
@@ -266,10 +266,10 @@ matter much; all jobs but `files` stream the same batches and let the answers go
 
 {table}
 
-`kernel_codes`, `numpy_by_hand` and the three libraries do the same job: randomised response over 50 codes. By hand means
-floats and a generator that is not made for secrets; ours draws exact integer weights with AES. The libraries' randomised
-response takes one value at a time from Python; they are measured on fewer rows. `files` reads and writes Parquet, with
-another column.
+`kernel_codes`, `numpy_by_hand` and the three libraries do the same job: randomised response over 50 codes. By hand
+means floats and a generator that is not made for secrets; ours draws exact integer weights with AES. The libraries'
+randomised response takes one value at a time from Python; they are measured on fewer rows. `files` reads and writes
+Parquet, with another column.
 
 ## People
 

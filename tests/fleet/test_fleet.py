@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -68,6 +68,7 @@ def test_weights_with_more_digits_are_not_packed() -> None:
     assert pack(np.array([[2**40 + 1, 2**62 - 2**40 - 1]])) is None
 
 
+@settings(max_examples=25)
 @given(prior=priors(6), epsilon=st.sampled_from([0.05, 0.5, 2.0]), share=st.sampled_from([None, 0.5, 1.0]))
 def test_packed_mechanisms_keep_their_promises_and_cost_hardly_more(
     prior: Any, epsilon: float, share: float | None

@@ -133,6 +133,25 @@ def test_forms_of_answers() -> None:
     ] == cells
 
 
+def test_points_in_a_grid_of_whole_numbers_are_no_whole_numbers() -> None:
+    grid = pg.Grid(3, 2, 6.0, 4.0)  # centres at 1, 3, 5
+    mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(grid)), epsilon=1.0)
+    data = pa.table({"x": [1, 5], "y": [1, 3]})
+    centres, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, answer="centre")})
+    points, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, answer="point")})
+    assert centres.schema.field("x").type == pa.int64()
+    assert points.schema.field("x").type == pa.float64()
+
+
+def test_numbered_nodes_have_no_nearest_one() -> None:
+    nodes = pg.Graph([(1, 2), (2, 9)])
+    mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(nodes)), epsilon=1.0)
+    with pytest.raises(pg.InvalidProblem, match="only places and numbers"):
+        apply(pa.table({"node": [3]}), {"node": Rule(mechanism=mechanism, invalid="nearest")})
+    released, _ = apply(pa.table({"node": [9, 2]}), {"node": mechanism})
+    assert set(released["node"].to_pylist()) <= {1, 2, 9}
+
+
 def test_points_are_spread_over_the_whole_cell() -> None:
     many = pa.table({"x": np.full(4000, 13.05), "y": np.full(4000, 52.05)})
     constant = pg.baselines.constant(pg.Problem(pg.Prior.uniform(GRID)))

@@ -85,21 +85,25 @@ def apply(
     if preview:
         _preview(rules, source, separator, as_json)
         return
-    with working("applying …") as show:
-        manifest = apply_files(
-            source,
-            out,
-            rules,
-            key=_key(key),
-            key_columns=None if key_columns is None else key_columns.split(","),
-            user=user,
-            repeat=repeat,  # type: ignore[arg-type]  # checked where it is used
-            epsilon_limit=epsilon_limit,
-            separator=separator,
-            jobs=jobs,
-            scheduler=scheduler,
-            progress=show,
-        )
+    try:
+        with working("applying …") as show:
+            manifest = apply_files(
+                source,
+                out,
+                rules,
+                key=_key(key),
+                key_columns=None if key_columns is None else key_columns.split(","),
+                user=user,
+                repeat=repeat,  # type: ignore[arg-type]  # checked where it is used
+                epsilon_limit=epsilon_limit,
+                separator=separator,
+                jobs=jobs,
+                scheduler=scheduler,
+                progress=show,
+            )
+    except KeyboardInterrupt:
+        typer.echo("What is finished is kept in a hidden folder beside OUT: the same command goes on.", err=True)
+        raise
     _print(manifest, out, as_json)
 
 

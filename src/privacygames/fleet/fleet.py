@@ -24,7 +24,7 @@ from privacygames.problem import Bounds
 from privacygames.spaces import Label, Space
 from privacygames.workers import workers_for
 
-KEPT = 256
+KEPT = 32
 """So many people's tables for drawing are kept in memory: of whoever was asked for last."""
 
 Unknown = Literal["refuse", "default"]
@@ -45,11 +45,11 @@ class Fleet:
 
     def __init__(self, folder: str | os.PathLike[str], *, unknown: Unknown = "refuse") -> None:
         one_of(unknown, ("refuse", "default"), "unknown")
-        self.folder, self.unknown = Path(folder), unknown
+        self.folder, self.unknown = Path(folder).absolute(), unknown
         self._shared: Shared = read_shared(self.folder / SHARED)
         self._reader = RecordReader.open(self.folder / RECORDS, self.folder / INDEX)
         self._keep = lru_cache(maxsize=KEPT)(self._sampler)
-        if unknown == "default" and self._reader.find(DEFAULT) is None:
+        if unknown == "default" and not self.has_default:
             raise UnknownLabel(
                 "this fleet has no default mechanism: design it with default='pooled', or refuse unknown people"
             )
@@ -88,10 +88,10 @@ class Fleet:
     @cached_property
     def has_default(self) -> bool:
         """Whether there is a mechanism for unknown people."""
-        return self._reader.find(DEFAULT) is not None
+        return self._reader.position_of(DEFAULT) is not None
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name != DEFAULT and self._reader.find(name) is not None
+        return isinstance(name, str) and name != DEFAULT and self._reader.position_of(name) is not None
 
     def __iter__(self) -> Iterator[str]:
         for position in range(len(self._reader)):
@@ -137,11 +137,15 @@ class Fleet:
         return len(self)
 
     def _payload(self, name: str) -> memoryview:
+        return self._reader.payload_at(self._position(name))
+
+    def _position(self, name: str) -> int:
+        """Where somebody's record is in the index; the default's for strangers, where that is allowed."""
         if not isinstance(name, str):
             raise UnknownLabel("people of a fleet are called by texts")
-        found = None if name == DEFAULT else self._reader.find(name)
+        found = None if name == DEFAULT else self._reader.position_of(name)
         if found is None and self.unknown == "default":
-            found = self._reader.find(DEFAULT)
+            found = self._reader.position_of(DEFAULT)
         if found is None:
             raise UnknownLabel(f"the person asked for is none of the {len(self)} of this fleet")
         return found
@@ -166,8 +170,7 @@ class Fleet:
             )
         tags = np.zeros(len(listed), dtype=np.int64)
         for code in present:
-            payload = self._payload(listed[code])
-            tags[code] = _tag(payload)
+            tags[code] = int.from_bytes(self._reader.checksum_at(self._position(listed[code]))[:8], "little") >> 20
         return People(listed, codes, tags)
 
     def draw_with(self, people: "People", secrets: IntArray, words: Any) -> IntArray:
@@ -237,9 +240,3 @@ def _fleet_in(folder: str) -> Fleet:
 
 def _opened(folder: str, unknown: Unknown) -> Fleet:
     return Fleet(folder, unknown=unknown)
-
-
-def _tag(payload: memoryview) -> int:
-    from hashlib import blake2b
-
-    return int.from_bytes(blake2b(payload, digest_size=8).digest(), "little") >> 20

@@ -95,7 +95,7 @@ def design(
     measures = {"cost": cost, "distance": distance, "distinguishability": distinguishability}
     given = _Given(people, grid, {**measures, "observables": observables}, smoothing)
     members = given.members(fewest_visits, little_data, default)
-    folder = Path(out)
+    folder = Path(out).absolute()  # workers may have another one
     shared = Shared(given.template(), bounds)
     shared.write(folder)
     tasks = {each.name: each for each in _tasks(members, folder, shared)}

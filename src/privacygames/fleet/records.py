@@ -157,17 +157,26 @@ class RecordReader:
 
     def payload_at(self, position: int) -> memoryview:
         """The payload of the person at a position of the index, checked against its checksum."""
+        at, size = self._place(position)
+        payload = memoryview(self.records)[at : at + size]
+        if sha256(payload).digest() != self.checksum_at(position):
+            raise InvalidFile("a record of the fleet does not match its checksum: it was damaged or altered")
+        return payload
+
+    def checksum_at(self, position: int) -> bytes:
+        """The checksum of a record: another one wherever anything in it is."""
+        at, _ = self._place(position)
+        return self.records[at - 32 : at]
+
+    def _place(self, position: int) -> tuple[int, int]:
         start = INDEX_START + position * ENTRY
         at, size = (int.from_bytes(self.index[start + skip : start + skip + 8], "little") for skip in (16, 24))
         if at < PREFIX or at + size > len(self.records):
             raise InvalidFile("the index of the fleet points outside its records")
-        payload = memoryview(self.records)[at : at + size]
-        if sha256(payload).digest() != self.records[at - 32 : at]:
-            raise InvalidFile("a record of the fleet does not match its checksum: it was damaged or altered")
-        return payload
+        return at, size
 
-    def find(self, name: str) -> memoryview | None:
-        """The payload of a person; None for strangers."""
+    def position_of(self, name: str) -> int | None:
+        """Where a person is in the index; None for strangers."""
         wanted, low, high = name_hash(name), 0, len(self)
         while low < high:
             middle = (low + high) // 2
@@ -177,9 +186,7 @@ class RecordReader:
             else:
                 high = middle
         start = INDEX_START + low * ENTRY
-        if low == len(self) or self.index[start : start + 16] != wanted:
-            return None
-        return self.payload_at(low)
+        return low if low < len(self) and self.index[start : start + 16] == wanted else None
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -68,7 +68,13 @@ class AnswerWriter:
             cuts = np.cumsum([0, *(len(part.suffixes) for part in self._parts)])
             pieces = (like[first:last] for first, last in pairwise(cuts))
             return [each for part, mine in zip(self._parts, pieces, strict=True) for each in part.types(mine)]
-        return [fitting(table, each) for table, each in zip(self._tables, like, strict=True)]
+        found = [fitting(table, each) for table, each in zip(self._tables, like, strict=True)]
+        if self.answer == "point" and self._grid is not None:  # centres may be whole numbers; points are not
+            types = needed_for_tables("pyarrow").types
+            return [
+                kind if types.is_floating(kind) else table.type for kind, table in zip(found, self._tables, strict=True)
+            ]
+        return found
 
     def columns(self, positions: IntArray, bits: Bits, types: Sequence[Any], purpose: str = "") -> list[Any]:
         """One Arrow array for each suffix, of the types :meth:`types` gave; null where the position is negative."""

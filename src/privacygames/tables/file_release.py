@@ -75,7 +75,7 @@ def apply_files(
         scheduler: a Dask scheduler's address; its workers must see the same files.
         progress: called now and then.
     """
-    given, target = Path(source), Path(out)
+    given, target = Path(source).absolute(), Path(out).absolute()  # workers may have another folder
     if repeat == "same" and key is None:
         raise InvalidProblem(
             "repeat='same' with files needs a key that is kept: a run that goes on must draw as before"

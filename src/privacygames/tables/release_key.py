@@ -36,6 +36,9 @@ class ReleaseKey:
     Whoever has the key, the mechanism and an answer can tell which secrets fit: keep it as you keep the original
     data, or let it go when the release is done. It appears in no output, manifest, message or representation.
 
+    One key is for one release. Another table whose rows are told apart in the same way (the same positions in a source
+    of the same name, the same key columns) would share bits with it: rows with equal secrets would get equal answers.
+
     Args:
         secret: 32 bytes; by default from the operating system.
     """

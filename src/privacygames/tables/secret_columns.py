@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces import Grid, Product, Sets, Space
+from privacygames.spaces import Grid, Numbers, Product, Sets, Space
 from privacygames.tables.libraries import needed_for_tables
 
 UNKNOWN, MISSING = -1, -2
@@ -63,7 +63,7 @@ class SecretReader:
         """Whether a value that is no secret may have a nearest one: of a product, in one of its parts."""
         if self._parts:
             return any(part.has_nearest for part in self._parts)
-        return self.wants_numbers
+        return self._by_point or isinstance(self.space, Numbers)
 
     @cached_property
     def _numeric(self) -> bool:

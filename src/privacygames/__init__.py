@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from privacygames.events import Cancellation, Progress
     from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
     from privacygames.presentation import in_words, plots
-    from privacygames.problem import Bounds, Problem, max_distortion
+    from privacygames.problem import Adversary, Bounds, Problem, max_distortion
     from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
     from privacygames.tables import estimate
@@ -62,7 +62,7 @@ _ROOMS = {
     "events": ("Cancellation", "Progress"),
     "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
     "presentation": ("in_words", "plots"),
-    "problem": ("Bounds", "Problem", "max_distortion"),
+    "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
     "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
     "tables": ("estimate",),
@@ -75,6 +75,7 @@ _WHOLE = ("approximations", "baselines", "fleet", "study", "tables", "traces")
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
 __all__ = [
+    "Adversary",
     "Bounds",
     "BrokenPromise",
     "Cancellation",

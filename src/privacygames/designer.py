@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygames.arguments import of_kind
 from privacygames.baselines import cheapest as cheapest_answers
-from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import (
     BrokenPromise,
     Infeasible,
@@ -22,7 +22,7 @@ from privacygames.errors import (
 )
 from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, Problem, max_distortion, rounding
+from privacygames.problem import Bounds, Distortion, Problem, Promise, rounding
 from privacygames.solvers import Solution, SolveOptions, Solver, choose
 
 ROOM = 1e-9
@@ -36,10 +36,11 @@ def design(
     problem: Problem,
     *,
     epsilon: float | None = None,
-    distortion: float | None = None,
+    distortion: Distortion = None,
     within: float | None = None,
     worst_case: bool = False,
     cost_at_most: float | None = None,
+    worst_cost_at_most: float | None = None,
     solver: Literal["auto"] | Solver = "auto",
     time_limit: float | None = None,
     tolerance: float = 1e-6,
@@ -50,11 +51,15 @@ def design(
     Args:
         problem: secrets, prior, cost and distances.
         epsilon: differential privacy: p(o|s) ≤ exp(epsilon·d^ε(s,s')) p(o|s') for all s, s', o.
-        distortion: distortion privacy: even the best attack errs by at least this much on average.
+        distortion: distortion privacy: even the best attack errs by at least this much on average. A number is about
+            the adversary who knows the problem's prior and guesses the secret; a mapping from
+            :class:`privacygames.Adversary` to numbers promises something against each, all at once.
         within: use the threshold form of differential privacy instead: exp(epsilon) between secrets at most
             this far apart.
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
-        cost_at_most: turned round: the most distortion privacy for at most this cost.
+        cost_at_most: turned round: the most distortion privacy for at most this cost. With a mapping, the most against
+            its first adversary (whose number may be None), the others' promises kept.
+        worst_cost_at_most: the average cost counts, and no secret's cost is above this.
         solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/own-solver.md).
         time_limit: seconds after which to stop, all solvers and attempts together. What is returned then is the best
             mechanism so far: it keeps every promise, and its certificate states the gap, which may be above tolerance.
@@ -71,12 +76,13 @@ def design(
     Warns:
         UselessAnswers: the best mechanism answers everybody alike.
     """
-    bounds = Bounds(
+    bounds = Bounds.asked(
         epsilon=epsilon,
         within=within,
         distortion=distortion,
         cost_at_most=cost_at_most,
         worst_case=worst_case,
+        worst_cost_at_most=worst_cost_at_most,
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
     mechanism = designed(problem, bounds, solver=solver, options=options)
@@ -107,11 +113,15 @@ def designed(
 
 
 def _require_possible(problem: Problem, bounds: Bounds) -> None:
-    most = max_distortion(problem)
-    if bounds.distortion is not None and bounds.distortion > most:
+    for opponent in bounds.facing(problem):
+        most = opponent.blind * (1 - 4 * rounding(problem))
+        if opponent.least is None or opponent.least <= most:
+            continue
+        whom = f" against {opponent.name!r}" if bounds.against else ""
+        about = "her prior and errors" if bounds.against else "this prior and distance"
         raise Infeasible(
-            f"no mechanism can be certified to have distortion privacy {bounds.distortion:.9g}: for this prior and "
-            f"distance the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
+            f"no mechanism can be certified to have distortion privacy {opponent.least:.9g}{whom}: for {about} the "
+            f"most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
             limit=most,
         )
 
@@ -125,8 +135,22 @@ class _Design:
 
     def mechanism(self) -> Mechanism:
         """The best mechanism, certified; where the time is over first, the best so far."""
-        cheapest = self._cheapest() if self.bounds.reverse else None
-        return self._solved(self.bounds, self.options, cheapest)
+        floor = self.bounds.against[0].distortion if self.bounds.reverse and self.bounds.against else None
+        if floor is None:
+            return self._best(self.bounds, self.options)
+        first, *others = self.bounds.against
+        found = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), self.options)
+        if found.certificate.achieved < floor:
+            raise Infeasible(
+                f"no mechanism can be certified to leave {first.adversary.name!r} {floor:.9g} with the other promises: "
+                f"the most, with room for rounding, is {found.certificate.achieved!r}",
+                limit=found.certificate.achieved,
+            )
+        origin = found.certificate.provenance.solver
+        return certify(self.problem, self.bounds, found.weights, found.multipliers, origin=origin)
+
+    def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
+        return self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
 
     def _solved(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
         """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its answer."""
@@ -184,33 +208,73 @@ class _Design:
     def _is_over(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
 
-    def _cheapest(self) -> Mechanism:
-        """The cheapest mechanism with the ratios asked for; it shows whether the cost limit can be met at all."""
-        bounds, limit = self.bounds, self.bounds.cost_at_most or 0.0
-        if bounds.epsilon is None:
+    def _cheapest(self, bounds: Bounds) -> Mechanism:
+        """The cheapest mechanism with what else is asked for; it shows whether limits on the cost can be met at all.
+
+        Where both the average and every secret's cost are limited it is inside both limits, if anything is.
+        """
+        rest = _unlimited(bounds)
+        tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
+        free = rest is None
+        if rest is None:
             found = cheapest_answers(self.problem)
+        elif rest.limits:
+            inner = self._cheapest(rest)
+            found = self._solved(rest, tight, inner)
         else:
-            plain = Bounds(epsilon=bounds.epsilon, within=bounds.within, worst_case=bounds.worst_case)
-            tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
-            found = self._solved(plain, tight, None)
+            found = self._solved(rest, tight, None)
+        for worst_case, limit in bounds.limits:
+            self._require_affordable(bounds, found, worst_case=worst_case, limit=limit, closed_form=free)
+        if rest is not None and rest.limits:
+            return _inside(
+                self.problem, replace(rest, worst_cost_at_most=None), found, inner, bounds.cost_at_most or 0.0
+            )
+        return found
+
+    def _require_affordable(
+        self, bounds: Bounds, found: Mechanism, *, worst_case: bool, limit: float, closed_form: bool
+    ) -> None:
+        """Raise unless the cheapest mechanism keeps a limit, with certainty."""
+        alone = Bounds(cost_at_most=limit, worst_case=worst_case)
         try:
-            certify(self.problem, bounds, found.weights, origin=found.certificate.provenance.solver)
+            certify(self.problem, alone, found.weights, origin=found.certificate.provenance.solver)
         except BrokenPromise:
             pass
         else:
-            return found
+            return
         proved = found.certificate.bound
-        if bounds.epsilon is not None and (proved is None or (proved <= limit and _gap(found) > CLOSE)):
+        if not closed_form and (proved is None or (proved <= limit and _gap(found) > CLOSE)):
             raise SolveFailed(
                 f"no mechanism that costs at most {limit:.9g} was found in time, and none was shown not to exist",
                 status=Status.TIME_LIMIT,
             )
-        least = found.certificate.findings.cost(worst_case=bounds.worst_case) * (1 + ROOM)
+        least = found.certificate.findings.cost(worst_case=worst_case) * (1 + ROOM)
+        whom = "every secret " if bounds.worst_cost_at_most == limit and not bounds.reverse else ""
         raise Infeasible(
-            f"no mechanism can be certified to cost at most {limit:.9g}: "
+            f"no mechanism can be certified to cost {whom}at most {limit:.9g}: "
             f"the least possible cost, with room for rounding, is {least!r}",
             limit=least,
         )
+
+
+def _unlimited(bounds: Bounds) -> Bounds | None:
+    """What is left to ask when a limit on the cost is minimised instead; None where that is nothing."""
+    if bounds.reverse:
+        rest = {"against": bounds.against[1:], "worst_cost_at_most": bounds.worst_cost_at_most}
+        rest |= {"cost_at_most": None}
+    else:
+        rest = {"worst_case": True, "worst_cost_at_most": None}
+    if bounds.epsilon is None and bounds.distortion is None and not rest.get("against", bounds.against):
+        return None
+    return replace(bounds, **rest)  # type: ignore[arg-type]
+
+
+def _inside(problem: Problem, bounds: Bounds, cheap: Mechanism, fair: Mechanism, limit: float) -> Mechanism:
+    """A mixture of what is cheap on average and what is for every secret: it leaves half the room to the limit."""
+    least, most = cheap.certificate.findings.expected_cost, fair.certificate.findings.expected_cost
+    share = 0.5 if most <= limit else 0.5 * max(limit - least, 0.0) / (most - least)
+    mixed = (1 - share) * cheap.probabilities + share * fair.probabilities
+    return certify(problem, bounds, mixed, origin="between the cheapest mechanisms")
 
 
 def _kind(solver: Solver) -> str:
@@ -222,10 +286,15 @@ def _gap(mechanism: Mechanism) -> float:
 
 
 def _aimed(problem: Problem, bounds: Bounds) -> Bounds:
-    """The bounds with a distortion some last digits higher, so that rounding down does not fall below it."""
-    if bounds.distortion is None:
-        return bounds
-    return replace(bounds, distortion=bounds.distortion * (1 + 2 * rounding(problem)))
+    """The bounds with distortions some last digits higher, so that rounding down does not fall below them."""
+    higher = 1 + 2 * rounding(problem)
+    if bounds.distortion is not None:
+        return replace(bounds, distortion=bounds.distortion * higher)
+    raised = (
+        Promise(each.adversary, None if each.distortion is None else each.distortion * higher)
+        for each in bounds.against
+    )
+    return replace(bounds, against=tuple(raised)) if bounds.against else bounds
 
 
 def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
@@ -234,6 +303,12 @@ def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | Non
     answer = np.zeros(problem.shape)
     answer[:, int(costs.argmin())] = 1.0
     secrets, observables = problem.shape
-    nothing = Multipliers(1.0, 0.0, np.ones((observables, secrets)), RatioMultipliers.none(), np.ones(secrets))
+    attack = np.ones((observables, secrets))
+    against = tuple(
+        AdversaryMultipliers(0.0, np.ones((observables, len(opponent.errors)))) for opponent in bounds.facing(problem)
+    )
+    nothing = Multipliers(
+        1.0, 0.0, attack, RatioMultipliers.none(), np.ones(secrets), against=against if bounds.against else ()
+    )
     table = answer if cheapest is None else cheapest.weights
     return certify(problem, bounds, table, nothing, origin="none: stopped by the time limit before it had an answer")

@@ -8,10 +8,13 @@ from privacygames.analysis.finder import Found, find
 from privacygames.analysis.matching import contenders
 from privacygames.analysis.quantities import amount, percent
 from privacygames.analysis.remarks import remarks
+from privacygames.analysis.stands import HEADINGS as STAND_HEADINGS
+from privacygames.analysis.stands import stand_cells
 from privacygames.analysis.ties import TieBreak, break_ties
 from privacygames.analysis.units import UNTRUE, WRONG, Scale, cost_scale, distance_scale, distinguishability_scale
 
 __all__ = [
+    "STAND_HEADINGS",
     "UNTRUE",
     "WRONG",
     "Attack",
@@ -34,6 +37,7 @@ __all__ = [
     "metrics",
     "percent",
     "remarks",
+    "stand_cells",
     "trade_off",
     "usual_adversaries",
 ]

@@ -1,7 +1,8 @@
 """Inference attacks q(ŝ|o): what an adversary who knows the mechanism makes of an observation.
 
-Every attack takes the adversary's own prior π̂ and distance, when they differ from the problem's. An observable
-of probability zero is answered from the prior alone: it cannot be seen, so any answer does.
+Every attack takes the adversary's own prior π̂ and distance, when they differ from the problem's; or an
+:class:`privacygames.Adversary`, who may guess something else than the secret. An observable of probability zero is
+answered from the prior alone: it cannot be seen, so any answer does.
 """
 
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, checked, sealed
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
-from privacygames.problem import Measure, Problem, distance_matrix, finite
+from privacygames.problem import Adversary, Measure, Problem, distance_matrix, finite
 from privacygames.solvers import least_largest_error, least_worst_error
 from privacygames.spaces import Label, Space
 
@@ -27,7 +29,7 @@ class Attack:
     Attributes:
         name: which one.
         matrix: q(ŝ|o), (observables, estimates); every row sums to one.
-        secrets: the labels of the estimates.
+        secrets: the labels of the estimates: the secrets, or an adversary's own guesses.
         observables: the labels of the rows.
         error: what the attack minimised, as it sees it (with its own prior and distance).
         bound: proved: no attack gets that below this; None where the attack minimises nothing, or a closed form does.
@@ -54,45 +56,61 @@ class Attack:
 
 
 def optimal(
-    mechanism: Mechanism, problem: Problem, *, prior: Prior | None = None, distance: Measure | None = None
+    mechanism: Mechanism,
+    problem: Problem,
+    *,
+    prior: Prior | None = None,
+    distance: Measure | None = None,
+    adversary: Adversary | None = None,
 ) -> Attack:
     r"""The attack with the least expected error: for every observable, the single best estimate.
 
     Paper: eq:lp:adversary:bayesian, solved in closed form by eq:proof:q:
     :math:`ŝ(o) = \operatorname{argmin}_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
     """
-    belief = _belief(mechanism, problem, prior)
-    matrix, error = _best_guesses(mechanism, belief, _distance(problem, distance))
-    return _attack("optimal", matrix, mechanism, error)
+    view = _View.of(mechanism, problem, prior, distance, adversary)
+    matrix, error = _best_guesses(mechanism, view.belief, view.errors)
+    return _attack("optimal", matrix, mechanism, error, guesses=view.guesses)
 
 
-def uniform(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
+def uniform(
+    mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None, adversary: Adversary | None = None
+) -> Attack:
     r"""The attack that minimises the sum of the errors of all secrets, each counting the same.
 
     Paper: eq:lp:adversary:diff, the closed form as for the optimal attack with weight 1 on every secret.
     """
-    require_fit(mechanism, problem)
-    ones = np.ones(len(problem.space))
-    matrix, error = _best_guesses(mechanism, ones, _distance(problem, distance))
-    return _attack("uniform", matrix, mechanism, error)
+    view = _View.of(mechanism, problem, None, distance, adversary)
+    matrix, error = _best_guesses(mechanism, np.ones(len(problem.space)), view.errors)
+    return _attack("uniform", matrix, mechanism, error, guesses=view.guesses)
 
 
 def bayesian(
-    mechanism: Mechanism, problem: Problem, *, prior: Prior | None = None, distance: Measure | None = None
+    mechanism: Mechanism,
+    problem: Problem,
+    *,
+    prior: Prior | None = None,
+    distance: Measure | None = None,
+    adversary: Adversary | None = None,
 ) -> Attack:
     r"""Bayes' rule: estimates are drawn from the posterior, whatever the distance.
 
     Paper: eq:attack:bayesian, :math:`q(ŝ|o) = π(ŝ)\,p(o|ŝ) / \sum_s π(s)\,p(o|s)`.
     """
-    belief = _belief(mechanism, problem, prior)
+    view = _View.of(mechanism, problem, prior, distance, adversary)
+    if view.guesses != problem.space:
+        raise InvalidProblem("Bayes' rule draws secrets; this adversary guesses something else: use attacks.optimal")
+    belief = view.belief
     joint = mechanism.probabilities.T * belief
     total = joint.sum(axis=1, keepdims=True)
     matrix = np.where(total > 0, np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)), belief)
-    error = float((joint * (matrix @ _distance(problem, distance))).sum())
+    error = float((joint * (matrix @ view.errors)).sum())
     return _attack("bayesian", matrix, mechanism, error)
 
 
-def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
+def minmax(
+    mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None, adversary: Adversary | None = None
+) -> Attack:
     r"""The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax).
 
     By duality its error is that of the optimal attack under the *least favourable prior*, an n-variable concave
@@ -103,10 +121,9 @@ def minmax(mechanism: Mechanism, problem: Problem, *, distance: Measure | None =
     Raises:
         SolveFailed: it was not proved.
     """
-    require_fit(mechanism, problem)
-    measured = _distance(problem, distance)
-    found = least_worst_error(mechanism.probabilities, measured)
-    return _attack("minmax", found.attack, mechanism, found.error, found.bound)
+    view = _View.of(mechanism, problem, None, distance, adversary)
+    found = least_worst_error(mechanism.probabilities, view.errors)
+    return _attack("minmax", found.attack, mechanism, found.error, found.bound, guesses=view.guesses)
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
@@ -127,26 +144,28 @@ def given(
     name: str = "given",
     prior: Prior | None = None,
     distance: Measure | None = None,
+    adversary: Adversary | None = None,
 ) -> Attack:
     """An attack of your own, from q(ŝ|o); ``error`` is its expected error, to compare with the optimal attack's.
 
     Args:
         mechanism: what it attacks.
         problem: costs and distances.
-        attack: q(ŝ|o), (observables, secrets); every row sums to one.
+        attack: q(ŝ|o), (observables, guesses); every row sums to one.
         name: what to call it.
         prior: what the adversary believes; by default the problem's prior.
         distance: what the adversary minimises; by default the problem's distance.
+        adversary: instead of both, an adversary.
     """
-    belief = _belief(mechanism, problem, prior)
-    secrets, observables = problem.shape
+    view = _View.of(mechanism, problem, prior, distance, adversary)
+    _, observables = problem.shape
     meaning = "(observables, estimates)"
-    matrix = checked(attack, what="the attack", shape=(observables, secrets), meaning=meaning)
+    matrix = checked(attack, what="the attack", shape=(observables, len(view.guesses)), meaning=meaning)
     if (np.abs(matrix.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise InvalidProblem("every row of the attack must sum to 1: q(·|o) is a distribution")
-    joint = mechanism.probabilities.T * belief
-    error = float((joint * (matrix @ _distance(problem, distance))).sum())
-    return Attack(name, matrix, mechanism.secrets, mechanism.observables, error)
+    joint = mechanism.probabilities.T * view.belief
+    error = float((joint * (matrix @ view.errors)).sum())
+    return Attack(name, matrix, view.guesses, mechanism.observables, error)
 
 
 def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
@@ -156,19 +175,48 @@ def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArra
     best = errors.argmin(axis=0)
     seen = ~unseen
     error = float(errors[best[seen], np.flatnonzero(seen)].sum())
-    return np.eye(len(weights))[best], error
+    return np.eye(len(distance))[best], error
 
 
-def _attack(name: str, matrix: FloatArray, mechanism: Mechanism, error: float, bound: float | None = None) -> Attack:
-    return Attack(name, sealed(matrix), mechanism.secrets, mechanism.observables, error, bound)
+def _attack(
+    name: str,
+    matrix: FloatArray,
+    mechanism: Mechanism,
+    error: float,
+    bound: float | None = None,
+    *,
+    guesses: Space | None = None,
+) -> Attack:
+    return Attack(name, sealed(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound)
 
 
-def _belief(mechanism: Mechanism, problem: Problem, prior: Prior | None) -> FloatArray:
-    require_fit(mechanism, problem)
-    if prior is None:
-        return problem.prior.probabilities
-    require_secrets(mechanism, prior)
-    return prior.probabilities
+@dataclass(frozen=True)
+class _View:
+    """What an attack goes by: a belief, errors (guesses, secrets) and what the guesses are called."""
+
+    belief: FloatArray
+    errors: FloatArray
+    guesses: Space
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        problem: Problem,
+        prior: Prior | None,
+        distance: Measure | None,
+        adversary: Adversary | None,
+    ) -> "_View":
+        require_fit(mechanism, problem)
+        if adversary is not None:
+            if prior is not None or distance is not None:
+                raise InvalidProblem("an adversary has a prior and errors of her own: leave out prior and distance")
+            opponent = of_kind(adversary, Adversary, "the adversary").facing(problem)
+            return cls(opponent.prior, opponent.errors, adversary.named_guesses(problem.space))
+        if prior is not None:
+            require_secrets(mechanism, prior)
+        belief = problem.prior if prior is None else prior
+        return cls(belief.probabilities, _distance(problem, distance), problem.space)
 
 
 def _distance(problem: Problem, distance: Measure | None) -> FloatArray:

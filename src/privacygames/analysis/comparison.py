@@ -10,16 +10,22 @@ from time import perf_counter
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.matching import Make, contenders
 from privacygames.analysis.quantities import percent
-from privacygames.arguments import of_kind
+from privacygames.analysis.stands import HEADINGS as STAND
+from privacygames.analysis.stands import aligned, stand_cells
+from privacygames.arguments import of_kind, several
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem
+from privacygames.problem import Adversary, Problem
 from privacygames.storage import write_text
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
 HEADINGS = ("mechanism", "cost", "worst", "epsilon", "adversary", "optimal", "Bayesian", "exact", "seconds")
+STAND_HEADINGS = ("mechanism", *STAND)
+
+Whom = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
+"""Adversaries to compare under: beliefs by name, or adversaries."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +99,20 @@ class Comparison:
 
     def table(self) -> str:
         """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
-        lines = [HEADINGS, *self._cells()]
-        widths = [max(len(line[at]) for line in lines) for at in range(len(HEADINGS))]
-        texts = (0, 4)  # names to the left, numbers to the right
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if at in texts else cell.rjust(width)
-                for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        first = aligned([HEADINGS, *self._cells()], texts=(0, 4))
+        stands = self._stand_cells()
+        return first if not stands else f"{first}\n\n{aligned([STAND_HEADINGS, *stands], texts=(0, 1))}"
+
+    def _stand_cells(self) -> list[tuple[str, ...]]:
+        """Mechanism × adversary × (promised, realised, best possible), where adversaries were given."""
+        lines: list[tuple[str, ...]] = []
+        seen: Mechanism | None = None
+        for row in self.rows:
+            if row.made is not seen:
+                names = [row.name] + [""] * len(row.report.against)
+                lines += [(name, *stand_cells(stand)) for name, stand in zip(names, row.report.against, strict=False)]
+            seen = row.made
+        return lines
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -124,7 +134,7 @@ def compare(
     problem: Problem,
     mechanisms: Mapping[str, Mechanism | Make],
     *,
-    adversaries: Mapping[str, Prior] | None = None,
+    adversaries: Whom = None,
     within: float | None = None,
     progress: Watcher | None = None,
 ) -> Comparison:
@@ -135,7 +145,9 @@ def compare(
         mechanisms: by name: a mechanism, or a function without arguments that makes one (and is timed), such as
             :func:`privacygames.contenders` returns.
         adversaries: what each believes, by name; by default one who knows the prior and one who knows nothing
-            (believes every secret equally likely). Costs and errors are averaged over the problem's prior.
+            (believes every secret equally likely). Costs and errors are averaged over the problem's prior. Or a list of
+            :class:`privacygames.Adversary` (or some of them among those given by name): where each of them stands, as
+            she sees it, beside the others or the default two.
         within: state ε in the threshold form.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
     """
@@ -144,12 +156,12 @@ def compare(
         raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms")
     if not mechanisms:
         raise InvalidProblem("there is nothing to compare: give at least one mechanism")
-    beliefs = _adversaries(problem, adversaries)
+    beliefs, crowd = _adversaries(problem, adversaries)
     rows: list[Row] = []
     for done, (name, given) in enumerate(mechanisms.items()):
         if progress is not None:
             progress(Progress(job="compare", done=done, total=len(mechanisms), message=name))
-        rows += _rows(problem, name, given, beliefs, within=within)
+        rows += _rows(problem, name, given, beliefs, crowd=crowd, within=within)
     return Comparison(problem, tuple(rows))
 
 
@@ -159,7 +171,7 @@ def trade_off(
     epsilons: Iterable[float] = (),
     distortions: Iterable[float] = (),
     names: Iterable[str] = ("optimal",),
-    adversaries: Mapping[str, Prior] | None = None,
+    adversaries: Whom = None,
     within: float | None = None,
     progress: Watcher | None = None,
 ) -> Comparison:
@@ -178,7 +190,7 @@ def trade_off(
     points = [("epsilon", each) for each in epsilons] + [("distortion", each) for each in distortions]
     if len({kind for kind, _ in points}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
-    beliefs = _adversaries(problem, adversaries)
+    beliefs, crowd = _adversaries(problem, adversaries)
     rows: list[Row] = []
     wanted = [(name, kind, value) for name in names for kind, value in points]
     for done, (name, kind, value) in enumerate(wanted):
@@ -186,7 +198,7 @@ def trade_off(
             message = f"{name} at {kind} {value:g}"
             progress(Progress(job="compare", done=done, total=len(wanted), message=message))
         made = contenders(problem, **{kind: value}, within=within, names=[name], progress=progress)
-        rows += _rows(problem, name, made[name], beliefs, within=within, asked=value)
+        rows += _rows(problem, name, made[name], beliefs, crowd=crowd, within=within, asked=value)
     return Comparison(problem, tuple(rows), matched=points[0][0])
 
 
@@ -195,14 +207,22 @@ def usual_adversaries(prior: Prior) -> dict[str, Prior]:
     return {INFORMED: prior, IGNORANT: Prior.uniform(prior.space)}
 
 
-def _adversaries(problem: Problem, given: Mapping[str, Prior] | None) -> Mapping[str, Prior]:
+def _adversaries(problem: Problem, given: Whom) -> tuple[Mapping[str, Prior], list[Adversary]]:
+    """Beliefs by name, whose errors are averaged over the problem's prior; and adversaries, each as she sees it."""
     if given is None:
-        return usual_adversaries(problem.prior)
+        return usual_adversaries(problem.prior), []
     if not isinstance(given, Mapping):
-        raise InvalidProblem("adversaries are given by name: a dict from names to priors")
+        crowd = several(given, "adversaries")
+        if not all(isinstance(each, Adversary) for each in crowd):
+            raise InvalidProblem("adversaries are a list of Adversary, or given by name: a dict from names to priors")
+        return usual_adversaries(problem.prior), crowd
     if not given:
         raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
-    return given
+    priors = {name: each for name, each in given.items() if isinstance(each, Prior)}
+    crowd = [each for each in given.values() if isinstance(each, Adversary)]
+    if len(priors) + len(crowd) < len(given):
+        raise InvalidProblem("adversaries given by name must be priors, or of type Adversary")
+    return priors or usual_adversaries(problem.prior), crowd
 
 
 def _rows(
@@ -211,6 +231,7 @@ def _rows(
     given: Mechanism | Make,
     adversaries: Mapping[str, Prior],
     *,
+    crowd: list[Adversary],
     within: float | None,
     asked: float | None = None,
 ) -> list[Row]:
@@ -225,7 +246,7 @@ def _rows(
             asked,
             seconds,
             made.certificate.bound,
-            evaluate(made, problem, adversary_prior=belief, within=within),
+            evaluate(made, problem, adversary_prior=belief, within=within, adversaries=crowd),
             made,
         )
         for adversary, belief in adversaries.items()

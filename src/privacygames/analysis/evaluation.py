@@ -1,14 +1,16 @@
 """``evaluate``: everything about a mechanism in one report."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from privacygames.analysis import attacks, metrics
 from privacygames.analysis.remarks import remarks
+from privacygames.analysis.stands import stands_of, stands_table
 from privacygames.analysis.units import UNTRUE, WRONG, cost_scale, distance_scale, distinguishability_scale
 from privacygames.beliefs import Prior
-from privacygames.certificates import Usefulness
+from privacygames.certificates import Stand, Usefulness
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
-from privacygames.problem import Measure, Problem
+from privacygames.problem import Adversary, Measure, Problem
 
 UNBOUNDED = "not bounded by design"
 
@@ -36,6 +38,7 @@ class Report:
         exact: how often the optimal attack's guess, the one with the least expected error, is exact.
         usefulness: how much an answer says, and whom answers never serve.
         problem: what was measured against.
+        against: where each of several adversaries stands: what is promised, realised and possible against her.
     """
 
     cost: float
@@ -55,13 +58,19 @@ class Report:
     exact: float
     usefulness: Usefulness
     problem: Problem = field(repr=False, compare=False)
+    against: tuple[Stand, ...] = ()
 
     def to_dict(self) -> dict[str, float | str | None]:
         """Plain values by name, one level deep; units where they are known."""
         useful, problem = self.usefulness, self.problem
         numbers = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name in ("usefulness", "problem"):
+        for name in ("usefulness", "problem", "against"):
             del numbers[name]
+        stands: dict[str, float | str | None] = {}
+        for stand in self.against:
+            stands[f"promised against {stand.adversary}"] = stand.promised
+            stands[f"realised against {stand.adversary}"] = stand.realised
+            stands[f"possible against {stand.adversary}"] = stand.possible
         remarks = {
             "constant": useful.constant,
             "kinds": useful.kinds,
@@ -73,7 +82,7 @@ class Report:
             "distance_unit": distance_scale(problem).unit,
             "epsilon_unit": distinguishability_scale(problem).unit,
         }
-        return numbers | remarks | units
+        return numbers | remarks | units | stands
 
     def rows(self) -> list[tuple[str, str]]:
         """Pairs of name and value, in words."""
@@ -98,6 +107,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
+        lines += [] if not self.against else ["", stands_table(self.against)]
         return "\n".join([*remarks(self.usefulness, self.problem), *lines])
 
 
@@ -109,6 +119,7 @@ def evaluate(
     adversary_distance: Measure | None = None,
     truth: Prior | None = None,
     within: float | None = None,
+    adversaries: Iterable[Adversary] | None = None,
 ) -> Report:
     """Measure a mechanism against a problem.
 
@@ -121,8 +132,12 @@ def evaluate(
         truth: how likely secrets really are, over which costs and errors are averaged; by default the
             problem's prior. An adversary who *knows more* has ``adversary_prior`` and ``truth`` the same.
         within: also report the realised ε of the threshold form.
+        adversaries: whom else to measure against, each as she sees it; by default those that the mechanism promises
+            something against.
     """
     require_fit(mechanism, problem)
+    if adversaries is None:
+        adversaries = [promise.adversary for promise in mechanism.certificate.bounds.against]
     belief = problem.prior if adversary_prior is None else adversary_prior
     real = problem.prior if truth is None else truth
     for prior in (belief, real):
@@ -149,6 +164,7 @@ def evaluate(
         exact=metrics.exactness(mechanism, problem, best, real),
         usefulness=mechanism.certificate.usefulness,
         problem=problem,
+        against=stands_of(mechanism, problem, adversaries),
     )
 
 

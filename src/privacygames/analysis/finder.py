@@ -1,5 +1,6 @@
 """Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import log
 from typing import Literal, get_args
@@ -11,10 +12,10 @@ from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
 from privacygames.arguments import of_kind, one_of
 from privacygames.designer import designed
-from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
+from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism, Realised, certify
-from privacygames.problem import Bounds, Problem
+from privacygames.problem import PLAIN, Adversary, Bounds, Distortion, Problem
 from privacygames.solvers import SolveOptions
 
 What = Literal["epsilon", "distortion", "cost"]
@@ -69,6 +70,11 @@ class Found:
         rows += [] if self.what == "cost" else [(f"cost, {kind}", f"{certificate.cost:.6g}")]
         rows += [] if self.what == "distortion" else [("distortion, optimal attack", f"{self.report.distortion:.6g}")]
         rows += [] if self.what == "epsilon" else [("realised epsilon", f"{self.report.epsilon:.6g}")]
+        for stand in self.report.against:
+            promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
+            rows.append(
+                (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.possible:.6g} at most)")
+            )
         return rows
 
     def to_dict(self) -> dict[str, object]:
@@ -84,7 +90,9 @@ class Found:
         }
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<33}{value}" for name, value in self.rows())
+        rows = self.rows()
+        width = max(33, *(len(name) + 2 for name, _ in rows))
+        return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
 
 def find(
@@ -93,9 +101,11 @@ def find(
     *,
     cost_at_most: float | None = None,
     epsilon: float | None = None,
-    distortion: float | None = None,
+    distortion: Distortion = None,
+    adversary: Adversary | None = None,
     within: float | None = None,
     worst_case: bool = False,
+    worst_cost_at_most: float | None = None,
     precision: float = 1e-3,
     progress: Watcher | None = None,
 ) -> Found:
@@ -111,9 +121,13 @@ def find(
             ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
         cost_at_most: the cost one can bear.
         epsilon: differential privacy to keep, as in :func:`privacygames.design`.
-        distortion: distortion privacy to keep, as in :func:`privacygames.design`.
+        distortion: distortion privacy to keep, as in :func:`privacygames.design`: a number, or one for each of several
+            adversaries.
+        adversary: for ``"distortion"``, against whom the most is sought; by default one who knows the problem's prior
+            and guesses the secret. Promises against others, in ``distortion``, are held.
         within: the threshold form of ε, as in :func:`privacygames.design`.
         worst_case: count the cost of the worst secret instead of the average.
+        worst_cost_at_most: no secret's cost is above this; for ``"distortion"`` and ``"cost"``.
         precision: how far apart, relatively, the ε found and the ε proved impossible may be.
         progress: called with a :class:`privacygames.Progress` before each design and during it; its message says
             which ε is shown not to do, and which to do. Raise ``Cancelled`` in it to stop.
@@ -126,25 +140,47 @@ def find(
     of_kind(problem, Problem, "the problem")
     one_of(what, get_args(What), "what")
     own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
-    if own is not None:
+    held = what == "distortion" and isinstance(own, Mapping)  # what is promised against others
+    if own is not None and not held:
         given = "cost_at_most" if what == "cost" else what
         raise InvalidProblem(f"{given} is what is to be found; leave it out")
     if what != "cost" and cost_at_most is None:
         raise InvalidProblem(f"give cost_at_most: the {what} is found for a cost one can bear")
     if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
         raise InvalidProblem(f"precision is {precision!r}; it must be at least 1e-6 and below 1")
+    if adversary is not None and what != "distortion":
+        raise InvalidProblem(
+            'adversary says against whom the most distortion is sought; it goes with "distortion" only'
+        )
     if what == "epsilon":
-        asked = Bounds(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
+        if worst_cost_at_most is not None:
+            raise InvalidProblem("the smallest epsilon is found for a cost one can bear: leave out worst_cost_at_most")
+        asked = Bounds.asked(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
         return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
-    bounds = Bounds(
-        epsilon=epsilon, within=within, distortion=distortion, cost_at_most=cost_at_most, worst_case=worst_case
+    bounds = Bounds.asked(
+        epsilon=epsilon,
+        within=within,
+        distortion=_sought(distortion, adversary) if what == "distortion" else distortion,
+        cost_at_most=cost_at_most,
+        worst_case=worst_case,
+        worst_cost_at_most=worst_cost_at_most,
     )
     watch = within_job("find", progress, f"looking for the best {what}")
     mechanism = designed(problem, bounds, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
-    value = certificate.findings.distortion if what == "distortion" else certificate.cost
+    value = certificate.achieved if what == "distortion" else certificate.cost
     limit = value if certificate.bound is None else certificate.bound
     return Found(what, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
+
+
+def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
+    """What is asked for where the most distortion is sought: nothing against the first, promises against the others."""
+    if not isinstance(held, Mapping):
+        return held if adversary is None else {adversary: None}
+    if adversary is None and None in held.values():
+        return held  # it says itself against whom
+    first = Adversary(PLAIN) if adversary is None else of_kind(adversary, Adversary, "the adversary")
+    return {first: None} | {each: least for each, least in held.items() if each != first}
 
 
 class _Search:
@@ -172,7 +208,7 @@ class _Search:
         blind = certify(
             self.problem, Realised(self.asked.within), baselines.constant(self.problem).weights, origin="constant"
         )
-        if self._affordable(blind) and blind.certificate.findings.distortion >= (self.asked.distortion or 0.0):
+        if self._affordable(blind) and self._keeps_distortion(blind):
             return self._found(blind, 0.0, None)
         self._require_possible()
         refused, met = self._bracket()
@@ -188,9 +224,19 @@ class _Search:
     def _affordable(self, mechanism: Mechanism) -> bool:
         return mechanism.certificate.findings.cost(worst_case=self.asked.worst_case) <= self.most
 
+    def _keeps_distortion(self, mechanism: Mechanism) -> bool:
+        """Whether a mechanism is certified to keep what is asked for besides ε."""
+        if self.asked.distortion is None and not self.asked.against:
+            return True
+        try:
+            certify(self.problem, replace(self.asked, epsilon=None, within=None), mechanism.weights, origin="constant")
+        except BrokenPromise:
+            return False
+        return True
+
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""
-        if self.asked.distortion is None:
+        if self.asked.distortion is None and not self.asked.against:
             cheapest = baselines.cheapest(self.problem)
         else:
             cheapest = designed(self.problem, replace(self.asked, epsilon=None, within=None))

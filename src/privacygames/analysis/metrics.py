@@ -8,7 +8,7 @@ from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
-from privacygames.problem import Problem
+from privacygames.problem import Adversary, Problem
 
 
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
@@ -29,7 +29,7 @@ def worst_cost(mechanism: Mechanism, problem: Problem) -> float:
 
 def distortion_per_secret(mechanism: Mechanism, problem: Problem, attack: Attack) -> FloatArray:
     """How wrong the attack is when the secret is s: Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret)."""
-    require_fit(mechanism, problem)
+    _require_estimates(mechanism, problem, attack)
     return np.asarray((mechanism.probabilities.T * (attack.matrix @ problem.distance)).sum(axis=0))
 
 
@@ -41,9 +41,22 @@ def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Pr
 
 def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
     """How often an attack's estimate is the secret itself: Σ_{s,o} π(s) p(o|s) q(s|o)."""
-    require_fit(mechanism, problem)
+    _require_estimates(mechanism, problem, attack)
     belief = problem.prior if truth is None else truth
     return float(belief.probabilities @ (mechanism.probabilities * attack.matrix.T).sum(axis=1))
+
+
+def privacy(mechanism: Mechanism, problem: Problem, adversary: Adversary) -> float:
+    """What an adversary's best guesses err by, as she sees it: A_k(p) = Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s)."""
+    require_fit(mechanism, problem)
+    opponent = adversary.facing(problem)
+    return float((opponent.weighted @ mechanism.probabilities).min(axis=0).sum())
+
+
+def _require_estimates(mechanism: Mechanism, problem: Problem, attack: Attack) -> None:
+    require_fit(mechanism, problem)
+    if attack.secrets != problem.space:
+        raise InvalidProblem("this attack does not guess the secret: what it errs by is attack.error")
 
 
 def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:

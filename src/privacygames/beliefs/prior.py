@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import is_number, of_kind
+from privacygames.arguments import is_number, is_whole, of_kind
 from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, floats, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Label, Space, counted
@@ -83,6 +83,59 @@ class Prior(Value):
         counts = np.zeros(len(space))
         np.add.at(counts, positions, times)
         return cls.from_counts(space, counts, smoothing=smoothing)
+
+    @classmethod
+    def resampled(
+        cls,
+        space: Space,
+        visits: Iterable[Label] | Mapping[Label, float],
+        times: int,
+        *,
+        smoothing: float = 0.0,
+        generator: np.random.Generator | None = None,
+    ) -> list["Prior"]:
+        """Priors from bootstrap resamples of the visits: what else they might have said, had they been drawn again.
+
+        Each is estimated from as many visits, drawn from those there are with replacement. A promise against all of
+        them holds for every mixture of them, and so does not hang on one estimate (docs/how-to/against-whom.md).
+
+        Args:
+            space: the secrets.
+            visits: as in :meth:`from_visits`, whole numbers of them.
+            times: how many priors.
+            smoothing: as in :meth:`from_counts`.
+            generator: for a reproducible draw.
+        """
+        if not is_whole(times):
+            raise InvalidProblem(f"times is {repr(times)[:40]}; it must be a whole number, 1 or more")
+        positions, seen = counted(space, visits)
+        counts = np.zeros(len(space))
+        np.add.at(counts, positions, seen)
+        total = float(counts.sum())
+        if not 0 < total < 2**53 or (counts != np.round(counts)).any():
+            raise InvalidProblem("resampling draws visits: there must be some, and their counts must be whole numbers")
+        draws = (np.random.default_rng() if generator is None else generator).multinomial(
+            int(total), counts / total, times
+        )
+        return [cls.from_counts(space, each, smoothing=smoothing) for each in draws]
+
+    def sharpened(self, strength: float, *, places: int = 2) -> "Prior":
+        """What somebody believes who has more evidence on the likeliest places, such as home and work (section 8.4).
+
+        Bayes' rule with evidence that is ``strength`` times as likely where the secret is one of the likeliest
+        ``places``. The entropy is never higher: these gain and keep their order, so the new belief majorises the old.
+
+        Args:
+            strength: 1 is no evidence; more is more.
+            places: about how many of the likeliest secrets.
+        """
+        if not (is_number(strength) and 1 <= strength < np.inf):
+            raise InvalidProblem(f"strength is {repr(strength)[:40]}; it must be a number, 1 or more")
+        if not is_whole(places):
+            raise InvalidProblem(f"places is {repr(places)[:40]}; it must be a whole number, 1 or more")
+        likelihood = np.ones(len(self.space))
+        likelihood[np.argsort(-self.probabilities, kind="stable")[:places]] = strength
+        return self.posterior(likelihood)
 
     def posterior(self, likelihood: ArrayLike) -> "Prior":
         """Bayes' rule: the belief after an observation o, given p(o|s) for every secret.

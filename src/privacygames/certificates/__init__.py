@@ -1,7 +1,7 @@
 """What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
 
-from privacygames.certificates.certificate import NEGLIGIBLE, Certificate, Provenance
-from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
+from privacygames.certificates.certificate import NEGLIGIBLE, Certificate, Provenance, Stand
+from privacygames.certificates.multipliers import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.certificates.realised import realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
 from privacygames.certificates.statement import BITS, Statement, Subject, check_form
@@ -12,11 +12,13 @@ __all__ = [
     "BITS",
     "MOST_KINDS",
     "NEGLIGIBLE",
+    "AdversaryMultipliers",
     "Certificate",
     "Findings",
     "Multipliers",
     "Provenance",
     "RatioMultipliers",
+    "Stand",
     "Statement",
     "Subject",
     "Usefulness",

@@ -1,12 +1,12 @@
 """The certificate: what is promised, what was verified, and how far from the best possible it is."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from privacygames.arrays import FloatArray
 from privacygames.certificates.statement import Statement, Subject
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings
-from privacygames.problem import Bounds
+from privacygames.problem import Bounds, hulls
 
 NEGLIGIBLE = 1e-6
 """A gap is relative to the cost, or to this part of the dearest answer if the cost is smaller still."""
@@ -25,6 +25,23 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class Stand:
+    """Where an adversary stands.
+
+    Attributes:
+        adversary: her name.
+        promised: the privacy promised against her; None where nothing is, or it was maximised.
+        realised: what her best guesses err by.
+        possible: what they err by without an answer: nothing leaves her more.
+    """
+
+    adversary: str
+    promised: float | None
+    realised: float
+    possible: float
+
+
+@dataclass(frozen=True)
 class Certificate:
     """Promises that were checked on the very integers that are sampled.
 
@@ -38,6 +55,7 @@ class Certificate:
         gap: the relative difference between what this mechanism achieves and ``bound``.
         provenance: solver, version, cost of the repair.
         usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
+        blind: where promises are against several adversaries, the most that is possible against each.
     """
 
     bounds: Bounds
@@ -48,6 +66,7 @@ class Certificate:
     gap: float | None
     provenance: Provenance
     usefulness: Usefulness
+    blind: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, statement: Statement, findings: Findings, provenance: Provenance) -> "Certificate":
@@ -55,18 +74,44 @@ class Certificate:
         bounds = statement.bounds
         cost = findings.cost(worst_case=bounds.worst_case)
         if bounds.reverse:
-            gap = _gap(findings.optimum, findings.distortion, statement.distance)
+            gap = _gap(findings.optimum, achieved(bounds, findings), statement.opponents[0].errors)
         else:
             gap = _gap(cost, findings.optimum, statement.cost)
         useful = usefulness(statement)
-        return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance, useful)
+        blind = tuple(opponent.blind for opponent in statement.opponents) if bounds.against else ()
+        return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance, useful, blind)
+
+    @property
+    def achieved(self) -> float:
+        """The privacy that is maximised where the cost is limited: against the first adversary, or the only one."""
+        return achieved(self.bounds, self.findings)
+
+    @property
+    def stands(self) -> tuple["Stand", ...]:
+        """Where each of several adversaries stands: what is promised, verified and possible against her."""
+        against = zip(self.bounds.against, self.findings.against, self.blind, strict=True)
+        return tuple(Stand(each.adversary.name, each.distortion, found, most) for each, found, most in against)
+
+    @property
+    def mixtures(self) -> list[tuple[list[str], float]]:
+        """Sets of adversaries who want the same, by name, and what is promised for *every* mixture of their beliefs.
+
+        Privacy is concave in the belief, so a mixture is left at least the same mixture of promises, and never less
+        than the least of them (docs/theory/adversaries.md).
+        """
+        promised = {each.adversary: each.distortion for each in self.bounds.against if each.distortion is not None}
+        together = ([(each.name, promised[each]) for each in hull] for hull in hulls(list(promised)))
+        return [([name for name, _ in hull], min(least for _, least in hull)) for hull in together]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self)
+        plain = asdict(replace(self, bounds=Bounds(distortion=0.0)))
+        return plain | {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.stands]}
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<22}{value}" for name, value in self.rows())
+        rows = self.rows()
+        width = max(22, *(len(name) + 2 for name, _ in rows))
+        return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
     def rows(self) -> list[tuple[str, str]]:
         """The certificate in words: pairs of name and value."""
@@ -78,11 +123,17 @@ class Certificate:
             rows.append(("largest ratio", f"{found.largest_ratio:.9f} of what is allowed"))
         if bounds.distortion is not None:
             rows.append(("promised distortion", f"{bounds.distortion:.6g}"))
-        rows.append(("verified distortion", f"{found.distortion:.6g}"))
+        if bounds.against:
+            rows += self._rows_against()
+        else:
+            rows.append(("verified distortion", f"{found.distortion:.6g}"))
         if bounds.cost_at_most is not None:
             rows.append(("promised cost", f"at most {bounds.cost_at_most:.6g}"))
         kind = "worst secret" if bounds.worst_case else "average"
         rows.append(("verified cost", f"{self.cost:.6g} ({kind})"))
+        if bounds.worst_cost_at_most is not None:
+            limit = f"at most {bounds.worst_cost_at_most:.6g} promised"
+            rows.append(("worst secret's cost", f"{found.worst_cost:.6g} ({limit})"))
         if self.provenance.repair_cost > NEGLIGIBLE * self.cost:
             rows.append(("of which repair", f"{self.provenance.repair_cost:.6g}"))
         if self.bound is not None and self.gap is not None:
@@ -94,6 +145,21 @@ class Certificate:
             rows.append(("never served best", f"{count} secrets that occur, {share:.1%} of the prior"))
         rows.append(("solver", self.provenance.solver))
         return rows
+
+    def _rows_against(self) -> list[tuple[str, str]]:
+        """What is promised, verified and possible against each adversary; and what follows for mixtures."""
+        rows = []
+        for stand in self.stands:
+            asked = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
+            rows.append((f"against {stand.adversary}", f"{stand.realised:.6g} ({asked}, {stand.possible:.6g} at most)"))
+        for names, least in self.mixtures:
+            rows.append(("for every mixture", f"of the beliefs of {', '.join(names)}: {least:.6g} or more"))
+        return rows
+
+
+def achieved(bounds: Bounds, findings: Findings) -> float:
+    """The privacy that is maximised where the cost is limited."""
+    return findings.against[0] if bounds.against else findings.distortion
 
 
 def _carried(useful: Usefulness) -> str:

@@ -28,6 +28,19 @@ class RatioMultipliers:
 
 
 @dataclass(frozen=True)
+class AdversaryMultipliers:
+    """The dual values of what is promised against one of several adversaries.
+
+    Attributes:
+        dual: α_k ≥ 0, of her privacy (1 when it is what is maximised).
+        attack: q_k(g|o), one distribution over her guesses per row; rows need not be normalised.
+    """
+
+    dual: float
+    attack: FloatArray
+
+
+@dataclass(frozen=True)
 class Multipliers:
     """Dual values of every family of constraints; any such numbers prove *some* bound, good ones a tight one.
 
@@ -39,6 +52,9 @@ class Multipliers:
         secret_weights: λ(s), how much each secret counts in the worst-case cost; None for the average.
         like: for each observable, the row of ``attack`` and the observable of ``ratios`` it uses: an
             observable that another one dominates borrows its multipliers.
+        against: where promises are against several adversaries, those of each, in their order; ``distortion_dual`` and
+            ``attack`` then say nothing (``attack`` still has a row for each row there is).
+        limit_weights: ν(s) ≥ 0, of the limit on every secret's cost; None where there is none.
     """
 
     cost_dual: float
@@ -47,6 +63,8 @@ class Multipliers:
     ratios: RatioMultipliers
     secret_weights: FloatArray | None = None
     like: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    against: tuple[AdversaryMultipliers, ...] = ()
+    limit_weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
         if len(self.like) == 0:

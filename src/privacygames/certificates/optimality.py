@@ -14,44 +14,70 @@ ULP: float = 2.0**-52
 def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> float:
     """No mechanism with these promises costs less than this (or has more distortion, when the cost is limited).
 
-    Write v_o for p(o|·), K for the mechanisms with the promised ratios, x_o for the error of the best guess.
-    For dual values κ, α, z ≥ 0, weights λ on secrets and any guesses q(·|o) that sum to one, every mechanism in K has
+    Write v_o for p(o|·), K for the mechanisms with the promised ratios, x_k(o) for the error of adversary k's best
+    guess, d_k for what is promised against her and W for the limit on every secret's cost. For dual values κ, α_k, z, ν
+    ≥ 0, weights λ on secrets and any guesses q_k(·|o) that sum to one, every mechanism in K has
 
-        κ·cost − α·Σ_o x_o ≥ Σ_o ⟨κ λ∘c_o − α π∘Σ_ŝ q(ŝ|o) d(ŝ,·) + Σ z (e_s − γ e_s'), v_o⟩ ≥ Σ_s min_o r_o(s)
+        κ·cost + Σ_s ν(s)·cost(s) − Σ_k α_k·Σ_o x_k(o) ≥ Σ_s min_o r_o(s),    r_o the residual
+        κ λ∘c_o + ν∘c_o − Σ_k α_k π_k∘Σ_g q_k(g|o) E_k(g,·) + Σ z (e_s − γ e_s')
 
-    because its cost is at least the λ-average, x_o at most the q-average, z·(v_o(s) − γ v_o(s')) at most 0, and
-    Σ_o v_o = 1. Nothing depends on where they come from. λ and q below are the computed quotients, divided
-    once more, exactly, by their sum: that changes them by a relative 2n·2^-53, which ``doubt`` covers. Any row of
-    multipliers will do for any observable, so ``like`` may point anywhere.
+    because its cost is at least the λ-average, x_k(o) at most the q_k-average, z·(v_o(s) − γ v_o(s')) at most 0, and
+    Σ_o v_o = 1. On the left cost(s) ≤ W and Σ_o x_k(o) ≥ d_k (or, for the first, what is maximised, with α = 1).
+    Nothing depends on where they come from. λ and q below are the computed quotients, divided once more, exactly, by
+    their sum: that changes them by a relative 2N·2^-53, N terms each, which ``doubt`` covers. Any row of multipliers
+    will do for any observable, so ``like`` may point anywhere.
 
     Args:
         statement: what is promised, about what (of the right form: see ``check_form``).
         evidence: the multipliers.
         above: floats just above γ(s, s'), ∞ where no ratio is promised.
     """
-    bounds = statement.bounds
+    bounds, opponents = statement.bounds, statement.opponents
     secrets, observables = statement.weights.shape
-    cost_dual = evidence.cost_dual if bounds.reverse else 1.0
-    distortion_dual = 1.0 if bounds.reverse else evidence.distortion_dual
-    if (bounds.distortion is None and not bounds.reverse) or distortion_dual < SMALLEST:
-        distortion_dual = 0.0
-    cost_dual = cost_dual if cost_dual >= SMALLEST else 0.0
+    terms = max([secrets, *(len(opponent.errors) for opponent in opponents)])
+    doubt = float((2 * terms + observables + len(opponents) + 32) * ULP)
+    cost_dual = _counted(evidence.cost_dual) if bounds.reverse else 1.0
     weights = _distributions(evidence.secret_weights) if bounds.worst_case else statement.prior
-    gain = cost_dual * statement.cost * weights
-    loss = distortion_dual * (_distributions(evidence.attack) @ statement.distance) * statement.prior
+    limited = _limit_weights(statement, evidence)
+    gain = statement.cost * (cost_dual * weights + limited)
+    loss = np.zeros((len(evidence.attack), secrets))
+    held = 0.0
+    for place, (opponent, (dual, attack)) in enumerate(zip(opponents, _against(statement, evidence), strict=True)):
+        maximised = bounds.reverse and place == 0
+        price = 1.0 if maximised else dual
+        loss += price * (_distributions(attack) @ opponent.errors) * opponent.prior
+        held += 0.0 if maximised else price * (opponent.least or 0.0)
     ratios, unsure = _ratio_terms(evidence, above)
-    doubt = float((2 * secrets + observables + 32) * ULP)
     minus = loss[evidence.like]
     residual = gain - minus + ratios[evidence.like]
     residual -= doubt * (gain + minus) + (unsure + 4 * ULP * np.abs(ratios))[evidence.like]
     least = residual.min(axis=0)
     total = float(least.sum() - doubt * np.abs(least).sum())
-    if bounds.cost_at_most is None:
-        gained = distortion_dual * (bounds.distortion or 0.0)
-        return max(total + gained - 8 * ULP * (abs(total) + gained), 0.0)
-    blind = float((statement.distance @ statement.prior).min())  # nothing beats revealing nothing
-    spent = cost_dual * bounds.cost_at_most
-    return min(spent - total + 8 * ULP * (abs(total) + spent), blind * (1 + doubt))
+    spent = cost_dual * (bounds.cost_at_most or 0.0) + float(limited.sum()) * (bounds.worst_cost_at_most or 0.0)
+    slack = doubt * (abs(total) + held + spent)
+    if not bounds.reverse:
+        return max(total + held - spent - slack, 0.0)
+    return min(spent - held - total + slack, opponents[0].blind * (1 + doubt))  # nothing beats revealing nothing
+
+
+def _against(statement: Statement, evidence: Multipliers) -> list[tuple[float, FloatArray]]:
+    """For each adversary that something is promised against, the dual value and the guesses that speak of her."""
+    if statement.bounds.against:
+        return [(_counted(each.dual), each.attack) for each in evidence.against]
+    return [(_counted(evidence.distortion_dual), evidence.attack)][: len(statement.opponents)]
+
+
+def _limit_weights(statement: Statement, evidence: Multipliers) -> FloatArray:
+    """ν, the prices of the limit on every secret's cost: 0 without such a limit."""
+    given = evidence.limit_weights
+    if statement.bounds.worst_cost_at_most is None or given is None:
+        return np.zeros(len(statement.prior))
+    return np.where(given >= SMALLEST, given, 0.0)
+
+
+def _counted(dual: float) -> float:
+    """A dual value, or 0 where it is too small to be computed with."""
+    return dual if dual >= SMALLEST else 0.0
 
 
 def _distributions(values: FloatArray | None) -> FloatArray:

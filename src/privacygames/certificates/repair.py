@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.certificates.statement import Statement
@@ -21,6 +22,7 @@ DROWNED = 1e40
 
 SMALLEST_MIX = 1e-15
 LEAST_COLUMN = 1e-13  # columns nobody uses more often than this are dropped: they hold only rounding noise
+ROUNDED = 1e-14  # how far below a limit on the cost to aim, relatively: mixing itself rounds
 EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
 
 
@@ -32,7 +34,7 @@ def repair(
     Args:
         draft: everything but the weights.
         probabilities: (secrets, observables), possibly off by any solver's error.
-        cheapest: a mechanism that keeps every ratio and costs less than the limit; needed if there is a limit.
+        cheapest: a mechanism that keeps every ratio and costs less than the limits; needed if there are limits.
 
     Raises:
         SolveFailed: if the probabilities are not numbers.
@@ -41,7 +43,10 @@ def repair(
     exponents = draft.bounds.exponents(draft.distinguishability)
     clean = _merge_equals(exponents, _cleaned(probabilities, drop=draft.bounds.epsilon is not None))
     failure: BrokenPromise | None = None
-    for added in _additions(exponents, clean):
+    used = clean.max(axis=0) > 0
+    if cheapest is not None:
+        used |= cheapest.max(axis=0) > 0  # a trace of it may be mixed in, and its ratios have no room for rounding
+    for added in _additions(exponents, clean, used):
         mixed = (clean + added) / (1 + added.sum())
         if cheapest is not None:
             mixed = _within_cost(draft, mixed, cheapest)
@@ -113,13 +118,12 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     return needed
 
 
-def _additions(exponents: FloatArray, clean: FloatArray) -> Iterator[FloatArray]:
+def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]) -> Iterator[FloatArray]:
     """What to add to whole columns, ever more: nothing if nothing is needed, at last so much that the rest drowns.
 
     Adding the same to all of a column is mixing with a constant mechanism. Each column first gets what restores its
     ratios, and a trace more for rounding.
     """
-    used = clean.max(axis=0) > 0
     needed = _excess(exponents, clean)
     if not needed.any():
         yield np.zeros(len(used))
@@ -132,17 +136,17 @@ def _additions(exponents: FloatArray, clean: FloatArray) -> Iterator[FloatArray]
 
 
 def _within_cost(draft: Statement, mixed: FloatArray, cheapest: FloatArray) -> FloatArray:
-    """Mix in as much of the cheapest mechanism as brings the cost under its limit."""
-    limit = draft.bounds.cost_at_most
-    if limit is None:
-        return mixed
+    """Mix in as much of the cheapest mechanism as brings every cost that is limited under its limit."""
+    share = 0.0
+    for worst_case, limit in draft.bounds.limits:
 
-    def excess_of(values: FloatArray) -> float:
-        return float(exact_cost(replace(draft, weights=to_weights(values, draft.bits))) - Fraction(limit))
+        def excess_of(values: FloatArray, *, worst_case: bool = worst_case, limit: float = limit) -> float:
+            statement = replace(draft, weights=to_weights(values, draft.bits))
+            return float(exact_cost(statement, worst_case=worst_case) - Fraction(limit))
 
-    excess = excess_of(mixed)
-    if excess <= 0:
-        return mixed
-    room = -excess_of(cheapest)
-    share = 1.0 if room <= 0 else min(1.0, 1.01 * excess / (excess + room))
-    return (1 - share) * mixed + share * cheapest
+        excess = excess_of(mixed)
+        if excess > 0:
+            room = -excess_of(cheapest)
+            wanted = 1.01 * excess + ROUNDED * limit
+            share = max(share, 1.0 if room <= 0 else min(1.0, wanted / (excess + room)))
+    return (1 - share) * mixed + share * cheapest if share else mixed

@@ -1,13 +1,14 @@
 """A statement: a mechanism's exact numbers together with everything needed to re-check what it promises."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
 from privacygames.certificates.multipliers import Multipliers
 from privacygames.errors import BrokenPromise
-from privacygames.problem import Bounds
+from privacygames.problem import Bounds, Opponent
 
 BITS = 62
 """Every row of weights sums to 2^62, the most that signed 64-bit integers add up comfortably."""
@@ -36,6 +37,11 @@ class Statement:
     distinguishability: FloatArray
     bounds: Bounds
     multipliers: Multipliers | None
+
+    @cached_property
+    def opponents(self) -> tuple[Opponent, ...]:
+        """Everybody something is promised against, in plain numbers."""
+        return self.bounds.opponents(self.prior, self.distance)
 
     @property
     def subject(self) -> "Subject":
@@ -70,25 +76,56 @@ def check_form(statement: Statement) -> None:
             raise BrokenPromise(f"the {name} must be floating-point numbers of shape {shape}")
         if not in_range(values, infinite=name == "distinguishability"):
             raise BrokenPromise(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
-    if not (statement.prior <= 1).all() or not abs(float(statement.prior.sum()) - 1) <= 1e-12:
-        raise BrokenPromise("the prior must sum to one")
+    _check_prior(statement.prior, "the prior")
     if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():
         raise BrokenPromise("distances must be 0 on the diagonal")
+    for opponent in statement.opponents:
+        _check_opponent(opponent, n)
     if statement.multipliers is not None:
         _check_multipliers(statement.multipliers, n, m)
+        _check_against(statement)
+
+
+def _check_prior(prior: FloatArray, what: str) -> None:
+    if not (prior <= 1).all() or not abs(float(prior.sum()) - 1) <= 1e-12:
+        raise BrokenPromise(f"{what} must sum to one")
+
+
+def _check_opponent(opponent: Opponent, n: int) -> None:
+    guesses = len(opponent.errors)
+    for values, shape in ((opponent.prior, (n,)), (opponent.errors, (guesses, n))):
+        if values.shape != shape or values.dtype != np.float64 or not values.size or not in_range(values):
+            raise BrokenPromise(f"the numbers of {opponent.name!r} must be of shape {shape}, 0 or within 1e±60")
+    _check_prior(opponent.prior, f"the prior of {opponent.name!r}")
 
 
 def _check_multipliers(given: Multipliers, n: int, m: int) -> None:
     ratios, rows = given.ratios, len(given.attack)
     duals = np.array([given.cost_dual, given.distortion_dual])
     weights = np.zeros(n) if given.secret_weights is None else given.secret_weights
-    for values in (duals, given.attack, ratios.value, weights):
+    limited = np.zeros(n) if given.limit_weights is None else given.limit_weights
+    for values in (duals, given.attack, ratios.value, weights, limited):
         if not ((values >= 0) & (values <= 1e60)).all():
             raise BrokenPromise("multipliers must lie between 0 and 1e60")
-    if given.attack.shape != (rows, n) or weights.shape != (n,) or given.like.shape != (m,):
+    if given.attack.shape != (rows, n) or weights.shape != (n,) or limited.shape != (n,) or given.like.shape != (m,):
         raise BrokenPromise("the multipliers do not fit the secrets and observables")
     columns = ((given.like, rows), (ratios.observable, rows), (ratios.secret, n), (ratios.other, n))
     if any(len(positions) and not (positions.min() >= 0 and positions.max() < limit) for positions, limit in columns):
         raise BrokenPromise("the multipliers point outside")
     if not len(ratios.observable) == len(ratios.secret) == len(ratios.other) == len(ratios.value):
         raise BrokenPromise("the multipliers of ratios are not of equal length")
+
+
+def _check_against(statement: Statement) -> None:
+    """Multipliers against several adversaries: one set for each, of her shape."""
+    given, bounds = statement.multipliers, statement.bounds
+    if given is None or not bounds.against:
+        return
+    rows, opponents = len(given.attack), statement.opponents
+    if len(given.against) != len(opponents):
+        raise BrokenPromise("the multipliers are not about the adversaries that something is promised against")
+    for each, opponent in zip(given.against, opponents, strict=True):
+        if each.attack.shape != (rows, len(opponent.errors)):
+            raise BrokenPromise(f"the multipliers do not fit the guesses of {opponent.name!r}")
+        if not (0 <= each.dual <= 1e60 and ((each.attack >= 0) & (each.attack <= 1e60)).all()):
+            raise BrokenPromise("multipliers must lie between 0 and 1e60")

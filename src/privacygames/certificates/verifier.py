@@ -7,8 +7,9 @@ doubtful digit against the mechanism:
 1. every row of weights sums to exactly 2^bits (integers);
 2. weights[s,o] ≤ γ(s,s')·weights[s',o] for **every** bounded pair and every observable, γ rounded down
    (``exponentials.py``);
-3. distortion privacy against the best attack there is, rounded down, is at least what is promised;
-4. the cost, rounded up, is at most what is promised (if a limit is);
+3. distortion privacy against the best attack there is, rounded down, is at least what is promised; and so for
+   every other adversary that something is promised against, with her own prior and errors;
+4. the cost, rounded up, is at most what is promised (if a limit is): on average, or for every secret;
 5. a bound on what *any* mechanism with these promises could achieve, by weak duality (``optimality.py``).
 
 How rounding is bounded: for non-negative numbers, a floating-point sum of products of N terms, in any order,
@@ -29,6 +30,7 @@ from privacygames.certificates.exponentials import exact_enclosure, rough_enclos
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
 from privacygames.errors import BrokenPromise
+from privacygames.problem import Opponent
 from privacygames.processors import processors
 
 CLOSE = 1e-8
@@ -49,6 +51,7 @@ class Findings:
         worst_cost: the cost of the worst secret, at most this.
         optimum: no mechanism with these promises costs less than this (or, when the cost is what is limited,
             has more distortion privacy than this); None without multipliers.
+        against: where promises are against several adversaries, privacy against each, at least, in their order.
     """
 
     largest_ratio: float
@@ -56,6 +59,7 @@ class Findings:
     expected_cost: float
     worst_cost: float
     optimum: float | None
+    against: tuple[float, ...] = ()
 
     def cost(self, *, worst_case: bool) -> float:
         """The cost that counts: the worst secret's, or the average."""
@@ -67,23 +71,29 @@ def check(statement: Statement) -> Findings:
     check_form(statement)
     _check_sums(statement)
     bounds = statement.bounds
-    cost = _check_cost(statement)
+    average, worst = (_check_cost(statement, worst_case=each) for each in (False, True))
+    cost = worst if bounds.worst_case else average
     distortion = distortion_below(statement)
-    if bounds.distortion is not None and not distortion >= bounds.distortion:
-        raise BrokenPromise(
-            f"distortion privacy is only shown to be {distortion!r}, below the {bounds.distortion!r} promised"
-        )
+    against = tuple(error_below(statement, opponent) for opponent in statement.opponents)
+    for opponent, found in zip(statement.opponents, against, strict=True):
+        if opponent.least is not None and not found >= opponent.least:
+            whom = f" against {opponent.name!r}" if bounds.against else ""
+            raise BrokenPromise(
+                f"distortion privacy{whom} is only shown to be {found!r}, below the {opponent.least!r} promised"
+            )
     below, above = ratio_bounds(statement)
     largest = _check_ratios(statement, below)
-    best = None if statement.multipliers is None else _best(statement, above, distortion if bounds.reverse else cost)
-    if best is not None and not (best >= distortion if bounds.reverse else best <= cost):
+    achieved = against[0] if bounds.reverse else cost
+    best = None if statement.multipliers is None else _best(statement, above, achieved)
+    if best is not None and not (best >= achieved if bounds.reverse else best <= achieved):
         raise BrokenPromise("the multipliers claim more than this very mechanism allows")
     return Findings(
         largest_ratio=largest,
         distortion=distortion,
-        expected_cost=cost_above(statement, worst_case=False) if bounds.worst_case else cost,
-        worst_cost=cost if bounds.worst_case else cost_above(statement, worst_case=True),
+        expected_cost=average,
+        worst_cost=worst,
         optimum=best,
+        against=against if bounds.against else (),
     )
 
 
@@ -120,26 +130,27 @@ def _check_sums(statement: Statement) -> None:
         raise BrokenPromise(f"a row of weights does not sum to 2^{bits}")
 
 
-def _check_cost(statement: Statement) -> float:
-    """The cost, rounded up but not above its limit: where rounding leaves that open, exact fractions decide."""
-    bounds = statement.bounds
-    above = cost_above(statement, worst_case=bounds.worst_case)
-    if bounds.cost_at_most is None or above <= bounds.cost_at_most:
+def _check_cost(statement: Statement, *, worst_case: bool) -> float:
+    """The cost, rounded up but not above its limits: where rounding leaves that open, exact fractions decide."""
+    above = cost_above(statement, worst_case=worst_case)
+    limit = min((each for worst, each in statement.bounds.limits if worst == worst_case), default=inf)
+    if above <= limit:
         return above
-    if not exact_cost(statement) <= Fraction(bounds.cost_at_most):
-        raise BrokenPromise(f"the cost may be {above!r}, above the {bounds.cost_at_most!r} promised")
-    return bounds.cost_at_most
+    if not exact_cost(statement, worst_case=worst_case) <= Fraction(limit):
+        whose = "the cost of the worst secret" if worst_case else "the cost"
+        raise BrokenPromise(f"{whose} may be {above!r}, above the {limit!r} promised")
+    return limit
 
 
-def exact_cost(statement: Statement) -> Fraction:
-    """The cost as an exact fraction: of the worst secret if that is what is promised, else the average."""
+def exact_cost(statement: Statement, *, worst_case: bool) -> Fraction:
+    """The cost as an exact fraction: of the worst secret, or the average."""
     costs = [
         sum((Fraction(cost) * int(weight) for cost, weight in zip(column, row, strict=True) if weight), Fraction(0))
         for column, row in zip(statement.cost.T.tolist(), statement.weights, strict=True)
     ]
     shares = (Fraction(share) for share in statement.prior.tolist())
     average = sum((share * cost for share, cost in zip(shares, costs, strict=True)), Fraction(0))
-    cost: Fraction = max(costs) if statement.bounds.worst_case else average
+    cost: Fraction = max(costs) if worst_case else average
     return cost / (1 << statement.bits)
 
 
@@ -220,8 +231,13 @@ def distortion_below(statement: Statement) -> float:
     The optimal attack guesses, for each observable, the estimate with the least expected error
     (eq:proof:q), so privacy is Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s).
     """
+    return error_below(statement, Opponent("", statement.prior, statement.distance))
+
+
+def error_below(statement: Statement, opponent: Opponent) -> float:
+    """Privacy against any adversary, Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s), rounded down."""
     secrets, observables = statement.weights.shape
-    errors = (statement.distance * statement.prior) @ probabilities(statement)
+    errors = opponent.weighted @ probabilities(statement)
     total = float(errors.min(axis=0).sum())
     return total * (1.0 - float((secrets + observables + 16) * ULP))
 

@@ -38,7 +38,7 @@ EPILOG = (
     "8 a file cannot be read or written, 9 stopped by the time limit, 130 interrupted."
 )
 
-OPTION_NAMES = re.compile(r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|time_limit)\b(=True)?")
+OPTION_NAMES = re.compile(r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit)\b(=True)?")
 """Arguments of the library that commands call by another name."""
 
 app = typer.Typer(

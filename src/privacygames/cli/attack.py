@@ -2,10 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from privacygames.cli.bounds_options import by_name
 from privacygames.cli.output import Json, print_json, print_rows, working
 
 
@@ -25,29 +26,45 @@ def attack(
     adversary: Annotated[
         Path | None, typer.Option(help="A problem file with the prior the adversary believes.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="An adversary by name: one the mechanism promises something against, or one of --adversary's file.",
+        ),
+    ] = None,
     rows: Annotated[int, typer.Option(min=1, help="How many answers to list, likeliest first.")] = 15,
     as_json: Json = False,
 ) -> None:
-    """Run an inference attack on a mechanism: the estimate after each answer, and the error on average."""
+    """Run an inference attack on a mechanism: the estimate after each answer, and the error on average.
+
+    The error of an adversary chosen by name is her own: with what she believes and wants.
+    """
     import numpy as np
 
     from privacygames.analysis import attacks, metrics
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import load
-    from privacygames.problem import read_prior
+    from privacygames.problem import read_adversaries, read_prior
     from privacygames.spaces import shown
 
     mechanism = load(file)
     problem = mechanism.problem
     run = getattr(attacks, kind.value.replace("-", "_"))
-    options = {}
-    if adversary is not None:
+    options: dict[str, Any] = {}
+    if against is not None:
+        if kind is Kind.MINMAX_PAIRS:
+            raise InvalidProblem("the minmax-pairs attack is on the secret itself; leave --against out")
+        promised = [promise.adversary for promise in mechanism.certificate.bounds.against]
+        known = promised if adversary is None else read_adversaries(adversary, problem)
+        options["adversary"] = by_name(known, against)
+    elif adversary is not None:
         if kind not in (Kind.OPTIMAL, Kind.BAYESIAN):
             raise InvalidProblem(f"the {kind} attack uses no prior; leave --adversary out")
         options["prior"] = read_prior(adversary, mechanism.secrets)
     with working(f"running the {kind} attack …"):
         found = run(mechanism, problem, **options)
-    privacy = metrics.distortion(mechanism, problem, found)
+    privacy = metrics.distortion(mechanism, problem, found) if against is None else found.error
     likelihood = problem.prior.probabilities @ mechanism.probabilities
     order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
     listed = [
@@ -60,9 +77,13 @@ def attack(
     ]
     if as_json:
         estimates = [{"answer": o, "probability": p, "estimate": s} for o, p, s in listed]
-        print_json({"attack": kind.value, "distortion": privacy, "estimates": estimates})
+        named = {} if against is None else {"against": against}
+        print_json({"attack": kind.value, **named, "distortion": privacy, "estimates": estimates})
         return
     table = [(shown(o), f"{p:.1%}", shown(s)) for o, p, s in listed[:rows]]
-    print_rows(f"The {kind} attack errs by {privacy:.4g} on average", table, ("answer", "seen", "likeliest estimate"))
+    whose = "" if against is None else f" of {against!r}"
+    print_rows(
+        f"The {kind} attack{whose} errs by {privacy:.4g} on average", table, ("answer", "seen", "likeliest estimate")
+    )
     if len(listed) > rows:
         typer.echo(f"{len(listed) - rows} more answers: raise --rows, or use --json")

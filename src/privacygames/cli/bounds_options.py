@@ -1,18 +1,42 @@
 """The bounds of a command: those in the problem file, and those given as options."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privacygames.problem import Adversary
 
 
-def merged_bounds(file: Path, from_file: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The file's bounds, with those given added or in place of them; errors say where a value stands."""
+def merged_bounds(
+    file: Path,
+    from_file: dict[str, Any],
+    given: dict[str, Any],
+    adversaries: "Sequence[Adversary]" = (),
+    against: "Sequence[str]" = (),
+) -> dict[str, Any]:
+    """The file's bounds, with those given added or in place of them; errors say where a value stands.
+
+    Args:
+        file: the problem file.
+        from_file: its bounds.
+        given: the options, by the names of the bounds; None for those left out.
+        adversaries: those of the file.
+        against: ``NAME=DISTORTION``, or ``NAME`` alone for as much as possible.
+    """
     from privacygames.errors import InvalidProblem
     from privacygames.problem import Bounds
 
     options = {name: value for name, value in given.items() if value is not None}
     merged = from_file | options
+    sought = merged.get("cost_at_most") is not None
+    numbers = from_file.get("distortion"), options.get("distortion")
+    if not sought and isinstance(numbers[0], dict) and None in numbers[0].values():
+        raise InvalidProblem('an adversary has distortion = "most", which goes with cost_at_most')
+    merged["distortion"] = merged_distortion(*numbers, adversaries, against, sought=sought)
     try:
-        Bounds(**merged)
+        Bounds.asked(**merged)
     except InvalidProblem as error:
         name = str(error).split(" ", 1)[0]
         if name in from_file and name not in options:
@@ -21,3 +45,73 @@ def merged_bounds(file: Path, from_file: dict[str, Any], given: dict[str, Any]) 
             raise InvalidProblem(f"--{name.replace('_', '-')}{str(error).removeprefix(name)}") from None
         raise
     return merged
+
+
+def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
+    """The adversary of that name, or an error that lists the names there are."""
+    from privacygames.errors import InvalidProblem
+
+    for each in adversaries:
+        if each.name == name:
+            return each
+    known = ", ".join(repr(each.name) for each in adversaries) or "none at all"
+    raise InvalidProblem(f"there is no adversary called {name[:100]!r}; there is {known}")
+
+
+def merged_distortion(
+    from_file: Any,
+    number: float | None,
+    adversaries: "Sequence[Adversary]",
+    against: "Sequence[str]",
+    *,
+    sought: bool,
+    floor: bool = True,
+) -> Any:
+    """The distortion asked for: a number or nothing, or a number for each of several adversaries.
+
+    Args:
+        from_file: what the file asks for: a number, numbers by adversary, or None.
+        number: the option, which is about the problem's own adversary.
+        adversaries: those of the file.
+        against: as in :func:`merged_bounds`.
+        sought: whether privacy against one of them is to be as large as possible: she then comes first.
+        floor: whether what is asked for against her is kept nevertheless.
+    """
+    from privacygames.errors import InvalidProblem
+    from privacygames.problem import PLAIN, Adversary
+
+    plain = Adversary(PLAIN)
+    found: dict[Adversary, float | None]
+    found = dict(from_file) if isinstance(from_file, dict) else {} if from_file is None else {plain: from_file}
+    if number is not None:
+        found.pop(plain, None)
+        found = {plain: number, **found}
+    first = next((who for who, least in found.items() if least is None), plain)
+    for each in against:
+        name, least = _against(each, adversaries)
+        who = by_name([*adversaries, plain], name)
+        if least is None and not sought:
+            raise InvalidProblem("--against NAME, without a number, asks for the most: it goes with --cost-at-most")
+        first = who if least is None else first
+        found[who] = least
+    if sought:
+        own = found.pop(first, None)
+        found = {first: own if floor else None, **found}
+    asked: dict[Adversary, float | None] = {}
+    for who, wanted in found.items():
+        if wanted is not None or (sought and who == first):
+            asked[who] = wanted
+    return asked if set(asked) - {plain} else asked.get(plain)
+
+
+def _against(text: str, adversaries: "Sequence[Adversary]") -> tuple[str, float | None]:
+    """A name and what is promised against whoever has it, as a number; None for as much as possible."""
+    from privacygames.errors import InvalidProblem
+
+    name, equals, number = text.rpartition("=")
+    if not equals or any(each.name == text for each in adversaries):
+        return text, None
+    try:
+        return name, float(number)
+    except ValueError:
+        raise InvalidProblem("--against takes NAME=DISTORTION, with a number; or NAME, with --cost-at-most") from None

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privacygames.cli.bounds_options import merged_distortion
 from privacygames.cli.output import Json, check_figure_file, check_writable, print_json, working, write_figure
 from privacygames.errors import InvalidProblem
 
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from privacygames.beliefs import Prior
     from privacygames.events import Watcher
     from privacygames.mechanism import Mechanism
-    from privacygames.problem import Problem
-    from privacygames.spaces import Space
+    from privacygames.problem import Adversary, Problem
 
 WITHOUT_PARAMETER = ("uniform", "constant")
 """Mechanisms that are the same whatever they are matched at."""
@@ -40,22 +40,29 @@ def compare(
 
     What is matched comes from the options, or else from the problem file's bounds; where the file has both, mechanisms
     are matched at each of them. Given several times, it draws the trade-off curve (of the optimal mechanism, and of
-    others named by --mechanism). Mechanisms: optimal, spanner, planar-laplace, exponential, geometric, staircase,
+    others named by --mechanism). Adversaries of the file are listed below the mechanisms, with what is promised,
+    realised and possible against each. Mechanisms: optimal, spanner, planar-laplace, exponential, geometric, staircase,
     randomised-response (these five also with +remap), uniform, constant; by default all that suit the problem.
     """
     from privacygames.analysis import compare as run
     from privacygames.analysis import trade_off
+    from privacygames.designer import design
     from privacygames.mechanism import load
     from privacygames.presentation import compared_in_words
-    from privacygames.problem import read_problem
+    from privacygames.problem import PLAIN, Adversary, read_problem
 
     check_figure_file(figure)
     check_writable(table)
     described, bounds = read_problem(problem)
+    from_file = bounds
+    bounds = bounds | {"distortion": merged_distortion(bounds.get("distortion"), None, [], [], sought=False)}
+    several = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
+    if isinstance(bounds["distortion"], dict):  # mechanisms of others are matched at one bound, not at many
+        bounds["distortion"] = bounds["distortion"].get(Adversary(PLAIN))
     matched = _matched(epsilon, distortion, bounds)
     if within is None and "epsilon" in matched:
         within = bounds.get("within")
-    adversaries = _adversaries(described.space, described.prior, adversary or [])
+    adversaries = _adversaries(described, problem, adversary or [])
     curve = max(map(len, matched.values())) > 1
     with working("comparing …") as show:
         if curve:
@@ -72,6 +79,8 @@ def compare(
             )
         else:
             makers = _makers(described, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show)
+            if several:
+                makers = {"optimal against all": partial(design, described, **from_file, progress=show), **makers}
             given = {each.name: load(each) for each in file or []}
             made = run(described, {**makers, **given}, adversaries=adversaries, within=within, progress=show)
     _write(made, figure, table, curve=curve)
@@ -82,18 +91,19 @@ def compare(
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
     typer.echo(f"{made.table()}\n\n{compared_in_words(made)}")
-    for path in (figure, table):
+    more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
+    for path in (figure, more, table):
         if path is not None:
             typer.echo(f"Wrote {path}.")
 
 
 def _matched(
-    epsilon: list[float] | None, distortion: list[float] | None, bounds: dict[str, float]
+    epsilon: list[float] | None, distortion: list[float] | None, bounds: dict[str, Any]
 ) -> dict[str, list[float]]:
     """What to match at: from the options, or else from the file."""
     given = {"epsilon": epsilon, "distortion": distortion}
     if not (epsilon or distortion):
-        given = {name: [bounds[name]] for name in given if name in bounds}
+        given = {name: [bounds[name]] for name in given if bounds.get(name) is not None}
     found = {name: values for name, values in given.items() if values}
     if not found:
         raise InvalidProblem("there is nothing to match at: give --epsilon or --distortion, or a bound in the file")
@@ -129,11 +139,23 @@ def _makers(
     return found
 
 
-def _adversaries(space: "Space", prior: "Prior", files: list[Path]) -> "dict[str, Prior]":
+def _adversaries(described: "Problem", problem: Path, files: list[Path]) -> "dict[str, Prior | Adversary]":
+    """The usual two, those whose prior is in a file, and those of the problem file's own."""
     from privacygames.analysis import usual_adversaries
-    from privacygames.problem import read_prior
+    from privacygames.problem import read_adversaries, read_prior
 
-    return usual_adversaries(prior) | {path.stem: read_prior(path, space) for path in files}
+    found: dict[str, Prior | Adversary] = {**usual_adversaries(described.prior)}
+    found |= {path.stem: read_prior(path, described.space) for path in files}
+    named = {each.name: each for each in read_adversaries(problem, described)}
+    twice = sorted(set(found) & set(named))
+    if twice:
+        raise InvalidProblem(f"two adversaries are called {twice[0]!r}; rename the one in the problem file")
+    return found | named
+
+
+def _beside(figure: Path) -> Path:
+    """Where the figure of adversaries goes."""
+    return figure.with_stem(f"{figure.stem}-adversaries")
 
 
 def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve: bool) -> None:
@@ -143,3 +165,5 @@ def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve
         from privacygames.presentation import plots
 
         write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)
+        if made.rows[0].report.against and not curve:
+            write_figure(plots.adversaries(made), _beside(figure))

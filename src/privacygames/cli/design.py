@@ -32,6 +32,16 @@ def design(
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
     cost_at_most: Annotated[float | None, typer.Option(help="Most distortion for at most this cost.")] = None,
     worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
+    worst_cost_at_most: Annotated[
+        float | None, typer.Option(help="No secret's cost is above this, while the average counts.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DISTORTION",
+            help="Least error of an adversary of the problem file; NAME alone: the most, with --cost-at-most.",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
     ] = None,
@@ -42,12 +52,13 @@ def design(
     """Design the mechanism that costs least for the problem and bounds in PROBLEM, and write it to a file.
 
     Or straight from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
-    here is added to those in the problem file, or replaces the one of the same name. Where the time limit comes before
+    here is added to those in the problem file, or replaces the one of the same name; --against, which may be repeated,
+    knows the file's [[adversary]] tables by name. Where the time limit comes before
     the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
     """
     from privacygames.analysis import remarks
     from privacygames.designer import design as run
-    from privacygames.problem import read_problem
+    from privacygames.problem import read_adversaries, read_problem
 
     given = {
         "epsilon": epsilon,
@@ -55,16 +66,17 @@ def design(
         "within": within,
         "cost_at_most": cost_at_most,
         "worst_case": worst_case,
+        "worst_cost_at_most": worst_cost_at_most,
     }
     check_new_file(out, force=force)
     asked = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
         refuse_without_traces(traces, asked)
         described, from_file = read_problem(problem)
-        bounds = merged_bounds(problem, from_file, given)
+        bounds = merged_bounds(problem, from_file, given, read_adversaries(problem, described), against or [])
     else:
         described = problem_from_traces(traces, asked)
-        bounds = merged_bounds(Path(), {}, given)
+        bounds = merged_bounds(Path(), {}, given, against=against or [])
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from privacygames.cli.bounds_options import by_name
 from privacygames.cli.output import Json, print_json, print_rows
 
 
@@ -13,21 +14,38 @@ def evaluate(
     adversary: Annotated[
         Path | None, typer.Option(help="A problem file with the prior the adversary believes.")
     ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these adversaries, by name; may be repeated.")
+    ] = None,
     within: Annotated[float | None, typer.Option(help="Also report epsilon up to this distance.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its real epsilon."""
+    """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its real epsilon.
+
+    Adversaries that the mechanism promises something against, and those in the [[adversary]] tables of --adversary's
+    file, are listed with what is promised, realised and possible against each.
+    """
+    from privacygames.analysis import STAND_HEADINGS, stand_cells
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import load
     from privacygames.presentation import in_words
-    from privacygames.problem import read_prior
+    from privacygames.problem import read_adversaries, read_prior
 
     mechanism = load(file)
-    belief = None if adversary is None else read_prior(adversary, mechanism.secrets)
-    report = measure(mechanism, mechanism.problem, adversary_prior=belief, within=within)
-    words = in_words(report, mechanism.problem)
+    problem = mechanism.problem
+    belief, crowd = None, [promise.adversary for promise in mechanism.certificate.bounds.against]
+    if adversary is not None:
+        belief = read_prior(adversary, mechanism.secrets)
+        names = {each.name for each in crowd}
+        crowd += [each for each in read_adversaries(adversary, problem) if each.name not in names]
+    if against:
+        crowd = [by_name(crowd, name) for name in against]
+    report = measure(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd)
+    words = in_words(report, problem)
     if as_json:
         print_json(report.to_dict() | {"in_words": words})
     else:
         print_rows(f"{file.name}", report.rows())
+        if report.against:
+            print_rows("Adversaries", map(stand_cells, report.against), STAND_HEADINGS)
         typer.echo(words)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from privacygames.cli.bounds_options import merged_distortion
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
 
 
@@ -25,6 +26,14 @@ def find(
     distortion: Annotated[float | None, typer.Option(help="Least error of the best attack to keep.")] = None,
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
     worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
+    worst_cost_at_most: Annotated[float | None, typer.Option(help="No secret's cost is above this.")] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DISTORTION",
+            help="Error of an adversary of the problem file to keep; for the most distortion, NAME alone: whose.",
+        ),
+    ] = None,
     precision: Annotated[float, typer.Option(help="How close, relatively, to find epsilon.")] = 1e-3,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the mechanism to a file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
@@ -37,7 +46,7 @@ def find(
     """
     from privacygames.analysis import find as search
     from privacygames.presentation import in_words
-    from privacygames.problem import read_problem
+    from privacygames.problem import read_adversaries, read_problem
 
     given = {
         "epsilon": epsilon,
@@ -45,12 +54,19 @@ def find(
         "cost_at_most": cost_at_most,
         "within": within,
         "worst_case": worst_case,
+        "worst_cost_at_most": worst_cost_at_most,
     }
     if out is not None:
         check_new_file(out, force=force)
     described, bounds = read_problem(problem)
+    from_file = bounds.pop("distortion", None)
     bounds.pop("cost_at_most" if what is Sought.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
+    if distortion is None or what is not Sought.DISTORTION:
+        crowd, sought = read_adversaries(problem, described), what is Sought.DISTORTION
+        bounds["distortion"] = merged_distortion(
+            from_file, distortion, crowd, against or [], sought=sought, floor=False
+        )
     with working(f"looking for the best {what.value} …") as show:
         found = search(described, what.value, **bounds, precision=precision, progress=show)
     if out is not None:

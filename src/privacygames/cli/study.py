@@ -85,8 +85,8 @@ def study(
 ) -> None:
     """Repeat the paper's evaluation: tables, figures, and each claim checked.
 
-    Parts: scenario-1, scenario-2, scenario-3, prior, approximation. What is finished is kept in the folder: after an
-    interruption, the same command goes on.
+    Parts: scenario-1, scenario-2, scenario-3, prior, approximation, robust. What is finished is kept in the folder:
+    after an interruption, the same command goes on.
     """
     from privacygames.presentation import needed
     from privacygames.study import publish, run, workers_for

@@ -54,7 +54,7 @@ def mechanism_of(record: Record, shared: Shared) -> Mechanism:
     header, _ = record
     statement = statement_of(record, shared)
     try:
-        findings = Findings(**header["findings"])
+        findings = Findings(**header["findings"] | {"against": ()})
         provenance = Provenance(**header["provenance"])
     except (KeyError, TypeError):
         raise InvalidFile("a record of the fleet does not fit together") from None

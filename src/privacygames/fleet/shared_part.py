@@ -1,6 +1,6 @@
 """What all people of a fleet have in common, in one file: spaces, costs, distances and promises."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,9 @@ from privacygames.problem import Bounds, Problem
 from privacygames.spaces import describe, space_from
 
 SHARED, RECORDS, INDEX = "shared.pgm", "people.dat", "people.idx"
+PROMISES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+"""What a fleet may promise."""
+
 DEFAULT = ""
 """The name under which the mechanism for unknown people is kept; nobody else can be called so."""
 
@@ -58,7 +61,7 @@ class Shared:
         alike = problem.observables == problem.space
         header = {
             "fleet": 1,
-            "promises": asdict(self.bounds),
+            "promises": {name: getattr(self.bounds, name) for name in PROMISES},
             "secrets": describe(problem.space, store=store),
             "observables": None if alike else describe(problem.observables, secrets=problem.space, store=store),
         }
@@ -83,7 +86,7 @@ def read_shared(path: Path) -> Shared:
             distinguishability=sealed(separation),
             observables=observables,
         )
-        return Shared(problem, Bounds(**header["promises"]))
+        return Shared(problem, Bounds(**{name: header["promises"][name] for name in PROMISES}))
     except (InvalidProblem, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InvalidFile(f"the shared part of the fleet does not fit together ({type(error).__name__})") from None
 

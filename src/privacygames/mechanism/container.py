@@ -1,6 +1,6 @@
 """The file format: a readable JSON header followed by plain arrays. Nothing in it can be executed.
 
-    privacygames mechanism 2                     format and version
+    privacygames mechanism 2                     format and version (3 with promises that version 2 did not know)
     <sha-256> <header bytes> <body bytes>        checksum over header and body, and their lengths
     { … }                                        the header, JSON; "arrays" lists name, type and shape
     <arrays>                                     little-endian, one after the other, in that order
@@ -27,8 +27,10 @@ from privacygames.storage import write_bytes
 
 FORMAT = "privacygames mechanism"
 VERSION = 2
-READ = (1, 2)
-"""The versions that can be read. 1 knew no graphs, subsets and distances: of such spaces it kept the labels."""
+NEWEST = 3
+READ = (1, 2, 3)
+"""The versions that can be read. 1 knew no graphs, subsets and distances: of such spaces it kept the labels. 3 is 2
+with promises against several adversaries or for every secret's cost, and is written only where there are some."""
 
 MOST_BYTES = 2**31
 MOST_HEADER = 2**23
@@ -39,7 +41,7 @@ Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
+def write(path: str | os.PathLike[str], header: Header, arrays: Arrays, *, version: int = VERSION) -> None:
     """Write a file in one step: it appears complete or not at all, and only its owner can read it."""
     listed = [
         {"name": name, "type": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
@@ -48,7 +50,7 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     text = json.dumps(header | {"arrays": listed}, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays.values())
     checksum = hashlib.sha256(text + body).hexdigest()
-    first = f"{FORMAT} {VERSION}\n{checksum} {len(text)} {len(body)}\n".encode()
+    first = f"{FORMAT} {version}\n{checksum} {len(text)} {len(body)}\n".encode()
     write_bytes(path, first, text, body, private=True)
 
 
@@ -83,7 +85,7 @@ def _parse(file: BinaryIO, size: int) -> tuple[Header, Arrays]:
     if version not in [str(known).encode() for known in READ]:
         raise InvalidFile(
             f"the file has format version {version[:20].decode(errors='replace')!r} and this release reads "
-            f"versions {' and '.join(map(str, READ))}; upgrade privacygames to read it"
+            f"versions {', '.join(map(str, READ))}; upgrade privacygames to read it"
         )
     fields = file.readline(LONGEST_LINE).rstrip(b"\n").split(b" ")
     if len(fields) != 3 or not all(field.isdigit() and len(field) < 12 for field in fields[1:]):

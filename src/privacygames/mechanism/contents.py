@@ -1,17 +1,18 @@
 """What a mechanism file contains, and how it is put together and taken apart."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import Multipliers, Provenance, RatioMultipliers, Statement, check_form
+from privacygames.certificates import Provenance, Statement, check_form
 from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem
-from privacygames.mechanism.container import Arrays, Header
-from privacygames.problem import Bounds
+from privacygames.mechanism.container import NEWEST, VERSION, Arrays, Header
+from privacygames.mechanism.fields import array_of, integer_of, real_of, text_of
+from privacygames.mechanism.stored_multipliers import pack_multipliers, unpack_multipliers
+from privacygames.mechanism.stored_promises import OLD_PROMISES, pack_promises, unpack_promises
 from privacygames.spaces import Space, describe, space_from
 
 MATRICES = ("distance", "distinguishability")
@@ -47,7 +48,7 @@ def pack(contents: Contents, *, multipliers: bool = True) -> tuple[Header, Array
         return name
 
     header: Header = {
-        "promises": asdict(statement.bounds),
+        "promises": pack_promises(statement.bounds, arrays, store),
         "bits": statement.bits,
         "hashes": asdict(statement.subject),
         "provenance": asdict(contents.provenance),
@@ -55,10 +56,15 @@ def pack(contents: Contents, *, multipliers: bool = True) -> tuple[Header, Array
         "observables": None if shared else describe(contents.observables, secrets=contents.secrets, store=store),
     }
     if multipliers and statement.multipliers is not None:
-        duals, dual_arrays = _pack_multipliers(statement.multipliers)
+        duals, dual_arrays = pack_multipliers(statement.multipliers)
         header["multipliers"] = duals
         arrays |= dual_arrays
     return header, arrays
+
+
+def version_of(header: Header) -> int:
+    """The version of the format that a file with this header has: the oldest that knows its promises."""
+    return VERSION if set(header["promises"]) <= set(OLD_PROMISES) else NEWEST
 
 
 def unpack(header: Header, arrays: Arrays) -> Contents:
@@ -92,17 +98,23 @@ def _unpack(header: Header, arrays: Arrays) -> Contents:
         observables = space_from(described[1], secrets=secrets, matrices=arrays, size=m)
     separation = "distinguishability" if "distinguishability" in arrays else "distance"
     statement = Statement(
-        weights=_array(arrays, "weights", "<i8", (n, m)),
-        bits=_integer(header["bits"]),
-        prior=_array(arrays, "prior", "<f8", (n,)),
-        cost=_array(arrays, "cost", "<f8", (m, n)),
-        distance=_array(arrays, "distance", "<f8", (n, n)),
-        distinguishability=_array(arrays, separation, "<f8", (n, n)),
-        bounds=Bounds(**header["promises"]),
-        multipliers=_unpack_multipliers(header["multipliers"], arrays, n, m) if "multipliers" in header else None,
+        weights=array_of(arrays, "weights", "<i8", (n, m)),
+        bits=integer_of(header["bits"]),
+        prior=array_of(arrays, "prior", "<f8", (n,)),
+        cost=array_of(arrays, "cost", "<f8", (m, n)),
+        distance=array_of(arrays, "distance", "<f8", (n, n)),
+        distinguishability=array_of(arrays, separation, "<f8", (n, n)),
+        bounds=(bounds := unpack_promises(header["promises"], arrays, secrets)),
+        multipliers=None,
     )
+    if "multipliers" in header:
+        counts = [len(opponent.errors) for opponent in statement.opponents] if bounds.against else []
+        evidence = unpack_multipliers(header["multipliers"], arrays, (n, m), counts)
+        statement = replace(statement, multipliers=evidence)
     provenance = header["provenance"]
-    origin = Provenance(_text(provenance["solver"]), _text(provenance["version"]), _real(provenance["repair_cost"]))
+    origin = Provenance(
+        text_of(provenance["solver"]), text_of(provenance["version"]), real_of(provenance["repair_cost"])
+    )
     contents = Contents(statement, secrets, observables, origin)
     if asdict(statement.subject) != header["hashes"]:
         raise InvalidFile("the prior, cost or distances in the file are not those the promise is about")
@@ -111,76 +123,6 @@ def _unpack(header: Header, arrays: Arrays) -> Contents:
     except BrokenPromise as error:
         raise InvalidFile(str(error)) from None
     return contents
-
-
-def _pack_multipliers(given: Multipliers) -> tuple[Header, Arrays]:
-    row, column = np.nonzero(given.attack)
-    arrays: Arrays = {
-        "attack_row": row.astype(np.int32),
-        "attack_estimate": column.astype(np.int32),
-        "attack_value": given.attack[row, column],
-        "like": given.like.astype(np.int32),
-        "ratio_observable": given.ratios.observable,
-        "ratio_secret": given.ratios.secret,
-        "ratio_other": given.ratios.other,
-        "ratio_value": given.ratios.value,
-    }
-    if given.secret_weights is not None:
-        arrays["secret_weights"] = given.secret_weights
-    duals = {"cost": given.cost_dual, "distortion": given.distortion_dual, "rows": len(given.attack)}
-    return duals, arrays
-
-
-def _unpack_multipliers(header: Any, arrays: Arrays, n: int, m: int) -> Multipliers:
-    rows = _integer(header["rows"])
-    if not 1 <= rows <= m:
-        raise InvalidFile("the multipliers do not fit the observables")
-    count = (len(arrays["attack_value"]),)
-    attack = np.zeros((rows, n))
-    row = _positions(arrays, "attack_row", count, rows)
-    attack[row, _positions(arrays, "attack_estimate", count, n)] = _array(arrays, "attack_value", "<f8", count)
-    count = (len(arrays["ratio_value"]),)
-    ratios = RatioMultipliers(
-        _positions(arrays, "ratio_observable", count, rows),
-        _positions(arrays, "ratio_secret", count, n),
-        _positions(arrays, "ratio_other", count, n),
-        _array(arrays, "ratio_value", "<f8", count),
-    )
-    weights = _array(arrays, "secret_weights", "<f8", (n,)) if "secret_weights" in arrays else None
-    like = _positions(arrays, "like", (m,), rows).astype(np.int64)
-    return Multipliers(_real(header["cost"]), _real(header["distortion"]), attack, ratios, weights, like)
-
-
-def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
-    array = arrays[name]
-    if array.dtype != np.dtype(kind) or array.shape != shape:
-        raise InvalidFile(f"array {name!r} has the wrong type or shape")
-    return array
-
-
-def _positions(arrays: Arrays, name: str, shape: tuple[int, ...], limit: int) -> NDArray[np.int32]:
-    array = _array(arrays, name, "<i4", shape)
-    if ((array < 0) | (array >= limit)).any():
-        raise InvalidFile(f"array {name!r} points outside")
-    return array
-
-
-def _real(value: object) -> float:
-    if type(value) not in (int, float) or not abs(float(value)) < np.inf:  # type: ignore[arg-type]
-        raise InvalidFile("a number in the header is something else")
-    return float(value)  # type: ignore[arg-type]
-
-
-def _integer(value: object) -> int:
-    if type(value) is not int:
-        raise InvalidFile("a number in the header is not whole")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
-        raise InvalidFile("a text in the header is too long or not plain text")
-    return value
 
 
 def _of_format_1(table: Any) -> Any:

@@ -16,7 +16,7 @@ from privacygames.certificates import Certificate, Findings, Multipliers, Statem
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import container
 from privacygames.mechanism.certification import Realised, certified
-from privacygames.mechanism.contents import Contents, pack, unpack
+from privacygames.mechanism.contents import Contents, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem
 from privacygames.spaces import Grid, Label, Space, Subsets, listed
@@ -131,7 +131,9 @@ class Mechanism:
         The same for the same mechanism, whoever designed it, with or without its proof of optimality: it names what is
         released in ledgers and manifests.
         """
-        named = (content_hash(self.weights), self.bits, self.bounds, self.statement.subject)
+        statement = self.statement
+        named: tuple[object, ...] = (content_hash(self.weights), self.bits, self.bounds, statement.subject)
+        named += tuple(promise.adversary.digest for promise in self.bounds.against)
         return sha256(repr((*named, self.secrets.labels, self.observables.labels)).encode()).hexdigest()
 
     @overload
@@ -196,7 +198,8 @@ class Mechanism:
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
-        container.write(path, *pack(self._contents, multipliers=multipliers))
+        header, arrays = pack(self._contents, multipliers=multipliers)
+        container.write(path, header, arrays, version=version_of(header))
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape

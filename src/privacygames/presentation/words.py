@@ -16,6 +16,7 @@ from privacygames.analysis import (
     remarks,
 )
 from privacygames.arguments import of_kind
+from privacygames.certificates import Stand
 from privacygames.problem import Problem
 
 LARGEST_FACTOR = 1e4
@@ -30,7 +31,17 @@ def in_words(report: Report, problem: Problem) -> str:
     """
     of_kind(problem, Problem, "the problem")
     warnings = remarks(report.usefulness, problem)
-    return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem)])
+    others = [stand_in_words(stand) for stand in report.against]
+    return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem), *others])
+
+
+def stand_in_words(stand: Stand) -> str:
+    """Where an adversary stands: what her best guesses err by, beside what is promised and what is possible."""
+    share = (
+        f", {percent(stand.realised / stand.possible)} of what she errs by without an answer" if stand.possible else ""
+    )
+    promised = "" if stand.promised is None else f" ({amount(stand.promised)} is promised)"
+    return f"Against “{stand.adversary}” the best guesses err by {amount(stand.realised)}{promised}{share}."
 
 
 def compared_in_words(compared: Comparison) -> str:

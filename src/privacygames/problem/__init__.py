@@ -1,17 +1,25 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
-from privacygames.problem.bounds import Bounds
-from privacygames.problem.document import read_prior, read_problem
+from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
+from privacygames.problem.bounds import PLAIN, Bounds, Distortion, Promise
+from privacygames.problem.document import read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
-from privacygames.problem.problem import Problem, max_distortion, rounding
+from privacygames.problem.problem import Problem, rounding
 
 __all__ = [
+    "PLAIN",
+    "Adversary",
     "Bounds",
+    "Distortion",
     "Measure",
+    "Opponent",
     "Problem",
+    "Promise",
     "distance_matrix",
     "finite",
+    "hulls",
     "max_distortion",
+    "read_adversaries",
     "read_prior",
     "read_problem",
     "rounding",

@@ -1,16 +1,36 @@
 """What is asked of a mechanism, and what its certificate will promise."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from math import inf
+from typing import Any, Self
 
 import numpy as np
 
 from privacygames.arguments import is_number
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.errors import InvalidProblem
+from privacygames.problem.adversary import Adversary, Opponent
+from privacygames.problem.problem import Problem
+
+Distortion = float | Mapping[Adversary, float | None] | None
+"""Distortion privacy asked for: a number against the problem's own adversary, or one for each of several."""
+
+NUMBERS = ("epsilon", "within", "distortion", "cost_at_most", "worst_cost_at_most")
+MOST_ADVERSARIES = 100
+PLAIN = "the paper's"
+"""What the adversary is called who knows the problem's prior and guesses the secret, where nobody named her."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
+class Promise:
+    """What is promised against one adversary: she errs by at least ``distortion``; None: by as much as possible."""
+
+    adversary: Adversary
+    distortion: float | None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Bounds:
     """The promises asked for; any may be left out, but not all.
 
@@ -21,6 +41,9 @@ class Bounds:
         distortion: d_m, the least distortion privacy against the optimal attack.
         cost_at_most: turns the problem round: most distortion privacy for at most this cost.
         worst_case: count the cost of the worst secret (eq:utility:maxmetric) instead of the average.
+        worst_cost_at_most: no secret's cost is above this, while the average counts.
+        against: instead of ``distortion``, what is promised against each of several adversaries. With
+            ``cost_at_most`` privacy against the first is what is maximised.
     """
 
     epsilon: float | None = None
@@ -28,11 +51,22 @@ class Bounds:
     distortion: float | None = None
     cost_at_most: float | None = None
     worst_case: bool = False
+    worst_cost_at_most: float | None = None
+    against: tuple[Promise, ...] = ()
+
+    @classmethod
+    def asked(cls, *, distortion: Distortion, **others: Any) -> Self:
+        """Bounds with a distortion that is a number or a mapping from adversaries to numbers."""
+        if not isinstance(distortion, Mapping):
+            return cls(distortion=distortion, **others)
+        if not distortion:
+            raise InvalidProblem("distortion names no adversary: give one at least, or a number")
+        return cls(against=tuple(Promise(*each) for each in distortion.items()), **others)
 
     def __post_init__(self) -> None:
         if not isinstance(self.worst_case, bool):
             raise InvalidProblem("worst_case must be True or False")
-        for name in ("epsilon", "within", "distortion", "cost_at_most"):  # NumPy's numbers become plain floats
+        for name in NUMBERS:  # NumPy's numbers become plain floats
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         if self.epsilon == 0:
             raise InvalidProblem("epsilon is 0.0; it must be a positive number, or None for no such bound")
@@ -42,13 +76,66 @@ class Bounds:
             raise InvalidProblem(
                 "give distortion (and get the least cost) or cost_at_most (and get the most distortion)"
             )
-        if self.epsilon is None and self.distortion is None and self.cost_at_most is None:
+        if self.worst_case and self.worst_cost_at_most is not None:
+            raise InvalidProblem(
+                "worst_case already makes the worst secret's cost the one that counts; "
+                "worst_cost_at_most limits it where the average counts: give one of them"
+            )
+        self._check_adversaries()
+        if self.epsilon is None and self.distortion is None and self.cost_at_most is None and not self.against:
             raise InvalidProblem("nothing is promised: give epsilon, distortion or cost_at_most")
+
+    def _check_adversaries(self) -> None:
+        if self.against and self.distortion is not None:
+            raise InvalidProblem("give distortion as a number or for each of several adversaries, not both")
+        if len(self.against) > MOST_ADVERSARIES:
+            raise InvalidProblem(f"there are {len(self.against)} adversaries; at most {MOST_ADVERSARIES} are allowed")
+        plain = []
+        for place, promise in enumerate(self.against):
+            adversary, asked = promise.adversary, promise.distortion
+            if not isinstance(adversary, Adversary):
+                raise InvalidProblem("distortion maps adversaries to numbers: its keys must be of type Adversary")
+            if asked is None and (place or not self.reverse):
+                raise InvalidProblem(
+                    f"the distortion against {adversary.name!r} is None; only with cost_at_most, which makes that "
+                    "against the first adversary as large as possible, may the first one be left open"
+                )
+            plain.append(Promise(adversary, _number(f"the distortion against {adversary.name!r}", asked)))
+        names = [promise.adversary.name for promise in plain]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InvalidProblem(f"two adversaries are called {twice[0]!r}; names tell them apart")
+        object.__setattr__(self, "against", tuple(plain))
 
     @property
     def reverse(self) -> bool:
         """Whether the cost is bounded and distortion privacy is maximised, rather than the other way round."""
         return self.cost_at_most is not None
+
+    @property
+    def limits(self) -> list[tuple[bool, float]]:
+        """The limits on costs: whether each is on the worst secret's (or on the average), and what it is."""
+        found = [] if self.cost_at_most is None else [(self.worst_case, self.cost_at_most)]
+        return found if self.worst_cost_at_most is None else [*found, (True, self.worst_cost_at_most)]
+
+    def opponents(self, prior: FloatArray, distance: FloatArray) -> tuple[Opponent, ...]:
+        """Everybody something is promised against, in plain numbers; with ``cost_at_most`` the first is maximised.
+
+        Args:
+            prior: the problem's, for those who have none of their own.
+            distance: the problem's, likewise.
+        """
+        if self.against:
+            return tuple(each.adversary.opponent(prior, distance, each.distortion) for each in self.against)
+        if self.distortion is None and not self.reverse:
+            return ()
+        return (Opponent(PLAIN, prior, distance, self.distortion),)
+
+    def facing(self, problem: Problem) -> tuple[Opponent, ...]:
+        """Everybody something is promised against; an error if somebody's numbers are not about a problem's secrets."""
+        for promise in self.against:
+            promise.adversary.require_fit(problem)
+        return self.opponents(problem.prior.probabilities, problem.distance)
 
     def exponents(self, distinguishability: FloatArray) -> FloatArray:
         """The bound on ln p(o|s) − ln p(o|s') for every ordered pair (s, s'); ∞ where nothing is asked."""
@@ -60,6 +147,23 @@ class Bounds:
             exponents = np.where(distinguishability <= self.within, self.epsilon, inf)
         np.fill_diagonal(exponents, inf)
         return exponents
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON; adversaries by their names, with the SHA-256 of their numbers."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        found["against"] = [
+            {"adversary": each.adversary.name, "distortion": each.distortion, "sha256": each.adversary.digest}
+            for each in self.against
+        ]
+        return found
+
+    def __repr__(self) -> str:
+        # What is left out of the last two is not shown: a mechanism's digest is made of this text, and older ones stay.
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, empty in (("worst_cost_at_most", None), ("against", ())):
+            if given[name] == empty:
+                del given[name]
+        return f"Bounds({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 def _number(name: str, value: object) -> float | None:
@@ -74,5 +178,7 @@ def _number(name: str, value: object) -> float | None:
         if plain == 0 or SMALLEST <= plain <= LARGEST:
             return plain
         value = plain
+    if isinstance(value, Mapping):
+        raise InvalidProblem(f"{name} is one number here; numbers for several adversaries are for design and find")
     kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
     raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST:g}")

@@ -10,13 +10,15 @@ from typing import Any
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.keys import Keys
+from privacygames.problem.adversary import Adversary
+from privacygames.problem.adversary_tables import Named, adversaries_from
+from privacygames.problem.bounds import PLAIN
+from privacygames.problem.prior_table import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.problem.visit_table import CSV_KEYS, label_at, prior_from_csv
 from privacygames.spaces import Grid, Numbers, Space, Subsets, blaming, space_from
 
-TABLES = ("space", "prior", "problem", "observables", "bounds")
-SOURCES = ("uniform", "weights", "counts", "csv")
-BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+TABLES = ("space", "prior", "problem", "observables", "bounds", "adversary")
+BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case", "worst_cost_at_most")
 MEASURES = ("cost", "distance", "distinguishability")
 
 
@@ -27,18 +29,48 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
     space = space_from(document.value("space", None), name="[space]")
     with blaming("[prior]"):
-        prior = _prior(space, document.value("prior", {}), path.parent)
+        prior = prior_from(space, document.value("prior", {}), path.parent)
     with blaming("[observables]"):
         observables = _observables(space, document.value("observables", None))
     with blaming("[problem]"):
-        return Problem(prior, observables=observables, **measures.table), bounds.table
+        problem = Problem(prior, observables=observables, **measures.table)
+    named = _adversaries(document, problem, path.parent)
+    return problem, bounds.table | _promises(bounds.table, named)
+
+
+def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
+    """The adversaries that a problem file describes, promised something against or not, about a problem's secrets."""
+    return [each.adversary for each in _adversaries(_read(path), problem, path.parent)]
+
+
+def _adversaries(document: Keys, problem: Problem, folder: Path) -> list[Named]:
+    found = adversaries_from(document.value("adversary", []), problem, folder)
+    names = [each.adversary.name for each in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidProblem(f"[[adversary]] two are called {name!r}; names tell them apart")
+    return found
+
+
+def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
+    """What is promised against whom, where it is against more than the problem's own adversary."""
+    promised = {each.adversary: each.distortion for each in named if each.distortion is not None}
+    sought = [each.adversary for each in named if each.sought]
+    if not promised and not sought:
+        return {}
+    if len(sought) > 1:
+        raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
+    plain = {Adversary(PLAIN): bounds["distortion"]} if "distortion" in bounds else {}
+    if sought or "cost_at_most" in bounds:
+        return {"distortion": {(sought or [Adversary(PLAIN)])[0]: None} | plain | promised}
+    return {"distortion": plain | promised}
 
 
 def read_prior(path: Path, space: Space) -> Prior:
     """The prior of a problem file, over the space of a mechanism."""
     document = _read(path)
     with blaming("[prior]"):
-        return _prior(space, document.value("prior", {}), path.parent)
+        return prior_from(space, document.value("prior", {}), path.parent)
 
 
 def _read(path: Path) -> Keys:
@@ -72,29 +104,3 @@ def _observables(space: Space, table: object) -> Space | None:
         "needs one of: block = [columns, rows] (grids), interval = length (numbers), "
         "subsets = [[labels], …], at_most = members; or the kind of another space"
     )
-
-
-def _prior(space: Space, table: object, folder: Path) -> Prior:
-    given = Keys(table, "[prior]", (*SOURCES, *CSV_KEYS, "smoothing"))
-    given.flag("uniform", False)
-    sources = [key for key in SOURCES if given.value(key, False) is not False]
-    if len(sources) != 1:
-        raise InvalidProblem("needs exactly one of: uniform = true, weights = […], counts = {…} or […], csv = …")
-    only_csv = [key for key in given.table if key in CSV_KEYS]
-    if only_csv and sources != ["csv"]:
-        raise InvalidProblem(f"{only_csv[0]} goes with csv only")
-    smoothing = given.number("smoothing", 0.0)
-    if smoothing and sources[0] in ("uniform", "weights"):
-        raise InvalidProblem("smoothing goes with counts or csv")
-    match sources[0]:
-        case "csv":
-            return prior_from_csv(space, given, folder / given.text("csv"))
-        case "weights":
-            return Prior(space, given.listed("weights"))
-        case "uniform":
-            return Prior.uniform(space)
-    counts = given.value("counts")
-    if isinstance(counts, dict):
-        labels = [label_at(space, key, f"counts, entry {at}") for at, key in enumerate(counts, start=1)]
-        return Prior.from_visits(space, dict(zip(labels, counts.values(), strict=True)), smoothing=smoothing)
-    return Prior.from_counts(space, counts, smoothing=smoothing)

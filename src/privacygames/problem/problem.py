@@ -110,18 +110,6 @@ class Problem(Value):
         return f"Problem({secrets} secrets, {observables} observables, prior of {self.prior.entropy():.3g} bits)"
 
 
-def max_distortion(problem: Problem) -> float:
-    r"""The most distortion privacy any mechanism has: d_m^max, the error of the best guess from the prior alone.
-
-    .. math:: d_m^{max} = \min_{ŝ} \sum_s π(s)\,d(ŝ,s)
-
-    Rounded down by some units in the last place, so that it can be promised and verified.
-    """
-    of_kind(problem, Problem, "the problem")
-    least = float((problem.distance @ problem.prior.probabilities).min())
-    return least * (1 - 4 * rounding(problem))
-
-
 def rounding(problem: Problem) -> float:
     """How much, relatively, the verifier rounds distortion privacy down at most."""
     return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)

@@ -12,6 +12,9 @@ from privacygames.spaces import Grid, Label, Space, find_label
 CSV_KEYS = ("label", "count", "x", "y", "outside", "format", "where")
 """The keys that say how the file is read."""
 
+PAIR_KEYS = ("label", "value", "count", "format", "where", "smoothing")
+"""The keys that say how a file of secrets and attributes is read."""
+
 Rows = list[tuple[int, dict[str, str]]]
 
 
@@ -28,6 +31,18 @@ def prior_from_csv(space: Space, given: Keys, path: Path) -> Prior:
             count = _number(row, given.text("count"), line) if "count" in given else 1.0
             counts[label] = counts.get(label, 0.0) + count
     return Prior.from_visits(space, counts, smoothing=given.number("smoothing", 0.0))
+
+
+def pairs_from_csv(space: Space, given: Keys, path: Path) -> dict[tuple[Label, Label], float]:
+    """How often each secret occurs with each value of an attribute, from the rows of a file."""
+    rows = list(_csv_rows(path, _where(given)))
+    column, count = given.text("value", "value"), given.text("count", None)
+    found: dict[tuple[Label, Label], float] = {}
+    for (line, row), label in zip(rows, _labels_by_name(space, given, rows, path), strict=True):
+        if label is not None:
+            pair = (label, _field(row, column))
+            found[pair] = found.get(pair, 0.0) + (1.0 if count is None else _number(row, count, line))
+    return found
 
 
 def label_at(space: Space, text: str, place: str) -> Label:

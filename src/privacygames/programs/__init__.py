@@ -1,7 +1,7 @@
 """The mathematics as linear programs: one builder per program of the paper, one function per family of rows."""
 
 from privacygames.programs.attack_programs import least_favourable_program, minmax_pairs_attack_program
-from privacygames.programs.constraint_rows import LARGEST_EXPONENT, ratio_pairs
+from privacygames.programs.constraint_rows import LARGEST_EXPONENT, numbered, ratio_pairs
 from privacygames.programs.design_programs import design_program, tie_break
 from privacygames.programs.linear_program import LinearProgram, thinned
 from privacygames.programs.tie_programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
@@ -15,6 +15,7 @@ __all__ = [
     "least_favourable_program",
     "least_worst_cost_program",
     "minmax_pairs_attack_program",
+    "numbered",
     "ratio_pairs",
     "thinned",
     "tie_break",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.problem import Bounds, Problem
+from privacygames.problem import Bounds, Opponent, Problem
 from privacygames.programs.linear_program import Rows
 
 LARGEST_EXPONENT = 36.0
@@ -26,33 +26,44 @@ def row_sums(problem: Problem) -> Rows:
     return Rows("sums", {"p": sums}, ones, ones)
 
 
-def guess_rows(problem: Problem) -> Rows:
+def guess_rows(problem: Problem, opponent: Opponent | None = None, place: int = 0) -> Rows:
     """x(o) is at most the error of any guess: Σ_s π(s) p(o|s) d(ŝ,s) ≥ x(o) for all o, ŝ.
 
-    Paper: eq:lp:user:utility-privacy:game:c1. Rows: n·m, at position o·n + ŝ.
+    Paper: eq:lp:user:utility-privacy:game:c1. Rows: n·m, at position o·n + ŝ. Another adversary has her own prior, her
+    own errors E(g,s) for d(ŝ,s), and her own x; ``place`` tells them apart.
     """
     from scipy.sparse import coo_array
 
     secrets, observables = problem.shape
-    error = problem.prior.probabilities * problem.distance  # (ŝ, s)
+    own = Opponent("", problem.prior.probabilities, problem.distance)
+    error = (opponent or own).weighted  # (ŝ, s)
+    guesses = len(error)
     guess, secret = np.nonzero(error)
     o = np.arange(observables)
-    rows = (o[:, None] * secrets + guess).ravel()
+    rows = (o[:, None] * guesses + guess).ravel()
     columns = (secret * observables + o[:, None]).ravel()
     values = np.tile(error[guess, secret], observables)
-    size = observables * secrets
+    size = observables * guesses
     errors = coo_array((values, (rows, columns)), shape=(size, secrets * observables))
-    ties = coo_array((-np.ones(size), (np.arange(size), np.repeat(o, secrets))), shape=(size, observables))
-    return Rows("guesses", {"p": errors.tocsr(), "x": ties.tocsr()}, np.zeros(size), np.full(size, np.inf))
+    ties = coo_array((-np.ones(size), (np.arange(size), np.repeat(o, guesses))), shape=(size, observables))
+    coefficients = {"p": errors.tocsr(), numbered("x", place): ties.tocsr()}
+    return Rows(numbered("guesses", place), coefficients, np.zeros(size), np.full(size, np.inf))
 
 
-def distortion_row(problem: Problem, distortion: float) -> Rows:
+def distortion_row(problem: Problem, distortion: float, place: int = 0) -> Rows:
     """Distortion privacy is at least d_m: Σ_o x(o) ≥ d_m (eq:lp:user:utility-privacy:game:c2). Rows: 1."""
     from scipy.sparse import csr_array
 
     _, observables = problem.shape
     total = csr_array(np.ones((1, observables)))
-    return Rows("distortion", {"x": total}, np.array([distortion]), np.array([np.inf]))
+    return Rows(
+        numbered("distortion", place), {numbered("x", place): total}, np.array([distortion]), np.array([np.inf])
+    )
+
+
+def numbered(name: str, place: int) -> str:
+    """The name of a block or family that every adversary has one of: the first one's is the plain name."""
+    return f"{name}{place}" if place else name
 
 
 def ratio_pairs(problem: Problem, bounds: Bounds) -> tuple[IntArray, IntArray, FloatArray]:
@@ -118,3 +129,10 @@ def cost_limit(problem: Problem, bounds: Bounds) -> Rows:
     size = costs.shape[0]
     limit = np.inf if bounds.cost_at_most is None else bounds.cost_at_most
     return Rows("costs", {"p": costs}, np.full(size, -np.inf), np.full(size, limit))
+
+
+def worst_cost_limit(problem: Problem, limit: float) -> Rows:
+    """No secret's cost is above a limit: Σ_o p(o|s) c(o,s) ≤ W. Rows: n."""
+    costs = cost_per_secret(problem)
+    size = costs.shape[0]
+    return Rows("worst", {"p": costs}, np.full(size, -np.inf), np.full(size, limit))

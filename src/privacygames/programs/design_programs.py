@@ -14,8 +14,10 @@ from privacygames.programs.constraint_rows import (
     distortion_row,
     expected_cost,
     guess_rows,
+    numbered,
     ratio_rows,
     row_sums,
+    worst_cost_limit,
     worst_cost_rows,
 )
 from privacygames.programs.linear_program import LinearProgram, assemble
@@ -109,7 +111,7 @@ def reverse_program(problem: Problem, bounds: Bounds) -> LinearProgram:
     """
     _, observables = problem.shape
     return assemble(
-        {"p": tie_break(problem) * expected_cost(problem), "x": -np.ones(observables)},
+        {"p": tie_break(problem, bounds) * expected_cost(problem), "x": -np.ones(observables)},
         row_sums(problem),
         guess_rows(problem),
         cost_limit(problem, bounds),
@@ -118,13 +120,52 @@ def reverse_program(problem: Problem, bounds: Bounds) -> LinearProgram:
     )
 
 
-def tie_break(problem: Problem) -> float:
+def several_program(problem: Problem, bounds: Bounds) -> LinearProgram:
+    r"""Least cost, or most privacy against the first adversary, under promises against several adversaries at once.
+
+    Not in the paper: docs/theory/adversaries.md. Adversary k has a belief :math:`π_k`, errors :math:`E_k(g,s)` and
+    variables :math:`x_k(o)`.
+
+    .. math:: \min_{p,x} \sum_{s,o} π(s)\,p(o|s)\,c(o,s) \quad\text{s.t.}\quad
+        \sum_s π_k(s)\,p(o|s)\,E_k(g,s) ≥ x_k(o)\ ∀k,o,g;\quad \sum_o x_k(o) ≥ d_k\ ∀k;\quad
+        \sum_o p(o|s)\,c(o,s) ≤ W\ ∀s;\quad \text{ratios}
+
+    With ``cost_at_most``, :math:`\max \sum_o x_1(o)` under a limit on the cost and the rows of the others.
+
+    Size: n·m + K·m variables; m·Σ_k G_k + K distortion rows, n(n−1)·m ratio rows, n sums, n rows for W.
+    Deviations: as the joint and the reverse program's.
+    """
+    opponents = bounds.facing(problem)
+    _, observables = problem.shape
+    objective = _objective(problem, bounds.worst_case and not bounds.reverse, with_distortion=False)
+    families = [row_sums(problem), ratio_rows(problem, bounds)]
+    if bounds.reverse:
+        objective["p"] = tie_break(problem, bounds) * expected_cost(problem)
+        families.append(cost_limit(problem, bounds))
+    elif bounds.worst_case:
+        families.append(worst_cost_rows(problem))
+    if bounds.worst_cost_at_most is not None:
+        families.append(worst_cost_limit(problem, bounds.worst_cost_at_most))
+    names = [numbered("x", place) for place in range(len(opponents))]
+    for place, (name, opponent) in enumerate(zip(names, opponents, strict=True)):
+        maximised = bounds.reverse and place == 0
+        objective[name] = np.full(observables, -1.0 if maximised else 0.0)
+        families.append(guess_rows(problem, opponent, place))
+        if not maximised:
+            families.append(distortion_row(problem, opponent.least or 0.0, place))
+    return assemble(objective, *families, free=tuple(names))
+
+
+def tie_break(problem: Problem, bounds: Bounds) -> float:
     """The weight of the cost in the reverse program: what distortion is worth giving up a unit of cost for."""
-    return TIE_BREAK * float(problem.distance.max()) / (float(problem.cost.max()) or 1.0)
+    errors = bounds.facing(problem)[0].errors
+    return TIE_BREAK * float(errors.max()) / (float(problem.cost.max()) or 1.0)
 
 
 def design_program(problem: Problem, bounds: Bounds) -> LinearProgram:
     """The program for the bounds asked for."""
+    if bounds.against or bounds.worst_cost_at_most is not None:
+        return several_program(problem, bounds)
     if bounds.reverse:
         return reverse_program(problem, bounds)
     if bounds.epsilon is None:

@@ -1,7 +1,7 @@
 """The reference engine: HiGHS on the program as the paper writes it out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Literal
@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.events import Progress, Watcher
 from privacygames.problem import Bounds, Problem
-from privacygames.programs import LinearProgram, design_program, ratio_pairs, tie_break
+from privacygames.programs import LinearProgram, design_program, numbered, ratio_pairs, tie_break
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.protocol import Solution, SolveOptions
 
@@ -118,7 +118,7 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     """Written out, the program has about 2n²m + n²m + 3nm entries; refuse what will not fit in memory."""
     n, m = problem.shape
     ratios = 0 if bounds.epsilon is None else 2 * n * n * m
-    guesses = 0 if bounds.distortion is None and not bounds.reverse else n * n * m
+    guesses = sum(opponent.errors.size * m for opponent in bounds.facing(problem))
     gigabytes = (ratios + guesses + 3 * n * m) * BYTES_PER_ENTRY / 2**30
     require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
@@ -196,17 +196,33 @@ def _run_interruptibly(engine: Any, method: str, progress: Watcher | None) -> No
 
 def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) -> Multipliers:
     """Turn HiGHS' dual values into the multipliers that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
-    guesses, distortion = found.family("guesses"), found.family("distortion")
-    _, observables = problem.shape
-    if guesses is None:
-        attack = np.ones((observables, len(problem.space)))
-    else:
-        attack = np.maximum(guesses.reshape(observables, -1), 0.0)
-        attack[attack.sum(axis=1) <= 0] = 1.0
+    opponents = bounds.facing(problem)
+    read = [_read_attack(found, len(opponent.errors), problem, place) for place, opponent in enumerate(opponents)]
+    if bounds.reverse:
+        read[0] = replace(read[0], dual=1.0)
     weights, cost_dual = _read_costs(found, problem, bounds)
-    distortion_dual = 0.0 if distortion is None else max(float(distortion[0]), 0.0)
-    ratios = _read_ratios(found, problem, bounds)
-    return Multipliers(cost_dual, 1.0 if bounds.reverse else distortion_dual, attack, ratios, weights)
+    limited = found.family("worst")
+    nothing = np.zeros((problem.shape[1], len(problem.space)))
+    nothing[:, 0] = 1.0  # an attack that nothing depends on
+    plain = read[0] if read and not bounds.against else AdversaryMultipliers(0.0, nothing)
+    return Multipliers(
+        cost_dual,
+        plain.dual,
+        plain.attack,
+        _read_ratios(found, problem, bounds),
+        weights,
+        against=tuple(read) if bounds.against else (),
+        limit_weights=None if limited is None else np.maximum(-limited, 0.0),
+    )
+
+
+def _read_attack(found: LinearSolution, guesses: int, problem: Problem, place: int) -> AdversaryMultipliers:
+    """The dual values of what is promised against one adversary: of her privacy, and of each guess."""
+    _, observables = problem.shape
+    rows, total = found.family(numbered("guesses", place)), found.family(numbered("distortion", place))
+    attack = np.ones((observables, guesses)) if rows is None else np.maximum(rows.reshape(observables, -1), 0.0)
+    attack[attack.sum(axis=1) <= 0] = 1.0
+    return AdversaryMultipliers(0.0 if total is None else max(float(total[0]), 0.0), attack)
 
 
 def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
@@ -217,7 +233,7 @@ def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tupl
     weights = np.maximum(-duals, 0.0)
     if not bounds.reverse:
         return (weights if weights.sum() > 0 else np.ones_like(weights)), 1.0
-    extra = tie_break(problem) * problem.prior.probabilities  # the cost is in the objective, too
+    extra = tie_break(problem, bounds) * problem.prior.probabilities  # the cost is in the objective, too
     total = float(weights.sum() + extra.sum())
     return (weights + extra + (total == 0) if bounds.worst_case else None), total
 

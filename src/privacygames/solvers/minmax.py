@@ -44,7 +44,7 @@ def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> Prove
     """Guesses by need: solve with some, add better ones under the prior found, until there are none."""
     secrets, observables = mechanism.shape
     errors = distance @ (mechanism / secrets)
-    known = np.zeros((observables, secrets), dtype=bool)
+    known = np.zeros((observables, len(distance)), dtype=bool)
     known[np.arange(observables), errors.argmin(axis=0)] = True
     while True:
         observable, guess = np.nonzero(known)
@@ -60,7 +60,7 @@ def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> Prove
         rows = np.arange(observables)[:, None]
         known[rows, order] |= better[rows, order]
     duals = found.family("guesses")
-    attack = np.zeros((observables, secrets))
+    attack = np.zeros((observables, len(distance)))
     attack[observable, guess] = np.maximum(np.zeros(0) if duals is None else duals, 0.0)
     attack[attack.sum(axis=1) <= 0, 0] = 1.0
     attack /= attack.sum(axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 from privacygames.study import demo_city
 from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
-from privacygames.study.parts import approximation, effect_of_the_prior, scenario_1, scenario_2, scenario_3
+from privacygames.study.parts import approximation, effect_of_the_prior, robust, scenario_1, scenario_2, scenario_3
 from privacygames.study.people import Person, coarser, informed, people_of
 from privacygames.study.publish import publish, read_study
 from privacygames.study.runner import Study, compute, run
@@ -37,6 +37,7 @@ __all__ = [
     "read_about",
     "read_study",
     "read_table",
+    "robust",
     "run",
     "scenario_1",
     "scenario_2",

@@ -73,6 +73,21 @@ def approximation(
     return _part("approximation", people, store, workers, epsilons_approximation=tuple(epsilons), radii=tuple(radii))
 
 
+def robust(
+    people: list[Person],
+    *,
+    epsilons: Sequence[float] = PAPER.epsilons,
+    strengths: Sequence[float] = PAPER.strengths,
+    store: Store | None = None,
+    workers: Workers | None = None,
+) -> Table:
+    """The effect of the prior where adversaries with more evidence are promised something, too: not in the paper.
+
+    A distortion mechanism that promises each of them what the differential one leaves her: privacy kept, extra cost.
+    """
+    return _part("robust", people, store, workers, epsilons=tuple(epsilons), strengths=tuple(strengths))
+
+
 def _part(name: str, people: list[Person], store: Store | None, workers: Workers | None, **given: Any) -> Table:
     settings = replace(PAPER, parts=(name,), **given)
     return compute(people, settings, store=store, workers=workers)[name]

@@ -74,11 +74,5 @@ def coarser(prior: Prior, *, most: int) -> Prior:
 
 
 def informed(prior: Prior, strength: float, places: int) -> Prior:
-    """What an adversary believes who has more evidence on the most visited places, such as home and work.
-
-    Bayes' rule with evidence that is ``strength`` times as likely where the user is in one of the likeliest ``places``.
-    Its entropy is never higher: the likeliest places gain and keep their order, so the new belief majorises the old.
-    """
-    likelihood = np.ones(len(prior.space))
-    likelihood[np.argsort(-prior.probabilities, kind="stable")[:places]] = strength
-    return prior.posterior(likelihood)
+    """What an adversary believes who has more evidence on the most visited places, such as home and work."""
+    return prior.sharpened(strength, places=places)

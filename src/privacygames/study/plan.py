@@ -13,10 +13,10 @@ from typing import TypedDict
 
 from privacygames.beliefs import Prior
 from privacygames.problem import Problem, max_distortion
-from privacygames.study.people import Person, coarser
+from privacygames.study.people import Person, coarser, informed
 from privacygames.study.settings import Settings
 from privacygames.study.tables import number
-from privacygames.study.tasks import DONE, Measured, Task
+from privacygames.study.tasks import DONE, Measured, Task, against
 
 Results = Mapping[str, Measured]
 """What is known so far, by the key of the task."""
@@ -89,6 +89,8 @@ class Plan:
             for setting in self.compared(part, results):
                 if part == "approximation":
                     yield from (setting.tasks()["joint"], *self.pruned(setting))
+                elif part == "robust":
+                    yield from (setting.tasks()["distortion"], self.robust(setting, results))
                 else:
                     yield from setting.tasks().values()
 
@@ -120,11 +122,29 @@ class Plan:
         exact = replace(setting.differential, distortion=setting.distortion)
         return [replace(exact, radius=radius, reach=reach) for reach in (False, True) for radius in self.settings.radii]
 
+    def robust(self, setting: Setting, results: Results) -> Task:
+        """The distortion mechanism that promises every adversary what the differential one turned out to leave her.
+
+        The differential mechanism keeps these promises, so they can be kept, and at no more than its cost.
+        """
+        found = results[setting.differential.key]
+        promised = tuple(
+            (strength, min(number(found, against(strength)), self._most_against(strength) * TOP))
+            for strength in self.settings.strengths
+        )
+        return replace(setting.tasks()["distortion"], promised=promised)
+
+    def _most_against(self, strength: float) -> float:
+        prior = informed(self.person.prior, strength, self.settings.places)
+        return max_distortion(Problem(prior))
+
     def expected(self) -> int:
         """At most so many tasks there will be."""
         settings, parts = self.settings, self.settings.parts
         count = len({epsilon for part in parts if part != "approximation" for epsilon in self._epsilons(part)})
-        if "scenario-1" in parts or "prior" in parts:
+        if {"scenario-1", "prior", "robust"} & set(parts):
+            count += len(settings.epsilons)
+        if "robust" in parts:
             count += len(settings.epsilons)
         if "scenario-2" in parts:
             count += 2 * len(settings.epsilons_2) * len(settings.shares)
@@ -140,6 +160,7 @@ class Plan:
             "scenario-2": self.settings.epsilons_2,
             "scenario-3": self.settings.epsilons_3,
             "prior": self.settings.epsilons,
+            "robust": self.settings.epsilons,
             "approximation": self.settings.epsilons_approximation,
         }[part]
 

@@ -128,6 +128,7 @@ def _setting(about: About) -> list[tuple[str, str]]:
             f"of the same way; constraints up to {_list(about.radii_km)} km; "
             f"{about.approximation_columns} × {about.approximation_rows} cells",
         ),
+        ("Robust", "scenario 1's ε; promises against all adversaries of the effect of the prior"),
         ("Parts run", ", ".join(about.parts)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in about.versions.items())),
     ]

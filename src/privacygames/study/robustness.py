@@ -11,6 +11,7 @@ from privacygames.study.tasks import DONE
 
 ALMOST = 0.1
 FASTER = 1.0
+MILLIMETRE, SAME_COST = 1e-6, 1e-5
 
 
 def knowledge_helps(table: Table) -> Evidence:
@@ -34,6 +35,32 @@ def differential_resists_knowledge(table: Table) -> Evidence:
     """Against adversaries with more evidence."""
     gains = _differential_gains(table, informed=True)
     return Evidence([gain >= -METRE for gain in gains], f"differential minus distortion {spread(gains, ' km')}", METRES)
+
+
+def promises_are_kept(table: Table) -> Evidence:
+    """Against every adversary, beside what the differential mechanism leaves her."""
+    pairs = [
+        (number(row, "privacy_km"), number(row, "promised_km")) for row in where(table, mechanism="robust", status=DONE)
+    ]
+    return Evidence(
+        [found >= least - MILLIMETRE for found, least in pairs],
+        f"privacy less promise {spread((found - least for found, least in pairs), ' km')}",
+        "1 mm",
+    )
+
+
+def robust_costs_no_more(table: Table) -> Evidence:
+    """Than the differential mechanism, which keeps the same promises; beside the distortion mechanism's cost."""
+    costs = {
+        mechanism: {(row["user"], row["epsilon"]): number(row, "cost") for row in rows}
+        for mechanism in ("differential", "distortion", "robust")
+        for rows in [where(table, mechanism=mechanism, status=DONE, strength=1.0)]
+    }
+    cases = [case for case in costs["robust"] if case in costs["differential"] and case in costs["distortion"]]
+    extra = [costs["robust"][case] - costs["distortion"][case] for case in cases]
+    saved = [costs["differential"][case] - costs["robust"][case] for case in cases]
+    numbers = f"more than the distortion mechanism {spread(extra)}; less than the differential one {spread(saved)}"
+    return Evidence([value >= -SAME_COST for value in saved], numbers, "0.00001")
 
 
 def error_falls_with_radius(table: Table, *, kind: str) -> Evidence:

@@ -35,6 +35,19 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "privacy_km",
         "blind_km",
     ),
+    "robust": (
+        "user",
+        "epsilon",
+        "mechanism",
+        "strength",
+        "promised_km",
+        "status",
+        "privacy_km",
+        "blind_km",
+        "cost",
+        "gap",
+        "seconds",
+    ),
     "approximation": (
         "user",
         "epsilon",
@@ -60,7 +73,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 def tables_of(plans: list[Plan], results: Results) -> dict[str, Table]:
     """Every table that was asked for, by name."""
-    rows = {"prior": _prior_rows, "approximation": _approximation_rows}
+    rows = {"prior": _prior_rows, "approximation": _approximation_rows, "robust": _robust_rows}
     made: dict[str, list[Row]] = {"users": [_user(plan) for plan in plans]}
     for part in plans[0].settings.parts:
         made[part] = [
@@ -118,6 +131,30 @@ def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
                     "entropy_bits": belief.entropy(),
                     "privacy_km": found["privacy_km" if strength == 1.0 else against(strength)],
                     "blind_km": blind(task, strength),
+                }
+
+
+def _robust_rows(plan: Plan, results: Results) -> Iterable[Row]:
+    """The effect of the prior once better informed adversaries are promised something, too: privacy and cost."""
+    for setting in plan.compared("robust", results):
+        robust = plan.robust(setting, results)
+        made = {**setting.tasks(), "robust": robust}
+        promised = {1.0: setting.distortion, **dict(robust.promised)}
+        for mechanism in ("differential", "distortion", "robust"):
+            task = made[mechanism]
+            found = results[task.key]
+            kept = {name: found.get(name) for name in ("status", "cost", "gap", "seconds")}
+            for strength in (1.0, *plan.settings.strengths):
+                own = mechanism == "robust" or (mechanism == "distortion" and strength == 1.0)
+                yield {
+                    "user": plan.person.label,
+                    "epsilon": setting.epsilon,
+                    "mechanism": mechanism,
+                    "strength": strength,
+                    "promised_km": promised[strength] if own else None,
+                    "privacy_km": found.get("privacy_km" if strength == 1.0 else against(strength)),
+                    "blind_km": blind(task, strength),
+                    **kept,
                 }
 
 

@@ -5,7 +5,7 @@ from math import inf
 
 from privacygames.errors import InvalidProblem
 
-PARTS = ("scenario-1", "scenario-2", "scenario-3", "prior", "approximation")
+PARTS = ("scenario-1", "scenario-2", "scenario-3", "prior", "approximation", "robust")
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Settings:
     """The parameters of every part; ε is per km.
 
     Attributes:
-        epsilons: of scenario 1 and of the effect of the prior.
+        epsilons: of scenario 1, of the effect of the prior and of promises against better informed adversaries.
         epsilons_2: of scenario 2 ("some values").
         shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
         epsilons_3: of scenario 3.

@@ -13,7 +13,7 @@ from privacygames.beliefs import Prior
 from privacygames.designer import designed
 from privacygames.errors import PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Problem
+from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.spaces import Grid
 from privacygames.study.people import informed
 from privacygames.study.tables import Value
@@ -39,6 +39,7 @@ class Task:
         reach: leave out constraints about observables and secrets further apart than ``radius``, too.
         strengths: the better informed adversaries to try it against.
         places: about how many places these know more.
+        promised: of some of these, the strength and what is promised against each, in km, beside d_m.
     """
 
     prior: Prior
@@ -48,13 +49,16 @@ class Task:
     reach: bool = False
     strengths: tuple[float, ...] = ()
     places: int = 2
+    promised: tuple[tuple[float, float], ...] = ()
 
     @cached_property
     def key(self) -> str:
         """The same for the same work, whoever asks for it and whenever."""
         grid = self.prior.space
         shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else grid.labels
+        bounds: tuple[object, ...]
         bounds = (self.epsilon, self.distortion, self.radius, self.reach, self.strengths, self.places)
+        bounds += (self.promised,) if self.promised else ()  # the keys of others stay what they were
         digest = sha256(repr((FORMAT, shape, bounds)).encode())
         digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
         return digest.hexdigest()[:32]
@@ -100,6 +104,12 @@ def against(strength: float) -> str:
 
 
 def _mechanism(task: Task, problem: Problem) -> Mechanism:
+    if task.promised:
+        crowd: dict[Adversary, float | None] = {Adversary("no more evidence"): task.distortion or 0.0}
+        for strength, least in task.promised:
+            belief = informed(task.prior, strength, task.places)
+            crowd[Adversary(f"{strength:g} times the evidence", prior=belief)] = least
+        return designed(problem, Bounds.asked(epsilon=task.epsilon, distortion=crowd))
     if task.radius is None:
         return designed(problem, Bounds(epsilon=task.epsilon, distortion=task.distortion))
     return approximations.prune(

@@ -131,6 +131,8 @@ def described(rule: ColumnRule) -> dict[str, Any]:
         "observables": len(mechanism.observables),
         "promises": {"epsilon": bounds.epsilon, "within": bounds.within, "distortion": bounds.distortion},
     }
+    if bounds.against:
+        found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
     if isinstance(mechanism, Fleet):
         return found | {"people": len(mechanism), "unknown_people": mechanism.unknown}
     certificate = mechanism.certificate

@@ -113,8 +113,15 @@ def slots(times: IntArray, length: int, zone: tzinfo) -> IntArray:
     """
     if zone is UTC:
         return np.asarray(times // length)
-    shift = _offsets(times, lambda second: _offset(zone, EPOCH + second * SECOND))
+    shift = local(times, zone) - times
     return np.asarray((times + (shift % length if length <= HOUR else shift)) // length)
+
+
+def local(times: IntArray, zone: tzinfo) -> IntArray:
+    """The seconds that a clock in ``zone`` shows since its 1970, at each unix time."""
+    if zone is UTC:
+        return times
+    return np.asarray(times + _offsets(times, lambda second: _offset(zone, EPOCH + second * SECOND)))
 
 
 def _read(text: str, dates: Dates | None) -> tuple[int, bool]:

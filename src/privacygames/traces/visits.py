@@ -1,19 +1,26 @@
 """Visits: who was where when, and what follows from it: counts, priors and moves between cells."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 
+from privacygames.arguments import is_whole, several
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Grid, Outside
+from privacygames.traces import clock
 
 SLOTS_APART = 1.5
+THURSDAY = 3
+"""The first day of unix time, counted from Monday."""
+
+Days = Literal["weekdays", "weekends"] | Iterable[int]
 MOST_TRANSITIONS = 100_000_000
 
 
@@ -50,6 +57,30 @@ class Visited(ABC):
         if pooling:
             counts = counts + pooling * self.pooled(grid, without=user, outside=outside).probabilities
         return Prior.from_counts(grid, counts, smoothing=smoothing)
+
+    def resampled(
+        self,
+        grid: Grid,
+        user: str,
+        times: int,
+        *,
+        smoothing: float = 0.0,
+        outside: Outside = "drop",
+        generator: np.random.Generator | None = None,
+    ) -> list[Prior]:
+        """Priors from bootstrap resamples of the user's visits: :meth:`privacygames.Prior.resampled`.
+
+        Args:
+            grid: the cells.
+            user: whose.
+            times: how many priors.
+            smoothing: as in :meth:`prior`.
+            outside: as in :meth:`prior`.
+            generator: for a reproducible draw.
+        """
+        counts = self.counts(grid, user, outside=outside)
+        seen = dict(zip(grid.labels, counts.tolist(), strict=True))
+        return Prior.resampled(grid, seen, times, smoothing=smoothing, generator=generator)
 
     def pooled(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
         """What is known of somebody of whom nothing is known: everyone's prior, each person counting the same.
@@ -153,6 +184,30 @@ class Visits(Visited):
         cells = self._cells(grid, self._slice(user), outside)
         return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
 
+    def during(self, *, days: Days | None = None, hours: tuple[int, int] | None = None, zone: str = "UTC") -> "Visits":
+        """Only the visits of some days of the week or hours of the day: what somebody knows who sees no others.
+
+        Args:
+            days: ``"weekdays"``, ``"weekends"``, or whole numbers from 0 for Monday to 6 for Sunday.
+            hours: from the first to before the second, 0 to 24, by the local clock; (22, 6) is over midnight.
+            zone: the clock's time zone, such as ``"Europe/Zurich"``.
+        """
+        shown = clock.local(self.time, clock.time_zone(zone))
+        kept = np.ones(len(self), dtype=bool)
+        if days is not None:
+            kept &= np.isin((shown // clock.DAY + THURSDAY) % 7, _days(days))
+        if hours is not None:
+            first, last = _hours(hours)
+            hour = shown % clock.DAY // clock.HOUR
+            kept &= (first <= hour) & (hour < last) if first < last else (first <= hour) | (hour < last)
+        return replace(
+            self,
+            user=self.user[kept],
+            time=self.time[kept],
+            latitude=self.latitude[kept],
+            longitude=self.longitude[kept],
+        )
+
     def transitions(self, grid: Grid, user: str, *, within: float | None = None) -> IntArray:
         """How often the user went from each cell (row) to each cell (column) between one visit and the next.
 
@@ -190,3 +245,26 @@ class Visits(Visited):
         if grid.box is None:
             raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
         return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1), outside=outside)
+
+
+def _days(days: Days) -> list[int]:
+    if isinstance(days, str):
+        named = {"weekdays": [0, 1, 2, 3, 4], "weekends": [5, 6]}
+        if days not in named:
+            raise InvalidProblem(
+                f"days is {days[:40]!r}; choose 'weekdays', 'weekends' or numbers from 0 (Monday) to 6"
+            )
+        return named[days]
+    chosen = several(days, "days")
+    if not chosen or not all(is_whole(day, least=0) and day <= 6 for day in chosen):
+        raise InvalidProblem("days must be whole numbers from 0 (Monday) to 6 (Sunday), one at least")
+    return [int(day) for day in chosen]
+
+
+def _hours(hours: tuple[int, int]) -> tuple[int, int]:
+    given = several(hours, "hours")
+    if len(given) != 2 or not all(is_whole(hour, least=0) and hour <= 24 for hour in given) or given[0] == given[1]:
+        raise InvalidProblem(
+            "hours must be two different whole numbers from 0 to 24: from the first to before the second"
+        )
+    return int(given[0]), int(given[1])

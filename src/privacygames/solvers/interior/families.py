@@ -1,9 +1,9 @@
 """The families of inequalities inside the blocks.
 
-A block is one observable: its column v of the mechanism and, under distortion privacy, its x. All blocks' unknowns
-are one array u of shape (m, k): k = n, or n + 1 with x last. A family knows its slacks as a function of u
-(``forward``), the transpose of that (``adjoint``), and what it adds to the blocks' Hessians; slacks and duals
-themselves are part of the state.
+A block is one observable: its column v of the mechanism and, under distortion privacy, an x for every adversary. All
+blocks' unknowns are one array u of shape (m, k): k = n, or more with the x last. A family knows its slacks as a
+function of u (``forward``), the transpose of that (``adjoint``), and what it adds to the blocks' Hessians; slacks and
+duals themselves are part of the state.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Preferred:
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
-        return np.asarray(u @ self.excess.T)
+        return np.asarray(u[:, : self.excess.shape[1]] @ self.excess.T)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The excess weighted by values."""
@@ -84,9 +84,20 @@ class Preferred:
 
 @dataclass(frozen=True)
 class Guesses:
-    """x is at most the error of every guess: Σ_s π(s) d(ŝ,s) v(s) − x ≥ 0."""
+    """Every adversary's x is at most the error of each of her guesses: Σ_s π_k(s) E_k(g,s) v(s) − x_k ≥ 0.
+
+    Attributes:
+        error: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other.
+        owner: which adversary each guess is one of.
+    """
 
     error: FloatArray
+    owner: IntArray
+
+    @cached_property
+    def adversaries(self) -> int:
+        """How many there are."""
+        return int(self.owner.max()) + 1
 
     @cached_property
     def support(self) -> IntArray:
@@ -99,21 +110,39 @@ class Guesses:
         return np.ascontiguousarray(self.error[:, self.support])
 
     @cached_property
+    def _whose(self) -> FloatArray:
+        """(guesses, adversaries): 1 for the adversary a guess is one of."""
+        return np.asarray(np.eye(self.adversaries)[self.owner])
+
+    @cached_property
     def _gram_rows(self) -> FloatArray:
-        return np.column_stack([self.compact, np.full(len(self.compact), -1.0)])
+        return np.column_stack([self.compact, -self._whose])
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The error of each guess less x."""
-        return u[:, self.support] @ self.compact.T - u[:, -1:]
+        size = self.error.shape[1]
+        x = u[:, size:] if self.adversaries == 1 else u[:, size + self.owner]
+        return np.asarray(u[:, self.support] @ self.compact.T - x)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
-        """Errors weighted by values, and minus their sum for x."""
-        result = np.zeros((len(values), self.error.shape[1] + 1))
+        """Errors weighted by values, and minus their sums for each x."""
+        size = self.error.shape[1]
+        result = np.zeros((len(values), size + self.adversaries))
         result[:, self.support] = values @ self.compact
-        result[:, -1] = -values.sum(axis=1)
+        result[:, size:] = -self.sums(values)
         return result
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Values of guesses added up to (blocks, adversaries)."""
+        return values.sum(axis=1, keepdims=True) if self.adversaries == 1 else values @ self._whose
+
+    def shares(self, values: FloatArray) -> FloatArray:
+        """Values of guesses as shares of their adversary's sum."""
+        sums = self.sums(values)
+        return values / (sums if self.adversaries == 1 else sums[:, self.owner])
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
-        columns = np.append(self.support, self.error.shape[1])
+        size = self.error.shape[1]
+        columns = np.append(self.support, np.arange(size, size + self.adversaries))
         parts.grams = (*parts.grams, Gram(self._gram_rows, columns, weights))

@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LARGEST_EXPONENT, tie_break
 from privacygames.solvers.interior.absent import may_be_left_out
 from privacygames.solvers.interior.alike import Groups
-from privacygames.solvers.interior.program import BlockProgram, DualPoint, Outcome
+from privacygames.solvers.interior.opponents import Guesser, guessers
+from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.reductions import dominated_observables
 from privacygames.solvers.memory import require_memory
 
 BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
 KEPT_DUALS = 1e-13
-AT_THE_TOP = 1e-9
-"""A distortion within this share of the largest there is counts as that."""
 
 
 class Presolved:
@@ -45,28 +45,29 @@ class Presolved:
         alike: float,
         start: FloatArray | None,
     ) -> None:
-        self.problem, self.shape = problem, problem.shape
+        self.problem, self.bounds, self.shape = problem, bounds, problem.shape
         n, m = self.shape
         prior = problem.prior.probabilities
-        held = np.flatnonzero(prior > 0)
         every = np.arange(n)
-        counts = every if bounds.worst_case else held  # whose cost matters
+        self.each = bounds.worst_case or bounds.worst_cost_at_most is not None  # whether every secret's cost counts
+        counts = every if self.each else np.flatnonzero(prior > 0)
+        # Merging answers is post-processing: it lowers nobody's error, so only the cost decides.
         self.like = dominated_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
         self.kept = np.unique(self.like)
-        # Without ratios a secret nobody has constrains nothing: it gets any other's row.
-        self.secrets = held if bounds.epsilon is None and not bounds.worst_case else every
+        self.guessers = guessers(problem, bounds, merge_dominated=merge_dominated)
+        active = [each for each in self.guessers if each.part != "none"]
+        belief = prior + sum((each.opponent.prior for each in active), np.zeros(n))  # 0 where nobody believes it
+        # Without ratios a secret nobody believes in constrains nothing: it gets any other's row.
+        self.secrets = np.flatnonzero(belief > 0) if bounds.epsilon is None and not self.each else every
         exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         self.groups = groups = Groups.where(exponents, alike)
-        size = len(self.kept) * groups.count**2 * BYTES_PER_ENTRY / 2**30
+        guesses = sum(len(each.guesses) for each in active)
+        size = len(self.kept) * (groups.count**2 + guesses) * BYTES_PER_ENTRY / 2**30
         require_memory(size, groups.count, len(self.kept), "the block engine")
-        self.guesses = every
-        with_errors = bool(bounds.distortion) or bounds.reverse  # a distortion of 0 asks for nothing
-        if merge_dominated and with_errors:
-            self.guesses = np.unique(dominated_observables(problem.distance[:, held]))
         self.ratios = int(np.isfinite(exponents).sum())
         weight = prior[self.secrets]
-        absent = (groups.summed(weight) == 0) & (not bounds.worst_case and leave_out_absent)
+        absent = (groups.summed(belief[self.secrets]) == 0) & (not self.each and leave_out_absent)
         if not may_be_left_out(groups.between, absent):
             absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
@@ -74,47 +75,58 @@ class Presolved:
         expected = groups.summed(plain * weight)
         objective = np.zeros_like(expected) if bounds.worst_case else expected
         if bounds.reverse:
-            objective = tie_break(problem) * expected
-            self.extra = tie_break(problem) * weight
-        errors = groups.summed(self._errors(problem, weight)) if with_errors else None
-        excess = None
-        if errors is not None and bounds.distortion:
-            self.preferred = best = int(errors.sum(axis=1).argmin())
-            if bounds.distortion > errors[best].sum() * (1 - AT_THE_TOP):
-                excess = np.delete(errors - errors[best], best, axis=0)
-                errors = None
-        self.at_the_top = excess is not None
-        self.worst_case, self.reverse = bounds.worst_case, bounds.reverse
+            objective = tie_break(problem, bounds) * expected
+            self.extra = tie_break(problem, bounds) * weight
+        # Those with an x of their own, who is sought last; and those who may never learn anything.
+        self.bounded = sorted((each for each in active if each.part != "top"), key=lambda each: each.sought)
+        self.topped = [each for each in active if each.part == "top"]
+        errors = [groups.summed(each.errors(self.secrets)) for each in self.bounded]
+        both = bounds.reverse and bounds.worst_cost_at_most is not None
+        limit: Limit = "each" if self.each else "average" if bounds.reverse else "none"
         self.program = BlockProgram(
             objective=objective,
             exponents=groups.between,
             absent=absent,
             drop_chained=drop_chained,
-            errors=errors,
-            distortion=None if self.at_the_top else bounds.distortion or None,
-            preferred=excess,
+            errors=np.concatenate(errors) if errors else None,
+            owner=np.repeat(np.arange(len(errors)), [len(each) for each in errors]),
+            distortion=np.array([each.opponent.least for each in self.bounded if not each.sought], dtype=np.float64),
+            preferred=self._preferred(),
             reverse=bounds.reverse,
-            limited=plain if bounds.worst_case else expected,
+            limited=plain if self.each else expected,
             whose=groups.of,
-            limit="each" if bounds.worst_case else "average" if bounds.reverse else "none",
-            cost_at_most=bounds.cost_at_most,
-            start=None if bounds.cost_at_most is None else self._start(start, plain, weight, bounds.cost_at_most),
+            limit=limit,
+            cost_at_most=bounds.cost_at_most if bounds.worst_cost_at_most is None else bounds.worst_cost_at_most,
+            shares=weight if both else None,
+            average_at_most=bounds.cost_at_most or 0.0,
+            start=self._start(start, plain, weight) if bounds.limits else None,
         )
 
-    def _start(self, given: FloatArray | None, cost: FloatArray, weight: FloatArray, limit: float) -> FloatArray:
-        """As much of the uniform mechanism as halves what a cheap one leaves of the limit."""
+    def _preferred(self) -> FloatArray | None:
+        """By how much other guesses err more than the best blind one, where that has to stay the best."""
+        found = []
+        for each in self.topped:
+            errors = self.groups.summed(each.errors(self.secrets))
+            found.append(np.delete(errors - errors[each.best], each.best, axis=0))
+        return np.concatenate(found) if found else None
+
+    def _start(self, given: FloatArray | None, cost: FloatArray, weight: FloatArray) -> FloatArray:
+        """As much of the uniform mechanism as halves what a cheap one leaves of the limits."""
         uniform = np.full(cost.shape, 1.0 / len(cost))
         if given is None:
             raise InvalidProblem("a limit on the cost needs a mechanism that keeps it to start from")
         cheap = np.zeros(cost.shape)  # what goes to a dominated observable goes to the one that dominates it
         np.add.at(cheap, np.searchsorted(self.kept, self.like), given.T[:, self.secrets])
+        share = 1.0
+        for worst_case, limit in self.bounds.limits:
 
-        def spent(columns: FloatArray) -> float:
-            each = (cost * columns).sum(axis=0)
-            return float(each.max() if self.worst_case else each @ weight)
+            def spent(columns: FloatArray, *, worst_case: bool = worst_case) -> float:
+                each = (cost * columns).sum(axis=0)
+                return float(each.max() if worst_case else each @ weight)
 
-        least, most = spent(cheap), spent(uniform)
-        share = min(1.0, 0.5 * (limit - least) / (most - least)) if most > limit else 1.0
+            least, most = spent(cheap), spent(uniform)
+            if most > limit:
+                share = min(share, 0.5 * (limit - least) / (most - least))
         mixed = (1 - share) * cheap + share * uniform
         members = np.bincount(self.groups.of)
         return mixed if self.groups.trivial else self.groups.summed(mixed) / members
@@ -136,11 +148,8 @@ class Presolved:
 
     def multipliers(self, outcome: Outcome) -> Multipliers:
         """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
-        dual = self._with_attack(outcome.dual)
-        attack = np.ones((len(self.kept), self.shape[0]))
-        if dual.attack is not None:
-            attack[:] = 0.0
-            attack[:, self.guesses] = dual.attack
+        dual = outcome.dual
+        against = self._against(dual)
         matters = dual.ratio > KEPT_DUALS * self.cost_scale
         between = RatioMultipliers(
             dual.observable[matters].astype(np.int32),
@@ -149,45 +158,85 @@ class Presolved:
             dual.ratio[matters],
         )
         like: IntArray = np.searchsorted(self.kept, self.like)
-        cost_dual, weights = self._cost_duals(dual.limits)
+        cost_dual, weights, limited = self._cost_duals(dual.limits)
         ratios = between
         if not self.groups.trivial:
-            ratios = self.groups.lifted(between, self._left(dual, cost_dual, weights), outcome.probabilities)
+            left = self._left(against, cost_dual, weights, limited)
+            ratios = self.groups.lifted(between, left, outcome.probabilities)
         ratios = replace(
             ratios,
             secret=self.secrets[ratios.secret].astype(np.int32),
             other=self.secrets[ratios.other].astype(np.int32),
         )
-        return Multipliers(cost_dual, dual.distortion, attack, ratios, weights, like)
+        nothing = np.zeros((len(self.kept), self.shape[0]))
+        nothing[:, 0] = 1.0  # an attack that nothing depends on
+        several = bool(self.bounds.against)
+        only = AdversaryMultipliers(0.0, nothing) if several or not against else against[0]
+        return Multipliers(
+            cost_dual,
+            only.dual,
+            only.attack,
+            ratios,
+            weights,
+            like,
+            tuple(against) if several else (),
+            limited,
+        )
 
-    def _with_attack(self, dual: DualPoint) -> DualPoint:
-        """Where the distortion is the largest there is: a price of it that covers every guess, and shares of it."""
-        if not self.at_the_top or dual.attack is None:
-            return dual
-        price = float(dual.attack.sum(axis=1).max()) or 1.0
-        shares = dual.attack / price
-        rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
-        return replace(dual, attack=np.insert(shares, self.preferred, rest, axis=1), distortion=price)
+    def _against(self, dual: DualPoint) -> list[AdversaryMultipliers]:
+        """For each adversary her price and the attack on the whole of her guesses, in the order of the promises."""
+        rows = len(self.kept)
+        found = {}
+        for place, each in enumerate(self.bounded):
+            if dual.attack is not None:
+                attack = dual.attack[:, self.program.owner == place]
+                found[each.opponent.name] = AdversaryMultipliers(float(dual.distortion[place]), each.whole(attack))
+        start = 0
+        for each in self.topped:
+            stop = start + len(each.guesses) - 1
+            if dual.top is not None:
+                found[each.opponent.name] = _covered(each, dual.top[:, start:stop])
+            start = stop
+        for each in self.guessers:
+            if each.part == "none":
+                attack = np.zeros((rows, len(each.guesses)))
+                attack[:, 0] = 1.0
+                found[each.opponent.name] = AdversaryMultipliers(0.0, each.whole(attack))
+        return [found[each.opponent.name] for each in self.guessers]
 
-    def _errors(self, problem: Problem, weight: FloatArray) -> FloatArray:
-        """π(s) d(ŝ,s) for the guesses and secrets that are left."""
-        return problem.distance[np.ix_(self.guesses, self.secrets)] * weight
+    def _left(
+        self,
+        against: list[AdversaryMultipliers],
+        cost_dual: float,
+        weights: FloatArray | None,
+        limited: FloatArray | None,
+    ) -> FloatArray:
+        """What an entry costs, secret by secret, less what its part in the attacks' errors is worth."""
+        prior = self.problem.prior.probabilities
+        counts = prior if weights is None else weights / weights.sum()
+        counts = cost_dual * counts + (0.0 if limited is None else limited)
+        left = self.problem.cost[self.kept] * counts
+        for guesser, each in zip(self.guessers, against, strict=True):
+            left = left - each.dual * (each.attack @ guesser.opponent.weighted)
+        return np.asarray(left[:, self.secrets])
 
-    def _left(self, dual: DualPoint, cost_dual: float, weights: FloatArray | None) -> FloatArray:
-        """What an entry costs, secret by secret, less what its part in the attack's error is worth."""
-        prior = self.problem.prior.probabilities[self.secrets]
-        counts = prior if weights is None else weights[self.secrets] / weights.sum()
-        left = cost_dual * self.problem.cost[np.ix_(self.kept, self.secrets)] * counts
-        if dual.attack is not None:
-            left = left - dual.distortion * (dual.attack @ self._errors(self.problem, prior))
-        return np.asarray(left)
-
-    def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None]:
-        """The dual value of the cost, and how much each secret counts in its worst case."""
-        extra = self.extra if self.reverse else np.zeros(len(self.secrets))  # the cost is in the objective, too
-        total = float(limits.sum() + extra.sum()) if self.reverse else 1.0
-        if not self.worst_case:
-            return total, None
+    def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:
+        """The dual value of the cost, how much each secret counts in its worst case, and those of limits for each."""
+        bounds = self.bounds
+        extra = self.extra if bounds.reverse else np.zeros(len(self.secrets))  # the cost is in the objective, too
+        if bounds.worst_cost_at_most is not None:
+            return (float(limits[-1] + extra.sum()), None, limits[:-1]) if bounds.reverse else (1.0, None, limits)
+        total = float(limits.sum() + extra.sum()) if bounds.reverse else 1.0
+        if not bounds.worst_case:
+            return total, None, None
         weights = np.zeros(self.shape[0])
         weights[self.secrets] = limits + extra
-        return total, weights
+        return total, weights, None
+
+
+def _covered(guesser: Guesser, dual: FloatArray) -> AdversaryMultipliers:
+    """Where her error is the largest there is: a price of it that covers every other guess, and shares of it."""
+    price = float(dual.sum(axis=1).max()) or 1.0
+    shares = dual / price
+    rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
+    return AdversaryMultipliers(price, guesser.whole(np.insert(shares, guesser.best, rest, axis=1)))

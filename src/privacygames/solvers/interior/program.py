@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.alike import added_up
 from privacygames.solvers.interior.reductions import chained_pairs
 
 Limit = Literal["none", "average", "each"]
@@ -22,16 +21,21 @@ class BlockProgram:
         exponents: logarithms of the ratio bounds, ∞ where there is none.
         absent: which secrets are left out until they limit the others (``absent.py``).
         drop_chained: whether ratios that follow from others are left out.
-        errors: π(s) d(ŝ,s), (guesses, secrets); None where distortion privacy plays no part.
-        distortion: d_m, below what the uniform mechanism has; None where it is not bounded.
-        preferred: where d_m is the largest there is, no answer may make another guess better than the best blind one:
-            by how much the others err more, π(s) (d(ŝ,s) − d(ŝ*,s)), (other guesses, secrets); None otherwise.
-        reverse: whether distortion privacy is maximised (and ``objective`` only breaks ties).
+        errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other; None where
+            distortion privacy plays no part.
+        owner: which adversary each of these guesses is one of. Each has an x of her own in every block.
+        distortion: d_k, below what the uniform mechanism has, for all of them, but for the last where ``reverse``.
+        preferred: where d_k is the largest there is, no answer may make another guess better than the best blind one:
+            by how much the others err more, π_k(s) (E_k(g,s) − E_k(g*,s)), (other guesses, secrets); None otherwise.
+        reverse: whether distortion privacy, against the last adversary, is maximised (and ``objective`` only breaks
+            ties).
         limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets); for "each"
             secret's, a column per row of ``whose``.
         whose: for "each": the secret of this program that each such cost is a cost of; several may be one's.
         limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
         cost_at_most: the limit; None where the worst case is minimised.
+        shares: where both the average and each secret's cost are limited, the prior of each row of ``whose``.
+        average_at_most: the limit on the average, then.
         start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
     """
 
@@ -40,7 +44,8 @@ class BlockProgram:
     absent: NDArray[np.bool_]
     drop_chained: bool
     errors: FloatArray | None
-    distortion: float | None
+    owner: IntArray
+    distortion: FloatArray
     reverse: bool
     limited: FloatArray
     whose: IntArray
@@ -48,17 +53,36 @@ class BlockProgram:
     cost_at_most: float | None
     start: FloatArray | None = None
     preferred: FloatArray | None = None
+    shares: FloatArray | None = None
+    average_at_most: float = 0.0
+
+    @property
+    def adversaries(self) -> int:
+        """How many adversaries have an x of their own."""
+        return len(self.distortion) + self.reverse
+
+    def errors_of(self, adversary: int) -> FloatArray:
+        """The errors of one of them."""
+        if self.errors is None:
+            raise ValueError("nothing is promised against anybody")
+        return self.errors[self.owner == adversary] if self.adversaries > 1 else self.errors
+
+    @property
+    def sought(self) -> FloatArray:
+        """The errors of the adversary whose error is maximised."""
+        return self.errors_of(self.adversaries - 1)
+
+    def spent(self, prices: FloatArray) -> float:
+        """What the limits are worth at these prices of theirs."""
+        limit = self.cost_at_most or 0.0
+        if self.shares is None:
+            return float(prices.sum()) * limit
+        return float(prices[:-1].sum()) * limit + float(prices[-1]) * self.average_at_most
 
     @property
     def minimises_worst(self) -> bool:
         """Whether the worst secret's cost is a variable y of its own, to be minimised."""
         return self.limit == "each" and self.cost_at_most is None
-
-    def charged(self, prices: FloatArray) -> FloatArray:
-        """What prices of the limits add to the cost of each entry, (observables, secrets)."""
-        if self.limit != "each":
-            return self.limited * prices
-        return added_up(self.limited * prices, self.whose, self.objective.shape[1])
 
     def only(self, secrets: IntArray) -> "BlockProgram":
         """The program with some of its secrets, and the ratios between them that follow from no others.
@@ -82,19 +106,17 @@ class BlockProgram:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Dual values of one iterate: parallel arrays for the ratios, an attack, and what they prove.
+    """Dual values of one iterate: parallel arrays for the ratios, an attack, and prices.
 
     Attributes:
         observable: of each ratio in the working set.
         secret: its first secret.
         other: its second secret.
         ratio: its dual value.
-        attack: q(ŝ|o), where distortion privacy plays a part; where it is the largest there is, the dual values of the
-            guesses that are not the preferred one.
-        distortion: the dual value of the total distortion.
-        limits: the dual values of the limits on the cost: none, one, or one per secret.
-        bound: what the minimum is at least.
-        estimate: what it would be at least if the dual residual were zero: the dual objective, which proves nothing.
+        attack: q_k(g|o), the guesses of all adversaries beside each other, where distortion privacy plays a part.
+        top: where it is the largest there is, the dual values of the guesses that are not the preferred one.
+        distortion: the dual values of the total distortions, 1 for the one that is maximised.
+        limits: the dual values of the limits on the cost: none, one, or one per secret (and then one for the average).
     """
 
     observable: IntArray
@@ -102,24 +124,6 @@ class DualPoint:
     other: IntArray
     ratio: FloatArray
     attack: FloatArray | None
-    distortion: float
+    top: FloatArray | None
+    distortion: FloatArray
     limits: FloatArray
-    bound: float
-    estimate: float
-
-
-@dataclass
-class Outcome:
-    """A mechanism, and the dual values behind the bound on the optimum.
-
-    ``secrets`` are those in the program at the end, and ``ratios`` how many it has between them.
-    """
-
-    probabilities: FloatArray
-    dual: DualPoint
-    value: float
-    iterations: int
-    secrets: IntArray
-    ratios: int
-    finished: bool = False
-    out_of_time: bool = False

@@ -11,9 +11,9 @@ from privacygames.problem import Bounds, Problem
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
-from privacygames.solvers.interior.presolve import AT_THE_TOP, Presolved
-from privacygames.solvers.interior.program import Outcome
-from privacygames.solvers.interior.reductions import dominated_observables
+from privacygames.solvers.interior.opponents import guessers
+from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.presolve import Presolved
 from privacygames.solvers.linalg import host_algebra
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
@@ -56,14 +56,13 @@ class Interior:
         exponents = bounds.exponents(problem.distinguishability)
         if (Groups.where(exponents, self.alike).between < LEAST_EXPONENT).any():
             return False  # a constant mechanism is not inside: one way, but not the other, answers must be the same
-        blind = problem.distance @ problem.prior.probabilities
-        most = float(blind.min())
-        if bounds.reverse:
-            return most > NEAR_THE_TOP * float(problem.distance.max())
-        if not bounds.distortion or bounds.distortion <= most * (1 - AT_THE_TOP):
-            return True
-        ties = dominated_observables(problem.distance[:, problem.prior.probabilities > 0])
-        return int((blind[np.unique(ties)] <= most * (1 + NEAR_THE_TOP)).sum()) == 1  # one best guess, or no inside
+        for each in guessers(problem, bounds, merge_dominated=True):
+            least = float(each.blind.min())
+            if each.part == "sought" and not least > NEAR_THE_TOP * float(each.opponent.errors.max()):
+                return False
+            if each.part == "top" and (each.blind <= least * (1 + NEAR_THE_TOP)).sum() > 1:
+                return False  # without one best guess there is no inside
+        return True
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
         """Solve the design program for these bounds."""
@@ -81,7 +80,7 @@ class Interior:
             second = whole._minimised(problem, bounds, replace(options, time_limit=left))
             if second[1].finished or _gap(second[1]) < _gap(outcome):
                 reduced, outcome = second
-        if not np.isfinite(outcome.dual.bound):
+        if not np.isfinite(outcome.bound):
             raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
         stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
@@ -101,7 +100,8 @@ class Interior:
             alike=self.alike,
             start=options.start,
         )
-        scale = NEGLIGIBLE * (float((problem.distance if bounds.reverse else problem.cost).max()) or 1 / NEGLIGIBLE)
+        measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
+        scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)
         with host_algebra(self.threads) as algebra:
             outcome = minimise(
                 reduced.program,
@@ -115,5 +115,5 @@ class Interior:
 
 
 def _gap(outcome: Outcome) -> float:
-    found = outcome.value - outcome.dual.bound
+    found = outcome.value - outcome.bound
     return found if np.isfinite(found) else np.inf

@@ -5,7 +5,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
-from privacygames.solvers.interior.state import State, dual_residual
+from privacygames.solvers.interior.state import Inside, State
 
 START = 0.25
 """The products at the start add up to this share of what the program costs where nothing is revealed."""
@@ -19,27 +19,30 @@ ROUGH_HALVINGS = 24
 
 
 def first_present(program: BlockProgram, admit: float) -> IntArray:
-    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``."""
+    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``.
+
+    Those that someone has come first: they are the ones that guesses err on.
+    """
     held = ~program.absent
     nearest = np.minimum(program.exponents[held].min(axis=0), program.exponents[:, held].min(axis=1))
-    out = program.absent & (-np.expm1(-nearest) > admit)
-    return np.flatnonzero(~out)
+    needed = program.absent & (-np.expm1(-nearest) <= admit)
+    return np.concatenate([np.flatnonzero(held), np.flatnonzero(needed)])
 
 
 def first_state(formulation: Formulation, scale: float) -> State:
     """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing."""
     program, n = formulation.program, formulation.size
     column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    u = np.zeros(formulation.objective.shape)
+    u = np.zeros((len(program.objective), formulation.coupling.width))
     u[:, :n] = column
     size = START * float(formulation.whole.objective.sum(axis=1).mean())
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
-    if program.reverse and program.errors is not None:
-        size = 0.5 * float((u[:, :n] @ program.errors.T).min(axis=1).sum())
-    count = sum(slack.size for slack in formulation.slacks(u)) + formulation.coupling.rows - n
+    if program.reverse:
+        size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
+    count = sum(slack.size for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count)
-    residual = dual_residual(formulation, state.coupling_dual, state.duals)[:, :n]
+    residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
     return _central(formulation, u, needed) if needed * count > size else state
 
@@ -55,16 +58,17 @@ def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
     if program.minimises_worst:
         costs = -coupling.gather(u)[-len(program.whose) :]
         worst = -float(_below(-costs[None, :], target, 1.0)[0])
-    if program.errors is not None:
-        u = u.copy()
-        u[:, -1] = _central_guesses(u[:, :n] @ program.errors.T, program.distortion, target)
-    slacks = formulation.slacks(u)
+    u = u.copy()
+    asked = [*program.distortion.tolist(), *[None] * program.reverse]
+    for adversary, distortion in enumerate(asked):
+        errors = u[:, :n] @ program.errors_of(adversary).T
+        u[:, n + adversary] = _central_guesses(errors, distortion, target)
+    inside = tuple(Inside(each, tuple(target / slack for slack in each)) for each in formulation.slacks(u))
     coupling_slack = formulation.coupling_slack(u, worst)
-    duals = tuple(target / slack for slack in slacks)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
-    coupling_dual[:n] = dual_residual(formulation, coupling_dual, duals)[:, :n].mean(axis=0)
-    return State(u, slacks, duals, coupling_slack, coupling_dual, worst)
+    coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
+    return State(u, inside, coupling_slack, coupling_dual, worst)
 
 
 def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:

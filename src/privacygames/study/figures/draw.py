@@ -11,12 +11,13 @@ from privacygames.study.figures.figure_rows import distinct
 from privacygames.study.figures.joint_bounds import JOINT
 from privacygames.study.figures.prior_effect import PRIOR
 from privacygames.study.figures.pruning import APPROXIMATION
+from privacygames.study.figures.robust_promises import ROBUST
 from privacygames.study.figures.scenario_1 import SCENARIO_1
 from privacygames.study.figures.style import save, sentence
 from privacygames.study.tables import Table, write_table
 
-PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *APPROXIMATION)
-"""All figures, in the order in which the paper has them."""
+PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *ROBUST, *APPROXIMATION)
+"""All figures, in the order in which the paper has them; ours beside the one it answers."""
 
 NOTHING = "No result to draw."
 

@@ -1,0 +1,58 @@
+"""Where adversaries stand: what is promised, realised and possible against each, as a table."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from privacygames.analysis.metrics import privacy
+from privacygames.arguments import of_kind, several
+from privacygames.certificates import Stand
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Adversary, Problem
+
+HEADINGS = ("adversary", "promised", "realised", "best possible")
+
+
+def stands_of(mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]) -> tuple[Stand, ...]:
+    """Each adversary's privacy: promised (where this mechanism does, about the same numbers), realised and possible."""
+    crowd = [of_kind(each, Adversary, "an adversary") for each in several(adversaries, "adversaries")]
+    names = [each.name for each in crowd]
+    if len(set(names)) < len(names):
+        raise InvalidProblem("two adversaries have one name; names tell them apart")
+    promised = {each.adversary: each.distortion for each in mechanism.certificate.bounds.against}
+    found = []
+    for each in crowd:
+        known = each in promised and _the_same(each, problem, mechanism.problem)
+        possible = each.facing(problem).blind
+        found.append(Stand(each.name, promised[each] if known else None, privacy(mechanism, problem, each), possible))
+    return tuple(found)
+
+
+def stands_table(stands: Sequence[Stand]) -> str:
+    """Adversary × (promised, realised, best possible), as text."""
+    return aligned([HEADINGS, *map(stand_cells, stands)], texts=(0,))
+
+
+def stand_cells(stand: Stand) -> tuple[str, str, str, str]:
+    """One line of the table."""
+    promised = "" if stand.promised is None else f"{stand.promised:.4f}"
+    return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.possible:.4f}"
+
+
+def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:
+    """Lines of cells in columns: texts to the left, numbers to the right."""
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at in texts else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _the_same(adversary: Adversary, problem: Problem, other: Problem) -> bool:
+    """Whether an adversary has the same numbers about two problems."""
+    first, second = adversary.facing(problem), adversary.facing(other)
+    return np.array_equal(first.prior, second.prior) and np.array_equal(first.errors, second.errors)

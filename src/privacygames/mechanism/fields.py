@@ -1,0 +1,46 @@
+"""Single fields of a mechanism file, taken out with the type they must have."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames.errors import InvalidFile
+from privacygames.mechanism.container import Arrays
+
+
+def array_of(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """An array of this type and shape."""
+    array = arrays[name]
+    if array.dtype != np.dtype(kind) or array.shape != shape:
+        raise InvalidFile(f"array {name!r} has the wrong type or shape")
+    return array
+
+
+def positions_of(arrays: Arrays, name: str, shape: tuple[int, ...], limit: int) -> NDArray[np.int32]:
+    """An array of positions, all below a limit."""
+    array = array_of(arrays, name, "<i4", shape)
+    if ((array < 0) | (array >= limit)).any():
+        raise InvalidFile(f"array {name!r} points outside")
+    return array
+
+
+def real_of(value: object) -> float:
+    """A finite number."""
+    if type(value) not in (int, float) or not abs(float(value)) < np.inf:  # type: ignore[arg-type]
+        raise InvalidFile("a number in the header is something else")
+    return float(value)  # type: ignore[arg-type]
+
+
+def integer_of(value: object) -> int:
+    """A whole number."""
+    if type(value) is not int:
+        raise InvalidFile("a number in the header is not whole")
+    return value
+
+
+def text_of(value: object) -> str:
+    """A short, plain text."""
+    if not isinstance(value, str) or not value.isprintable() or len(value) > 200:
+        raise InvalidFile("a text in the header is too long or not plain text")
+    return value

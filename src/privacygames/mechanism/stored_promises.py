@@ -1,0 +1,75 @@
+"""The promises in a mechanism file: bounds, and the adversaries they are against."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidFile
+from privacygames.mechanism.container import Arrays, Header
+from privacygames.mechanism.fields import array_of, real_of, text_of
+from privacygames.problem import Adversary, Bounds, Promise
+from privacygames.spaces import Space, describe, space_from
+
+OLD_PROMISES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+"""What version 2 of the format knows; the others are written only where they are given."""
+
+
+def pack_promises(bounds: Bounds, arrays: Arrays, store: Callable[[FloatArray], str]) -> Header:
+    """The bounds for the header; the numbers of adversaries go into ``arrays``, each once."""
+    promises: Header = {name: getattr(bounds, name) for name in OLD_PROMISES}
+    if bounds.worst_cost_at_most is not None:
+        promises["worst_cost_at_most"] = bounds.worst_cost_at_most
+    if bounds.against:
+        promises["against"] = [_pack_promise(each, arrays, store) for each in bounds.against]
+    return promises
+
+
+def _pack_promise(promise: Promise, arrays: Arrays, store: Callable[[FloatArray], str]) -> Header:
+    adversary = promise.adversary
+    prior = None if adversary.prior is None else _kept(adversary.prior.probabilities, "belief", arrays)
+    errors = None if adversary.errors is None else _kept(adversary.errors, "errors", arrays)
+    guesses = None if adversary.guesses is None else describe(adversary.guesses, store=store)
+    return {
+        "name": adversary.name,
+        "distortion": promise.distortion,
+        "prior": prior,
+        "errors": errors,
+        "guesses": guesses,
+    }
+
+
+def _kept(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
+    """The name under which numbers are in the file: an array that is there already, if one is the same."""
+    for name, array in arrays.items():
+        if array.dtype == numbers.dtype and np.array_equal(array, numbers):
+            return name
+    name = f"{kind}_{len(arrays)}"
+    arrays[name] = numbers
+    return name
+
+
+def unpack_promises(header: Any, arrays: Arrays, secrets: Space) -> Bounds:
+    """The bounds of a file; what does not fit raises one of the errors of :func:`unpack`."""
+    given = dict(header)
+    against = tuple(_unpack_promise(each, arrays, secrets) for each in given.pop("against", ()))
+    return Bounds(**given, against=against)
+
+
+def _unpack_promise(header: Any, arrays: Arrays, secrets: Space) -> Promise:
+    count = len(secrets)
+    prior = errors = guesses = None
+    if header["prior"] is not None:
+        weights = array_of(arrays, text_of(header["prior"]), "<f8", (count,))
+        prior = Prior(secrets, weights)
+        if not np.array_equal(prior.probabilities, weights):
+            raise InvalidFile("the prior of an adversary does not sum to one")
+    if header["errors"] is not None:
+        name = text_of(header["errors"])
+        errors = array_of(arrays, name, "<f8", (len(arrays[name]), count))
+        if header["guesses"] is not None:
+            guesses = space_from(header["guesses"], matrices=arrays, size=len(errors))
+    asked = None if header["distortion"] is None else real_of(header["distortion"])
+    return Promise(Adversary(text_of(header["name"]), prior=prior, errors=errors, guesses=guesses), asked)

@@ -1,0 +1,270 @@
+"""Adversaries: what each believes about the secret, and what she wants to guess."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygames.arguments import is_number, of_kind
+from privacygames.arrays import FloatArray, checked, content_hash, floats
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem
+from privacygames.problem.problem import Problem, rounding
+from privacygames.spaces import Categories, Label, Space
+from privacygames.values import Value
+
+LONGEST_NAME = 100
+SUM_TOLERANCE = 1e-9
+
+
+class Adversary(Value):
+    """Somebody to be private against: her belief π_k over secrets, and her table of errors E_k(g, s).
+
+    E_k(g, s) is what a guess g is worth avoiding when the secret is s; guesses are any finite set, and no entry need
+    be zero. Privacy against her is what her best guesses are expected to err: A_k(p) = Σ_o min_g Σ_s π_k(s) p(o|s)
+    E_k(g, s). What is left out is the problem's: ``Adversary("the paper's")`` knows the prior and guesses the secret.
+
+    Args:
+        name: what to call her in messages, tables and files.
+        prior: what she believes; by default the problem's prior.
+        errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: she guesses the secret.
+        guesses: names for the rows of ``errors``; by default they are numbered.
+    """
+
+    name: str
+    prior: Prior | None
+    errors: FloatArray | None
+    guesses: Space | None
+
+    def __init__(
+        self, name: str, *, prior: Prior | None = None, errors: ArrayLike | None = None, guesses: Space | None = None
+    ) -> None:
+        if not (isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= LONGEST_NAME):
+            raise InvalidProblem(f"an adversary's name must be a printable text of 1 to {LONGEST_NAME} characters")
+        if prior is not None:
+            of_kind(prior, Prior, f"the prior of {name!r}")
+        if guesses is not None:
+            of_kind(guesses, Space, f"the guesses of {name!r}")
+        if errors is None and guesses is not None:
+            raise InvalidProblem(f"the guesses of {name!r} name the rows of her errors; give errors, too")
+        table = None if errors is None else _table(name, errors, prior, guesses)
+        self._fill(name=name, prior=prior, errors=table, guesses=guesses)
+
+    @classmethod
+    def of_attribute(
+        cls,
+        name: str,
+        *,
+        given: ArrayLike,
+        errors: ArrayLike | None = None,
+        guesses: Space | None = None,
+        prior: Prior | None = None,
+    ) -> Self:
+        """One who wants to know not the secret but an attribute that depends on it.
+
+        Her errors are E(â, s) = Σ_a P(a|s) e(â, a).
+
+        Args:
+            name: what to call her.
+            given: P(a|s), (secrets, attributes); every row sums to one, as a mechanism's does.
+            errors: e(â, a), (guesses, attributes); by default the distance of the space ``guesses``, or 1 for every
+                wrong value and 0 for the right one.
+            guesses: names for the guesses; by default they are numbered.
+            prior: what she believes about the secret; by default the problem's prior.
+        """
+        shares = floats(given, f"given of {name!r}")
+        if shares.ndim != 2 or not shares.size:
+            raise InvalidProblem(f"given of {name!r} must be a table (secrets, attributes)")
+        chances = checked(shares, what=f"given of {name!r}", shape=shares.shape, meaning="(secrets, attributes)")
+        if (np.abs(chances.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+            raise InvalidProblem(
+                f"every row of given of {name!r} must sum to 1: P(·|s) is a distribution over attributes"
+            )
+        count = chances.shape[1]
+        if errors is not None:
+            wrong = floats(errors, f"the errors of {name!r}")
+        elif guesses is not None and len(guesses) == count:
+            wrong = guesses.distance(guesses.default_distance)
+        else:
+            wrong = 1.0 - np.eye(count)
+        if wrong.ndim != 2 or wrong.shape[1] != count:
+            raise InvalidProblem(
+                f"the errors of {name!r} have shape {wrong.shape}; {count} attributes need (guesses, {count})"
+            )
+        per_attribute = checked(
+            wrong, what=f"the errors of {name!r}", shape=wrong.shape, meaning="(guesses, attributes)"
+        )
+        return cls(name, prior=prior, errors=per_attribute @ chances.T, guesses=guesses)
+
+    @classmethod
+    def from_table(
+        cls,
+        name: str,
+        space: Space,
+        table: Iterable[tuple[Label, Label]] | Mapping[tuple[Label, Label], float],
+        *,
+        errors: ArrayLike | None = None,
+        attributes: Space | None = None,
+        smoothing: float = 0.0,
+        prior: Prior | None = None,
+    ) -> Self:
+        """One who wants to know an attribute, P(a|s) counted from a table of (secret, attribute).
+
+        Args:
+            name: what to call her.
+            space: the secrets.
+            table: pairs of a secret and its attribute, one a case; or a mapping from pairs to how often each occurs.
+            errors: as in :meth:`of_attribute`.
+            attributes: the values the attribute may have; by default those that occur, in the order they do.
+            smoothing: added to how often each value occurs with each secret. Without it, every secret must occur.
+            prior: as in :meth:`of_attribute`.
+        """
+        of_kind(space, Space, "the space of secrets")
+        cases = _cases(name, table)
+        if not (is_number(smoothing) and 0 <= smoothing < np.inf):
+            raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
+        values = attributes or Categories(list(dict.fromkeys(str(value) for _, value in cases)))
+        counts = np.full((len(space), len(values)), float(smoothing))
+        for (secret, value), times in cases.items():
+            label = value if attributes is not None else str(value)
+            counts[space.index(secret), values.index(label)] += times
+        totals = checked(counts, what=f"the table of {name!r}", shape=counts.shape, meaning="counts").sum(axis=1)
+        if not (totals > 0).all():
+            raise InvalidProblem(
+                f"{int((totals == 0).sum())} of {len(space)} secrets do not occur in the table of {name!r}: nothing "
+                "says what their attribute is; add them, or give smoothing > 0"
+            )
+        own = errors is not None and len(floats(errors, f"the errors of {name!r}")) != len(values)
+        given = counts / totals[:, None]
+        return cls.of_attribute(name, given=given, errors=errors, guesses=None if own else values, prior=prior)
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        errors = None if self.errors is None else content_hash(self.errors)
+        return self.name, self.prior, errors, self.guesses
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of her name and exact numbers; what is left out counts as left out."""
+        prior = None if self.prior is None else content_hash(self.prior.probabilities)
+        errors = None if self.errors is None else content_hash(self.errors)
+        labels = None if self.guesses is None else self.guesses.labels
+        return sha256(repr((self.name, prior, errors, labels)).encode()).hexdigest()
+
+    def require_fit(self, problem: Problem) -> None:
+        """Raise unless her belief and errors are about the problem's secrets."""
+        if self.prior is not None and self.prior.space != problem.space:
+            raise InvalidProblem(f"{self.name!r} has a prior over other secrets than the problem's")
+        if self.errors is not None and self.errors.shape[1] != len(problem.space):
+            raise InvalidProblem(
+                f"the errors of {self.name!r} are about {self.errors.shape[1]} secrets and the problem has "
+                f"{len(problem.space)}: give shape (guesses, secrets)"
+            )
+
+    def facing(self, problem: Problem) -> "Opponent":
+        """Her numbers, with the problem's for what is left out."""
+        self.require_fit(problem)
+        return self.opponent(problem.prior.probabilities, problem.distance)
+
+    def opponent(self, prior: FloatArray, distance: FloatArray, least: float | None = None) -> "Opponent":
+        """Her numbers, with these for what is left out, and what is promised against her."""
+        return Opponent(
+            self.name,
+            prior if self.prior is None else self.prior.probabilities,
+            distance if self.errors is None else self.errors,
+            least,
+        )
+
+    def named_guesses(self, secrets: Space) -> Space:
+        """What her guesses are called: by their names, by numbers, or as the secrets are."""
+        if self.errors is None:
+            return secrets
+        return self.guesses or Categories([f"guess {number}" for number in range(1, len(self.errors) + 1)])
+
+    def __repr__(self) -> str:
+        belief = "the problem's prior" if self.prior is None else "a prior of her own"
+        wants = "the secret" if self.errors is None else f"one of {len(self.errors)} guesses"
+        return f"Adversary({self.name!r}, {belief}, {wants})"
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """An adversary in plain numbers.
+
+    Attributes:
+        name: what she is called.
+        prior: π_k(s).
+        errors: E_k(g, s), (guesses, secrets).
+        least: the privacy promised against her; None where it is maximised, or nothing is promised.
+    """
+
+    name: str
+    prior: FloatArray
+    errors: FloatArray
+    least: float | None = None
+
+    @property
+    def weighted(self) -> FloatArray:
+        """π_k(s) E_k(g, s): what a guess costs her in every case, (guesses, secrets)."""
+        return self.errors * self.prior
+
+    @cached_property
+    def blind(self) -> float:
+        """The error of her best guess without an answer: no mechanism leaves her more."""
+        return float((self.errors @ self.prior).min())
+
+
+def max_distortion(problem: Problem, adversary: Adversary | None = None) -> float:
+    r"""The most distortion privacy any mechanism has: d_m^max, the error of the best guess from the prior alone.
+
+    .. math:: d_m^{max} = \min_{ŝ} \sum_s π(s)\,d(ŝ,s)
+
+    Rounded down by some units in the last place, so that it can be promised and verified.
+
+    Args:
+        problem: the problem.
+        adversary: against whom; by default one who knows the problem's prior and guesses the secret.
+    """
+    of_kind(problem, Problem, "the problem")
+    if adversary is None:
+        least = float((problem.distance @ problem.prior.probabilities).min())
+    else:
+        least = of_kind(adversary, Adversary, "the adversary").facing(problem).blind
+    return least * (1 - 4 * rounding(problem))
+
+
+def hulls(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
+    """Those who differ in what they believe and in nothing else, by what they guess: two or more together."""
+    found: dict[object, list[Adversary]] = {}
+    for each in adversaries:
+        wants = None if each.errors is None else content_hash(each.errors)
+        found.setdefault(wants, []).append(each)
+    return [together for together in found.values() if len({each.prior for each in together}) > 1]
+
+
+def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
+    """How often each pair of a secret and an attribute occurs; messages show neither."""
+    try:
+        cases = dict(table) if isinstance(table, Mapping) else dict(Counter(tuple(pair) for pair in table))  # type: ignore[attr-defined]
+    except TypeError:
+        cases = {}
+    if not cases or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in cases):
+        raise InvalidProblem(f"the table of {name!r} must have pairs of a secret and an attribute, one at least")
+    if not all(is_number(times) and 0 <= times < np.inf for times in cases.values()):
+        raise InvalidProblem(f"the table of {name!r} must say how often each pair occurs: numbers, 0 or more")
+    return cases
+
+
+def _table(name: str, errors: ArrayLike, prior: Prior | None, guesses: Space | None) -> FloatArray:
+    """The errors, checked as far as they can be without a problem."""
+    given = floats(errors, f"the errors of {name!r}")
+    if given.ndim != 2 or not given.size:
+        raise InvalidProblem(f"the errors of {name!r} must be a table (guesses, secrets); got shape {given.shape}")
+    secrets = given.shape[1] if prior is None else len(prior.space)
+    rows = len(given) if guesses is None else len(guesses)
+    return checked(given, what=f"the errors of {name!r}", shape=(rows, secrets), meaning="(guesses, secrets)")

@@ -1,0 +1,89 @@
+"""The adversaries of a problem document: its ``[[adversary]]`` tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem
+from privacygames.keys import Keys
+from privacygames.problem.adversary import Adversary, max_distortion
+from privacygames.problem.prior_table import prior_from
+from privacygames.problem.problem import Problem
+from privacygames.problem.visit_table import PAIR_KEYS, pairs_from_csv
+from privacygames.spaces import Categories, Space, blaming
+
+KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
+MOST = "most"
+
+
+@dataclass(frozen=True)
+class Named:
+    """An adversary of a document.
+
+    Attributes:
+        adversary: herself.
+        distortion: what is promised against her; None for nothing.
+        sought: whether privacy against her is to be as large as possible.
+    """
+
+    adversary: Adversary
+    distortion: float | None
+    sought: bool
+
+
+def adversaries_from(tables: object, problem: Problem, folder: Path) -> list[Named]:
+    """The adversaries that tables describe; files are relative to ``folder``."""
+    if not isinstance(tables, list):
+        raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
+    found = []
+    for number, table in enumerate(tables, start=1):
+        given = Keys(table, f"[[adversary]] {number}", KEYS)
+        with blaming(f"[[adversary]] {number}"):
+            found.append(_named(given, problem, folder))
+    return found
+
+
+def _named(given: Keys, problem: Problem, folder: Path) -> Named:
+    adversary = _adversary(given, problem, folder)
+    adversary.require_fit(problem)
+    if given.value("distortion", None) == MOST:
+        return Named(adversary, None, sought=True)
+    distortion, share = given.number("distortion", None), given.number("share", None)
+    if share is not None:
+        if distortion is not None or not 0 <= share <= 1:
+            raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
+        distortion = share * max_distortion(problem, adversary)
+    return Named(adversary, distortion, sought=False)
+
+
+def _adversary(given: Keys, problem: Problem, folder: Path) -> Adversary:
+    name = given.text("name")
+    prior = _prior(given, problem, folder)
+    errors = given.listed("errors", None)
+    guesses = None if "guesses" not in given else _space(given.listed("guesses"))
+    if "attribute" not in given:
+        return Adversary(name, prior=prior, errors=errors, guesses=guesses)
+    about = Keys(given.value("attribute"), "attribute", ("given", "csv", *PAIR_KEYS))
+    if ("given" in about) == ("csv" in about):
+        raise InvalidProblem("attribute needs either given = [[…], …], P(a|s) with a row for each secret, or csv = …")
+    if "given" in about:
+        table = about.listed("given")
+        return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
+    pairs = pairs_from_csv(problem.space, about, folder / about.text("csv"))
+    smoothing = about.number("smoothing", 0.0)
+    return Adversary.from_table(
+        name, problem.space, pairs, errors=errors, attributes=guesses, smoothing=smoothing, prior=prior
+    )
+
+
+def _prior(given: Keys, problem: Problem, folder: Path) -> Prior | None:
+    prior = prior_from(problem.space, given.value("prior"), folder) if "prior" in given else None
+    if "sharpened" not in given:
+        return prior
+    evidence = Keys(given.value("sharpened"), "sharpened", ("strength", "places"))
+    return (prior or problem.prior).sharpened(evidence.number("strength"), places=evidence.whole("places", 2))
+
+
+def _space(labels: list[Any]) -> Space:
+    return Categories(labels)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.tables import ReleaseKey, Rule, apply, apply_duckdb
+from privacygames.tables import ReleaseKey, Rule, apply
 
 AGES = pg.Numbers(range(20, 32), unit="years")
 AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(AGES)), epsilon=0.4)
@@ -81,7 +81,7 @@ def with_streaming(data: pd.DataFrame, **options: Any) -> pa.Table:
 
 def with_duckdb(data: pd.DataFrame, **options: Any) -> pa.Table:
     connection = duckdb.connect()
-    made, _ = apply_duckdb(connection.from_df(data), RULES, connection=connection, **options)
+    made, _ = apply(connection.from_df(data), RULES, connection=connection, **options)
     return made.to_arrow_table()
 
 
@@ -206,7 +206,7 @@ def test_duckdb_neither_folds_nor_draws_again() -> None:
     """Equal rows are drawn each for itself; the same row in two expressions, or two queries, once."""
     connection = duckdb.connect()
     same = connection.sql("SELECT 25 AS age, range AS row FROM range(3000)")
-    released, _ = apply_duckdb(same, {"age": AGE}, connection=connection)
+    released, _ = apply(same, {"age": AGE}, connection=connection)
     assert len(set(released.to_arrow_table()["age"].to_pylist())) > 5
     assert released.to_arrow_table().equals(released.to_arrow_table())
     twice = released.query("r", "SELECT a.age = b.age AS alike FROM r a JOIN r b USING (row)").to_arrow_table()
@@ -220,7 +220,7 @@ def test_duckdb_on_threads_numbers_rows_as_they_stand(tmp_path: Path) -> None:
     connection = duckdb.connect(config={"threads": 4})
     key = ReleaseKey()
     relation = connection.read_parquet(str(tmp_path / "t.parquet"))
-    made, manifest = apply_duckdb(relation, {"age": AGE}, connection=connection, key=key)
+    made, manifest = apply(relation, {"age": AGE}, connection=connection, key=key)
     expected, _ = apply(table, {"age": AGE}, key=key)
     assert made.order("row").to_arrow_table()["age"].to_pylist() == expected["age"].to_pylist()
     assert manifest.rows_in == rows
@@ -277,8 +277,10 @@ def test_odd_rows_key_columns_and_limits_are_refused_by_all(engine: str) -> None
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(pg.InvalidProblem, match="tables may be of pandas"):
         apply([1, 2], {"age": AGE})
-    with pytest.raises(pg.InvalidProblem, match="apply_duckdb"):
+    with pytest.raises(pg.InvalidProblem, match="needs connection="):
         apply(duckdb.connect().sql("SELECT 25 AS age"), {"age": AGE})
+    with pytest.raises(pg.InvalidProblem, match="other tables have none"):
+        apply(frame(), RULES, connection=duckdb.connect())
     with pytest.raises(pg.InvalidProblem, match="distinct texts"):
         apply(pd.DataFrame({0: [25]}), {"age": AGE})
     with pytest.raises(pg.InvalidProblem, match="must be a ReleaseKey"):

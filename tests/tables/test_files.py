@@ -17,6 +17,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.tables import ReleaseKey, Rule, apply, apply_files, file_release
+from support import two_workers
 
 AGES = pg.Numbers(range(20, 32), unit="years")
 AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(AGES)), epsilon=0.4)
@@ -185,10 +186,7 @@ def test_parts_of_other_work_are_not_gone_on_with(tmp_path: Path, monkeypatch: p
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    ) as made:
+    with two_workers() as made:
         yield made
 
 

@@ -1,6 +1,6 @@
 """Mechanisms applied to real tables: one Arrow kernel; pandas, Polars, PyArrow, DuckDB, Dask and Spark around it."""
 
-from privacygames.tables.application import apply, apply_duckdb
+from privacygames.tables.application import apply
 from privacygames.tables.estimates import Estimate, Estimated, estimate
 from privacygames.tables.file_release import apply_files
 from privacygames.tables.manifest import Manifest
@@ -17,7 +17,6 @@ __all__ = [
     "Rule",
     "Survival",
     "apply",
-    "apply_duckdb",
     "apply_files",
     "estimate",
     "preview",

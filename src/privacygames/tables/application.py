@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from privacygames.tables.adapters import release_duckdb, released
+from privacygames.tables.adapters import released
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_setup import setup_from
@@ -26,11 +26,12 @@ def apply(
     repeat: Repeat = "fresh",
     source: str = "",
     epsilon_limit: float | None = None,
+    connection: Any = None,
 ) -> tuple[Any, Manifest]:
     """The table with random answers in place of its secrets, and the manifest of the release.
 
-    pandas, Polars (eager and lazy), PyArrow (tables, batches, readers, datasets), Dask and Spark; what comes back is
-    of the same kind (of a dataset, a reader). Other columns, their order and types, and metadata stay as they are.
+    pandas, Polars (eager and lazy), PyArrow (tables, batches, readers, datasets), DuckDB, Dask and Spark; what comes
+    back is of the same kind (of a dataset, a reader). Other columns, their order, types and metadata stay as they are.
 
     Args:
         table: the table.
@@ -44,6 +45,7 @@ def apply(
         source: the name of what positions are counted in, where several tables share a key.
         epsilon_limit: refuse a release whose ε, composed over a person's rows and columns (over columns, without
             ``user``), is above this.
+        connection: of a DuckDB relation, which does not say itself which connection it is of.
 
     Raises:
         InvalidProblem: what does not fit, a row that is no secret (unless a rule says what becomes of it), or a release
@@ -58,41 +60,4 @@ def apply(
         source=source,
         epsilon_limit=epsilon_limit,
     )
-    return released(table, setup)
-
-
-def apply_duckdb(
-    relation: Any,
-    rules: Rules,
-    *,
-    connection: Any,
-    key: ReleaseKey | None = None,
-    key_columns: str | Sequence[str] | None = None,
-    user: str | None = None,
-    repeat: Repeat = "fresh",
-    source: str = "",
-    epsilon_limit: float | None = None,
-) -> tuple[Any, Manifest]:
-    """What :func:`apply` does, for a DuckDB relation, which does not say itself which connection it is of.
-
-    Args:
-        relation: such as ``connection.sql("SELECT * FROM visits")``.
-        rules: as in :func:`apply`.
-        connection: the relation's.
-        key: as in :func:`apply`.
-        key_columns: as in :func:`apply`.
-        user: as in :func:`apply`.
-        repeat: as in :func:`apply`.
-        source: as in :func:`apply`.
-        epsilon_limit: as in :func:`apply`.
-    """
-    setup = setup_from(
-        rules,
-        key=key,
-        key_columns=key_columns,
-        user=user,
-        repeat=repeat,
-        source=source,
-        epsilon_limit=epsilon_limit,
-    )
-    return release_duckdb(relation, setup, connection)
+    return released(table, setup, connection)

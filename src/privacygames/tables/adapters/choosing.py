@@ -16,22 +16,28 @@ ADAPTERS = {
     ("pyarrow", "RecordBatch"): "arrow_tables",
     ("pyarrow", "RecordBatchReader"): "arrow_tables",
     ("pyarrow", "Dataset"): "arrow_tables",
+    ("duckdb", "DuckDBPyRelation"): "duckdb_relations",
     ("dask", "DataFrame"): "dask_frames",
     ("pyspark", "DataFrame"): "spark_frames",
 }
 
 
-def released(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
+def released(frame: Any, setup: Setup, connection: Any = None) -> tuple[Any, Manifest]:
     """The same kind of table with answers in it, and the manifest."""
     for kind in type(frame).__mro__:
-        adapter = ADAPTERS.get((kind.__module__.partition(".")[0], kind.__name__))
+        adapter = ADAPTERS.get((kind.__module__.partition(".")[0].lstrip("_"), kind.__name__))
         if adapter is not None:
-            module = import_module(f"privacygames.tables.adapters.{adapter}")
-            made: tuple[Any, Manifest] = module.release(frame, setup)
-            return made
-    if type(frame).__module__.partition(".")[0].lstrip("_") == "duckdb":
-        raise InvalidProblem("DuckDB relations go to privacygames.tables.apply_duckdb, with their connection")
+            return _released(adapter, frame, setup, connection)
     raise InvalidProblem(
-        f"tables may be of pandas, Polars, PyArrow, Dask or Spark (DuckDB: apply_duckdb); got "
+        f"tables may be of pandas, Polars, PyArrow, DuckDB, Dask or Spark; got "
         f"{type(frame).__module__}.{type(frame).__qualname__}"
     )
+
+
+def _released(adapter: str, frame: Any, setup: Setup, connection: Any) -> tuple[Any, Manifest]:
+    module: Any = import_module(f"privacygames.tables.adapters.{adapter}")
+    of_duckdb = adapter == "duckdb_relations"
+    if of_duckdb == (connection is None):
+        raise InvalidProblem("a DuckDB relation needs connection=, the one that it is of; other tables have none")
+    made: tuple[Any, Manifest] = module.release(frame, setup, *([connection] if of_duckdb else []))
+    return made

@@ -102,7 +102,11 @@ def test_a_preview_writes_nothing(folder: Path) -> None:
         (("age.pgm", "in.csv"), 3, "MECHANISM IN OUT are wanted"),
         (("age.pgm", "in.csv", "out.csv"), 3, "say with --columns"),
         (("age.pgm", "in.csv", "out.csv", "--columns", "height"), 3, "no column 'height'; it has who, age, ill"),
-        (("age.pgm", "in.csv", "out.csv", "--columns", "ill"), 3, "rows have no value"),
+        (
+            ("age.pgm", "in.csv", "out.csv", "--columns", "ill"),
+            3,
+            "rows have no value, the first at row 0 (from 0); say --invalid='drop'",
+        ),
         (("age.pgm", "in.csv", "in.csv", "--columns", "age"), 3, "exists already"),
         (("none.pgm", "in.csv", "out.csv", "--columns", "age"), 8, "none.pgm cannot be read"),
         (("in.csv", "in.csv", "out.csv", "--columns", "age"), 7, "not a privacygames mechanism file"),

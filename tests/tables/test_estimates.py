@@ -153,12 +153,14 @@ def test_a_preview_tells_what_real_releases_then_show(tmp_path: Any) -> None:
     told = preview(RESPONSE, values)
     mean = next(each for each in told.survivals if each.statistic == "mean")
     errors, shifts = [], []
-    for _ in range(60):
+    for _ in range(200):
         answers = RESPONSE.sample(values.tolist())
-        errors.append(pg.estimate(RESPONSE, answers, method="unbiased").mean().value - values.mean())
+        errors.append(pg.estimate(RESPONSE, answers).mean().value - values.mean())
         shifts.append(float(np.mean(answers)) - values.mean())
     assert mean.truth == pytest.approx(values.mean())
-    assert mean.estimated_error == pytest.approx(float(np.sqrt(np.mean(np.square(errors)))), rel=0.4)
+    assert mean.estimated_error == pytest.approx(
+        float(np.sqrt(np.mean(np.square(errors)))), rel=0.6
+    )  # five standard errors
     assert mean.released_error == pytest.approx(float(np.sqrt(np.mean(np.square(shifts)))), rel=0.2)
     assert abs(mean.estimated - mean.truth) < abs((mean.released or 0.0) - mean.truth)
     pd.DataFrame({"age": values}).to_csv(tmp_path / "ages.csv", index=False)
@@ -174,7 +176,6 @@ def test_a_preview_of_answers_that_do_not_determine_frequencies() -> None:
         pg.Problem(pg.Prior.uniform(AGES), cost="absolute", observables=AGES.intervals(4)), epsilon=1.0
     )
     told = preview(intervals, [20] * 300 + [27] * 300)
-    assert told.method == "likelihood"
     mean = told.survivals[0]
     assert mean.released is not None
     assert abs(mean.truth - 23.5) < 1e-9

@@ -28,7 +28,7 @@ Method = Literal["unbiased", "likelihood"]
 DETERMINED = 1e-9
 """Where the smallest singular value is below this share of the largest, answers do not determine the frequencies."""
 
-MOST_STEPS = 20_000
+MOST_STEPS, SHORTEST, LEAST_BARRIER = 100, 1e-10, 1e-13
 GAP = 1e-7
 """How far below its maximum the log-likelihood of one answer may be."""
 
@@ -167,33 +167,50 @@ class _Model:
 
     @cached_property
     def likeliest(self) -> FloatArray:
-        """The maximum of Σ c_o ln (Pᵀf)_o, by expectation maximisation with squared steps.
+        """The maximum of Σ c_o ln (Pᵀf)_o over frequencies f, by Newton's method with a logarithmic barrier.
 
         How far it is from the maximum is known at every step: at most ln max_s Σ_o p(o|s) c_o/(Pᵀf)_o.
         """
-        found = np.full(len(self.table), 1.0 / len(self.table))
-        for _ in range(MOST_STEPS):
-            first, gap = self._step(found)
+        found, barrier = np.full(len(self.table), 1.0 / len(self.table)), 0.1
+        while barrier > LEAST_BARRIER:
+            found = self._centred(found, barrier)
+            gap = float(np.log((self.table @ self._ratios(found)).max()))
             if gap <= GAP:
                 return found
-            second, _ = self._step(first)
-            change, bend = first - found, second - 2 * first + found
-            length = np.sqrt((bend**2).sum())
-            leap = second if length == 0 else self._leap(found, change, bend, -np.sqrt((change**2).sum()) / length)
-            found = leap if self._likelihood(leap) >= self._likelihood(second) else second
+            barrier *= 0.2
         raise SolveFailed(f"the likelihood is still {gap:.1e} an answer below its maximum: use method='unbiased'")
 
-    def _leap(self, start: FloatArray, change: FloatArray, bend: FloatArray, length: float) -> FloatArray:
-        """A squared step, kept among the frequencies."""
-        leap = np.maximum(start - 2 * length * change + length**2 * bend, 1e-3 * start)
-        return np.asarray(leap / leap.sum())
+    def _ratios(self, given: FloatArray) -> FloatArray:
+        """C / Pᵀf."""
+        return np.asarray(self.shares / (given @ self.table))
 
-    def _step(self, given: FloatArray) -> tuple[FloatArray, float]:
-        ratio = self.table @ np.divide(
-            self.shares, given @ self.table, out=np.zeros_like(self.shares), where=self.shares > 0
-        )
-        made = given * ratio
-        return made / made.sum(), float(np.log(ratio.max()))
+    def _centred(self, start: FloatArray, barrier: float) -> FloatArray:
+        """Newton steps to the maximum of the likelihood plus ``barrier`` · Σ ln f, kept positive and summing to one."""
+        found = start
+        for _ in range(MOST_STEPS):
+            step, promised = self._newton(found, barrier)
+            if promised <= 1e-3 * barrier:
+                break
+            shrinking = step < 0
+            length = min(1.0, 0.95 * float((found[shrinking] / -step[shrinking]).min(initial=inf)))
+            before = self._barred(found, barrier)
+            while length > SHORTEST and self._barred(found + length * step, barrier) < before + 0.1 * length * promised:
+                length /= 2
+            found = found + length * step
+            found = found / found.sum()
+        return found
+
+    def _newton(self, given: FloatArray, barrier: float) -> tuple[FloatArray, float]:
+        """The Newton step in frequencies relative to their size, and twice what it promises to gain."""
+        ratios, scaled = self._ratios(given), given[:, None] * self.table
+        slope = scaled @ ratios + barrier
+        curvature = (scaled * (ratios / (given @ self.table))) @ scaled.T + barrier * np.eye(len(given))
+        uphill, along = np.linalg.solve(curvature, np.stack([slope, given], axis=1)).T
+        relative = uphill - (given @ uphill) / (given @ along) * along
+        return given * relative, float(slope @ relative)
+
+    def _barred(self, given: FloatArray, barrier: float) -> float:
+        return self._likelihood(given) + barrier * float(np.log(given).sum())
 
     def _likelihood(self, given: FloatArray) -> float:
         seen = self.shares > 0

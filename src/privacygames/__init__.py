@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from privacygames.beliefs import Prior
     from privacygames.certificates import Certificate
-    from privacygames.designer import design
+    from privacygames.designer import design, effort
     from privacygames.errors import (
         BrokenPromise,
         Cancelled,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
-    from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
+    from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
     from privacygames.tables import estimate
 
@@ -52,7 +52,7 @@ _ROOMS = {
     ),
     "beliefs": ("Prior",),
     "certificates": ("Certificate",),
-    "designer": ("design",),
+    "designer": ("design", "effort"),
     "errors": (
         *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
         *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
@@ -63,7 +63,7 @@ _ROOMS = {
     "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
-    "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
+    "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
     "tables": ("estimate",),
 }
@@ -83,6 +83,7 @@ __all__ = [
     "Categories",
     "Certificate",
     "Comparison",
+    "Effort",
     "Found",
     "Graph",
     "Grid",
@@ -122,6 +123,7 @@ __all__ = [
     "compare",
     "contenders",
     "design",
+    "effort",
     "estimate",
     "evaluate",
     "find",

@@ -65,7 +65,7 @@ def table(lines: list[Line]) -> str:
             f"{line['three_seconds']:.1f}",
             f"{float(line['three_seconds']) / float(line['one_seconds']):.2f}",
             f"{line['one_cost']:.4f}",
-            f"{100 * (float(line['three_cost']) / float(line['one_cost']) - 1):.2f}",
+            f"{round(100 * (float(line['three_cost']) / float(line['one_cost']) - 1), 2) + 0.0:.2f}",
             *(f"{100 * float(line[name]):.0f} %" for name in kept),
         ]
         for line in lines
@@ -92,16 +92,21 @@ def main() -> None:
     given = parser.parse_args()
     counts = pg.traces.read_counts(given.data / "geolife_beijing_cell_counts.csv")
     chosen = counts.busiest(given.users, GRID)
-    lines: list[Line] = []
+    kept = RESULTS / "adversaries.json"
+    lines: list[Line] = json.loads(kept.read_text())["lines"] if kept.is_file() else []
+    lines = [line for line in lines if line["share"] not in given.shares]  # of other shares, from runs before
     for share in given.shares:
         for rank, user in enumerate(chosen, start=1):
             lines.append(measured(counts.prior(GRID, user), f"user {rank}", share))
             print(table(lines[-1:]).splitlines()[-1], flush=True)
     about = f"Measured on {platform.machine()}, Python {platform.python_version()}. {given.note}".strip()
-    medians = "; ".join(_summary(share, [each for each in lines if each["share"] == share]) for share in given.shares)
+    medians = "; ".join(
+        _summary(share, [each for each in lines if each["share"] == share])
+        for share in sorted({float(each["share"]) for each in lines})
+    )
     text = f"{about}\n\nProcessor time as a multiple of that for one adversary: {medians}.\n\n{table(lines)}\n"
     (RESULTS / "adversaries.md").write_text(text)
-    (RESULTS / "adversaries.json").write_text(json.dumps({"about": about, "lines": lines}, indent=1) + "\n")
+    kept.write_text(json.dumps({"about": about, "lines": lines}, indent=1) + "\n")
     print(text)
 
 

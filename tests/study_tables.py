@@ -3,8 +3,8 @@
 from dataclasses import replace
 from math import inf
 
+from privacygames.jobs import Table, Value
 from privacygames.study.about import About
-from privacygames.study.tables import Table, Value
 
 ABOUT = About(
     data="Tiny town",

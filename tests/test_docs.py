@@ -14,7 +14,10 @@ import privacygames as pg
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "privacygames"
-MODULES = ("attacks", "metrics", "plots", "approximations", "baselines", "study", "traces")
+MODULES = (
+    *("attacks", "metrics", "plots", "approximations", "baselines", "fleet", "study", "tables", "traces"),
+    *("policies", "replays", "tracking"),
+)
 
 
 def public_names() -> list[str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from privacygames import approximations, baselines, study, traces
+    from privacygames import approximations, baselines, fleet, study, tables, traces
     from privacygames.analysis import (
         Comparison,
         Found,
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
         metrics,
         trade_off,
     )
-    from privacygames.beliefs import Prior
+    from privacygames.beliefs import Mobility, Prior
     from privacygames.certificates import Certificate
-    from privacygames.designer import design
+    from privacygames.designer import design, effort
     from privacygames.errors import (
         BrokenPromise,
+        BudgetSpent,
         Cancelled,
         Infeasible,
         InvalidFile,
@@ -38,36 +39,41 @@ if TYPE_CHECKING:
         UselessAnswers,
     )
     from privacygames.events import Cancellation, Progress
-    from privacygames.mechanism import Mechanism, load, verify
+    from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
-    from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
-    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
+    from privacygames.releases import Budget, Claims, Ledger, Pursuit, Release, Releases, policies, replays, tracking
+    from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
+    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
+    from privacygames.tables import estimate
 
 _ROOMS = {
     "analysis": (
         *("Comparison", "Found", "Report", "TieBreak", "attacks", "break_ties", "compare", "contenders", "evaluate"),
         *("find", "metrics", "trade_off"),
     ),
-    "beliefs": ("Prior",),
+    "beliefs": ("Mobility", "Prior"),
     "certificates": ("Certificate",),
-    "designer": ("design",),
+    "designer": ("design", "effort"),
     "errors": (
-        *("BrokenPromise", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem", "PrivacyGamesError"),
+        *("BrokenPromise", "BudgetSpent", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem"),
+        "PrivacyGamesError",
         *("SolveFailed", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
         "UnreadableFile",
         "UselessAnswers",
     ),
     "events": ("Cancellation", "Progress"),
-    "mechanism": ("Mechanism", "load", "verify"),
+    "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
-    "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
-    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
+    "releases": ("Budget", "Claims", "Ledger", "Pursuit", "Release", "Releases", "policies", "replays", "tracking"),
+    "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
+    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
+    "tables": ("estimate",),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
 
-_WHOLE = ("approximations", "baselines", "study", "traces")
+_WHOLE = ("approximations", "baselines", "fleet", "study", "tables", "traces")
 """Rooms that are public names themselves."""
 
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -76,11 +82,15 @@ __all__ = [
     "Adversary",
     "Bounds",
     "BrokenPromise",
+    "Budget",
+    "BudgetSpent",
     "Cancellation",
     "Cancelled",
     "Categories",
     "Certificate",
+    "Claims",
     "Comparison",
+    "Effort",
     "Found",
     "Graph",
     "Grid",
@@ -90,12 +100,19 @@ __all__ = [
     "InvalidFile",
     "InvalidProblem",
     "Label",
+    "Ledger",
     "Mechanism",
+    "Mobility",
     "Numbers",
     "Prior",
     "PrivacyGamesError",
     "Problem",
+    "Product",
     "Progress",
+    "PublicMechanism",
+    "Pursuit",
+    "Release",
+    "Releases",
     "Report",
     "Sets",
     "Solution",
@@ -118,15 +135,23 @@ __all__ = [
     "compare",
     "contenders",
     "design",
+    "effort",
+    "estimate",
     "evaluate",
     "find",
+    "fleet",
     "in_words",
     "load",
+    "load_public",
     "max_distortion",
     "metrics",
     "plots",
+    "policies",
+    "replays",
     "study",
+    "tables",
     "traces",
+    "tracking",
     "trade_off",
     "verify",
 ]

@@ -20,6 +20,7 @@ class Status(Enum):
     INVALID = "something given does not fit: see the message"
     BROKEN_PROMISE = "a promise does not hold: do not use this mechanism"
     INVALID_FILE = "not a readable file of this kind: fetch it again, or upgrade privacygames"
+    SPENT = "the budget is spent: wait until its window has passed, or choose what to answer then with when_spent"
     FILE_TROUBLE = "a file cannot be read or written: check its name and permissions"
 
     @property
@@ -78,6 +79,12 @@ class SolveFailed(PrivacyGamesError):
         self.status = status
 
 
+class BudgetSpent(PrivacyGamesError):
+    """A release would have cost more than the budget has left; nothing was released, and nothing was charged."""
+
+    status = Status.SPENT
+
+
 class Cancelled(PrivacyGamesError):
     """The job was cancelled. Raise it in a progress callback to stop any job; nothing half-written is left."""
 
@@ -91,7 +98,7 @@ class BrokenPromise(PrivacyGamesError):
 
 
 class InvalidFile(PrivacyGamesError, ValueError):
-    """A file is not a readable mechanism file: truncated, altered, too large or of an unknown version."""
+    """A file is not a readable mechanism file or ledger: truncated, altered, too large or of an unknown version."""
 
     status = Status.INVALID_FILE
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from privacygames.jobs import Table, Value
 from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, OURS, check_claims
 from privacygames.study.evidence import Evidence, spread
-from privacygames.study.tables import Table, Value
 from study_tables import robust
 
 USERS = ("user 1", "user 2")

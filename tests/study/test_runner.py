@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
-from privacygames.study import Here, Person, Settings, Store, compute, read_about, read_table, run
+from interruptions import Counting
+from privacygames.jobs import Table, number, where
+from privacygames.study import Person, Settings, Store, compute, read_about, read_table, run
 from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
-from privacygames.study.tables import Table, number, where
-from privacygames.study.tasks import Task
-from privacygames.study.workers import Finished
 from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
@@ -30,21 +29,6 @@ SETTINGS = Settings(
     radii=(2.5,),
     coarse_cells=6,
 )
-
-
-class Counting(Here):
-    """Counts what is handed out; stops as if interrupted after so many."""
-
-    def __init__(self, patience: int = 10**6) -> None:
-        self.worked = 0
-        self.patience = patience
-
-    def work(self, cells: list[Task]) -> Finished:
-        for result in super().work(cells):
-            if self.worked >= self.patience:
-                raise KeyboardInterrupt
-            self.worked += 1
-            yield result
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import privacygames as pg
+from privacygames.jobs import number
 from privacygames.study import informed, tasks
-from privacygames.study.tables import number
 from privacygames.study.tasks import Task, against, measure
 from support import optimum_by_hand
 

@@ -13,7 +13,21 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli import attack, compare, demo, design, evaluate, find, sample, study, verify
+from privacygames.cli import (
+    apply,
+    attack,
+    compare,
+    demo,
+    design,
+    evaluate,
+    find,
+    ledger,
+    release,
+    replay,
+    sample,
+    study,
+    verify,
+)
 from privacygames.cli.help_text import PlainCommand, PlainGroup
 from privacygames.errors import PrivacyGamesError, Status, UselessAnswers
 
@@ -29,16 +43,20 @@ EXIT_CODES = {
     Status.INVALID_FILE: 7,
     Status.FILE_TROUBLE: 8,
     Status.TIME_LIMIT: 9,
+    Status.SPENT: 10,
     Status.CANCELLED: INTERRUPTED,
 }
 
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
     "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, "
-    "8 a file cannot be read or written, 9 stopped by the time limit, 130 interrupted."
+    "8 a file cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, 130 interrupted."
 )
 
-OPTION_NAMES = re.compile(r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit)\b(=True)?")
+OPTION_NAMES = re.compile(
+    r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit|epsilon_limit|key_columns"
+    r"|(?:invalid|missing|repeat|unknown|separator)(?=='))\b(=True)?"
+)
 """Arguments of the library that commands call by another name."""
 
 app = typer.Typer(
@@ -89,16 +107,29 @@ COMMANDS = (
     find.find,
     compare.compare,
     sample.sample,
+    apply.apply,
     attack.attack,
     evaluate.evaluate,
     verify.verify,
+    release.release,
     study.study,
+    replay.replay,
 )
 
 for each in COMMANDS:
-    # Unknown options of `sample` are taken for secrets: "-3" is one, and must not be repeated in a message.
-    settings = {"ignore_unknown_options": True} if each is sample.sample else {}
+    # Unknown options of these are taken for secrets: "-3" is one, and must not be repeated in a message.
+    settings = {"ignore_unknown_options": True} if each in (sample.sample, release.release) else {}
     app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(reported(each))
+
+ledgers = typer.Typer(
+    help="What was released and charged: show it, or verify that it adds up.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    cls=PlainGroup,
+)
+for part in (ledger.show, ledger.verify):
+    ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(part))
+app.add_typer(ledgers, name="ledger")
 
 
 def _print_version(asked: bool) -> None:

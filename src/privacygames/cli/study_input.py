@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from privacygames.events import Watcher
     from privacygames.spaces import Grid
     from privacygames.study import Person, Settings
+    from privacygames.traces import Visits
 
 GRID, QUICK_GRID = (20, 15), (8, 6)
 USERS, QUICK_USERS = 10, 3
@@ -52,23 +53,18 @@ class Input:
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
-def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "list[Person]":
-    """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
+def visits_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "tuple[Visits, Grid, int | list[str]]":
+    """Read, or invent, the visits asked for; with the grid, and how many or which people are wanted."""
     from privacygames import traces
-    from privacygames.study import people_of
 
     _check(given)
-    wanted, cells = _users(given), CELLS if given.cells is None else given.cells
+    wanted, grid = _users(given), _grid(given)
     if given.data is None:
         if not isinstance(wanted, int):
             raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
-        grid = _grid(given)
-        return people_of(traces.synthetic(wanted, window=grid.box or traces.WINDOW), grid, wanted)
-    if given.kind == "counts":
-        return people_of(traces.read_counts(given.data), _grid(given), wanted, cells=cells)
+        return traces.synthetic(wanted, window=grid.box or traces.WINDOW), grid, wanted
     if given.window is None:
         raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
-    grid = _grid(given)
     visits = traces.read(
         given.data,
         format=given.kind,
@@ -81,7 +77,20 @@ def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
         progress=show,
     )
     tell(f"Read {visits}.")
-    return people_of(visits, grid, wanted, cells=cells)
+    return visits, grid, wanted
+
+
+def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "list[Person]":
+    """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
+    from privacygames import traces
+    from privacygames.study import people_of
+
+    cells = CELLS if given.cells is None else given.cells
+    if given.data is not None and given.kind == "counts":
+        _check(given)
+        return people_of(traces.read_counts(given.data), _grid(given), _users(given), cells=cells)
+    visits, grid, wanted = visits_from(given, tell, show)
+    return people_of(visits, grid, wanted, cells=1 if given.data is None else cells)
 
 
 def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":

@@ -9,12 +9,6 @@ from privacygames.errors import TooLarge
 SHARE = 0.6
 """Of the machine's memory, how much one solve may plan to use."""
 
-BLOCKS = "the block engine"
-
-DEVICE_BYTES_PER_ENTRY = 4
-"""What the block method needs on a device for each of the n²m ratios: less than 3 was measured at 40×40. Factors, 8 an
-entry, are computed anew where there is no room for them."""
-
 DEVICE_SHARE = 0.9
 """Of a device's free memory, how much one solve may plan to use."""
 
@@ -22,24 +16,14 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 """Where Linux says how much memory a container may use."""
 
 
-def require_memory(gigabytes: float, secrets: int, observables: int, engine: str, device: str = "host") -> None:
-    """Raise, with the estimate, if a solve is not going to fit into this machine, or one of PyTorch's devices."""
-    other = ""
-    if device.startswith("cuda"):
-        import torch
-
-        free, _ = device_free(torch.device(device))
-        room, there = DEVICE_SHARE * free / 2**30, f"the device {device!r} has {free / 2**30:.0f} free"
-    else:
-        machine = available_gigabytes()
-        room, there = SHARE * machine, f"this machine has {machine:.0f}"
-        if engine == BLOCKS:
-            other = ', or a GPU: solver=Interior(device="cuda")'
-    if gigabytes > room:
+def require_memory(gigabytes: float, secrets: int, observables: int, engine: str) -> None:
+    """Raise, with the estimate, if a solve is not going to fit into this machine."""
+    machine = available_gigabytes()
+    if gigabytes > SHARE * machine:
         raise TooLarge(
             f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
-            f"observables; {there}. What needs less: fewer observables (the optimum is exact "
-            f"for those: Problem(…, observables=…)), or fewer secrets{other}"
+            f"observables; this machine has {machine:.0f}. What needs less: fewer observables (the optimum is exact "
+            "for those: Problem(…, observables=…)), or fewer secrets"
         )
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from privacygames.problem import Bounds, Problem
+from privacygames.solvers.effort import DEVICE_BYTES
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior import Interior
-from privacygames.solvers.memory import DEVICE_BYTES_PER_ENTRY, DEVICE_SHARE, device_free
+from privacygames.solvers.memory import DEVICE_SHARE, device_free
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 VARIABLE = "PRIVACYGAMES_DEVICE"
@@ -72,4 +73,4 @@ def gpu_fits(ratios: int) -> bool:
         free, _ = device_free(torch.device("cuda"))
     except (ImportError, OSError, RuntimeError):  # installed, but it does not work here
         return False
-    return ratios * DEVICE_BYTES_PER_ENTRY <= DEVICE_SHARE * free
+    return ratios * DEVICE_BYTES <= DEVICE_SHARE * free

@@ -1,5 +1,6 @@
 """The paper's evaluation, on any people: scenarios, the effect of the prior, approximations, and the claims checked."""
 
+from privacygames.jobs import Cluster, Here, Processes, Store, Table, Workers, read_table, workers_for, write_table
 from privacygames.study import demo_city
 from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
@@ -8,9 +9,6 @@ from privacygames.study.people import Person, coarser, informed, people_of
 from privacygames.study.publish import publish, read_study
 from privacygames.study.runner import Study, compute, run
 from privacygames.study.settings import PARTS, QUICK, Settings
-from privacygames.study.store import Store
-from privacygames.study.tables import Table, read_table, write_table
-from privacygames.study.workers import Cluster, Here, Processes, Workers, workers_for
 
 __all__ = [
     "PARTS",

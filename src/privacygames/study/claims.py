@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from privacygames.jobs import Table
 from privacygames.study import comparing, robustness
 from privacygames.study.evidence import Evidence
-from privacygames.study.tables import Table
 
 CLAIM_COLUMNS = (
     "claim",

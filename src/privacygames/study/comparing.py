@@ -1,7 +1,7 @@
 """The evidence of scenarios 1, 2 and 3: one function per claim, from a scenario's table."""
 
+from privacygames.jobs import Table, number, where
 from privacygames.study.evidence import Evidence, Triple, spread, steps, triples
-from privacygames.study.tables import Table, number, where
 from privacygames.study.tasks import DONE
 
 METRE = 0.001

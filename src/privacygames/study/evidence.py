@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from privacygames.study.tables import Row, Table, Value, number
+from privacygames.jobs import Row, Table, Value, number
 from privacygames.study.tasks import DONE
 
 MOSTLY = 0.9

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from privacygames.jobs import Store, Table, Workers
 from privacygames.study.people import Person
 from privacygames.study.runner import compute
 from privacygames.study.settings import Settings
-from privacygames.study.store import Store
-from privacygames.study.tables import Table
-from privacygames.study.workers import Workers
 
 PAPER = Settings()
 

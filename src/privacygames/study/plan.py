@@ -12,11 +12,11 @@ from math import ceil
 from typing import TypedDict
 
 from privacygames.beliefs import Prior
+from privacygames.jobs import Measured, number
 from privacygames.problem import Problem, max_distortion
 from privacygames.study.people import Person, coarser, informed
 from privacygames.study.settings import Settings
-from privacygames.study.tables import number
-from privacygames.study.tasks import DONE, Measured, Task, against
+from privacygames.study.tasks import DONE, Task, against
 
 Results = Mapping[str, Measured]
 """What is known so far, by the key of the task."""

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from privacygames.jobs import read_table
 from privacygames.study.about import read_about
 from privacygames.study.runner import FIGURES, TABLES, Study
 from privacygames.study.scenarios import COLUMNS
-from privacygames.study.tables import read_table
 
 
 def publish(study: Study, folder: Path) -> Path:

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from privacygames.jobs import Table, Value, number, where
 from privacygames.study.comparing import METRE, METRES, NEAR_KM, TENS_OF_METRES
 from privacygames.study.evidence import Evidence, brief, spread, steps
-from privacygames.study.tables import Table, Value, number, where
 from privacygames.study.tasks import DONE
 
 ALMOST = 0.1

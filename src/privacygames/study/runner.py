@@ -9,6 +9,7 @@ from typing import cast
 
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
+from privacygames.jobs import Here, Store, Table, Workers, number, unfinished, write_table
 from privacygames.processors import processors
 from privacygames.spaces import Grid
 from privacygames.study.about import About
@@ -17,10 +18,7 @@ from privacygames.study.people import Person
 from privacygames.study.plan import Plan
 from privacygames.study.scenarios import COLUMNS, tables_of
 from privacygames.study.settings import Settings
-from privacygames.study.store import Store
-from privacygames.study.tables import Table, number, write_table
 from privacygames.study.tasks import DONE, Task
-from privacygames.study.workers import Here, Workers, unfinished
 
 CELLS, TABLES, FIGURES = "cells", "tables", "figures"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from privacygames.jobs import Row, Table, Value, number
 from privacygames.spaces import Grid
 from privacygames.study.people import informed
 from privacygames.study.plan import Plan, Results
-from privacygames.study.tables import Row, Table, Value, number
 from privacygames.study.tasks import DONE, Task, against
 
 MEASURED = (

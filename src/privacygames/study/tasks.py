@@ -12,19 +12,16 @@ from privacygames.analysis import attacks, evaluate
 from privacygames.beliefs import Prior
 from privacygames.designer import designed
 from privacygames.errors import PrivacyGamesError, SolveFailed
+from privacygames.jobs import Measured
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.spaces import Grid
 from privacygames.study.people import informed
-from privacygames.study.tables import Value
 
 FORMAT = 1
 """Raise when what a task means or what is measured changes: older results are then not used again."""
 
 DONE = "done"
-
-Measured = dict[str, Value]
-"""What is known of a finished task, by the name of the column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +59,10 @@ class Task:
         digest = sha256(repr((FORMAT, shape, bounds)).encode())
         digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
         return digest.hexdigest()[:32]
+
+    def run(self) -> Measured:
+        """Design the task's mechanism and measure it."""
+        return measure(self)
 
 
 def measure(task: Task) -> Measured:

@@ -11,10 +11,11 @@ import numpy as np
 
 from privacygames.arguments import is_whole, several
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.beliefs import Prior
+from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Grid, Outside
 from privacygames.traces import clock
+from privacygames.zones import time_zone
 
 SLOTS_APART = 1.5
 THURSDAY = 3
@@ -192,7 +193,7 @@ class Visits(Visited):
             hours: from the first to before the second, 0 to 24, by the local clock; (22, 6) is over midnight.
             zone: the clock's time zone, such as ``"Europe/Zurich"``.
         """
-        shown = clock.local(self.time, clock.time_zone(zone))
+        shown = clock.local(self.time, time_zone(zone))
         kept = np.ones(len(self), dtype=bool)
         if days is not None:
             kept &= np.isin((shown // clock.DAY + THURSDAY) % 7, _days(days))
@@ -217,16 +218,40 @@ class Visits(Visited):
             within: visits further apart in seconds are not taken for one move. By default one and a half slots:
                 fixes at regular times are one slot apart, and two where one is missing, and this lies in between.
         """
-        limit = self._within(within)
         if len(grid) ** 2 > MOST_TRANSITIONS:
             raise InvalidProblem(f"moves between {len(grid)} cells are too many to hold; use a coarser grid")
+        moves = self.moves(grid, user, within=within)
+        counted = np.zeros((len(grid), len(grid)), dtype=np.int64)
+        np.add.at(counted, (moves.before, moves.after), 1)
+        return counted
+
+    def moves(self, grid: Grid, user: str, *, within: float | None = None) -> Moves:
+        """The user's moves between one visit and the next, as :meth:`transitions` counts them, with their times."""
+        limit = self._within(within)
         mine = self._slice(user)
-        cells = self._cells(grid, mine)
+        cells, times = self._cells(grid, mine), self.time[mine]
         before, after = cells[:-1], cells[1:]
-        counted = (before >= 0) & (after >= 0) & (np.diff(self.time[mine]) <= limit)
-        moves = np.zeros((len(grid), len(grid)), dtype=np.int64)
-        np.add.at(moves, (before[counted], after[counted]), 1)
-        return moves
+        one = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
+        return Moves(before[one], after[one], times[:-1][one], cells[cells >= 0], self.slot)
+
+    def trace(self, grid: Grid, user: str) -> tuple[IntArray, IntArray]:
+        """The cells the user was in, one after the other, and when, in unix seconds; visits elsewhere are left out."""
+        mine = self._slice(user)
+        cells, times = self._cells(grid, mine), self.time[mine]
+        return cells[cells >= 0], times[cells >= 0]
+
+    def until(self, time: int) -> "Visits":
+        """The visits before a time, of the same users."""
+        kept = self.time < time
+        return Visits(
+            user=self.user[kept],
+            time=self.time[kept],
+            latitude=self.latitude[kept],
+            longitude=self.longitude[kept],
+            users=self.users,
+            slot=self.slot,
+            format=self.format,
+        )
 
     def _within(self, within: float | None) -> float:
         if within is None and self.slot is None:
@@ -242,7 +267,7 @@ class Visits(Visited):
         return slice(int(first), int(last))
 
     def _cells(self, grid: Grid, which: slice, outside: Outside = "drop") -> IntArray:
-        if grid.box is None:
+        if not isinstance(grid, Grid) or grid.box is None:
             raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
         return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1), outside=outside)
 

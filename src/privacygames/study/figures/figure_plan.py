@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from privacygames.jobs import Table
 from privacygames.study.figures.style import Canvas
-from privacygames.study.tables import Table
 
 Tables = dict[str, Table]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.study.tables import Row, Table, Value, number
+from privacygames.jobs import Row, Table, Value, number
 
 MECHANISMS = ("differential", "distortion", "joint")
 SETTING = ("user", "epsilon", "d_m_km")

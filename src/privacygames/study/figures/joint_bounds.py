@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.jobs import Table
 from privacygames.study.figures.captions import NEAR, copied, middle, plain, share
 from privacygames.study.figures.figure_plan import FigurePlan, Tables
 from privacygames.study.figures.figure_rows import MECHANISMS, SETTING, columns, side_by_side, wide
 from privacygames.study.figures.style import FAINT, MARKS, SQUARE, Canvas, canvas, diagonal_panel, legend, panel
-from privacygames.study.tables import Table
 
 HALVES = ("differential", "distortion")
 LABELS = {"privacy_km": "distortion privacy (km),\noptimal attack", "cost": "utility cost\n(share of changed answers)"}

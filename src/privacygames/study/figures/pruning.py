@@ -6,6 +6,7 @@ from math import isfinite, isinf
 
 import numpy as np
 
+from privacygames.jobs import Table, number, where
 from privacygames.study.figures.captions import middle, plain, seconds, share, tidy
 from privacygames.study.figures.figure_plan import FigurePlan, Tables
 from privacygames.study.figures.figure_rows import columns, distinct, done
@@ -23,7 +24,6 @@ from privacygames.study.figures.style import (
     patches,
     plain_log,
 )
-from privacygames.study.tables import Table, number, where
 
 KEYS = ("user", "epsilon", "d_m_km", "columns", "rows", "kind", "radius_km")
 KINDS = {"secrets": ("secret–secret pruned", "#56b4e9"), "both": ("both pruned", "#cc79a7")}

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from privacygames.jobs import Table, where
 from privacygames.study.figures.captions import against_diagonal, middle
 from privacygames.study.figures.figure_plan import FigurePlan
 from privacygames.study.figures.figure_rows import columns, side_by_side, wide
 from privacygames.study.figures.style import Axes, Canvas, canvas, diagonal_panel, legend
-from privacygames.study.tables import Table, where
 
 KEYS = ("user", "epsilon", "strength")
 MECHANISMS = ("differential", "distortion", "robust")

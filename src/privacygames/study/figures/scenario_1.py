@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from privacygames.jobs import Table, where
 from privacygames.study.figures.captions import against_diagonal, at_most, copied, middle, plain, share, tidy
 from privacygames.study.figures.figure_plan import FigurePlan, Tables
 from privacygames.study.figures.figure_rows import MECHANISMS, SETTING, columns, distinct, done, side_by_side, wide
@@ -16,7 +17,6 @@ from privacygames.study.figures.style import (
     legend,
     panel,
 )
-from privacygames.study.tables import Table, where
 
 PRIVACY = "distortion privacy (km)"
 GOAL_KM = 1.0

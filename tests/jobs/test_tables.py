@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from privacygames.jobs import Table, number, read_table, where, write_table
 from privacygames.study.about import read_about
-from privacygames.study.tables import Table, number, read_table, where, write_table
 from study_tables import ABOUT
 
 

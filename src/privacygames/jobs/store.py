@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from privacygames.jobs.tables import Measured
 from privacygames.storage import write_text
-from privacygames.study.tasks import Measured
 
 
 class Store:

@@ -1,0 +1,235 @@
+"""``privacygames release``: one answer, charged to a ledger before it is printed."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privacygames.cli.output import Json, print_json, print_rows
+from privacygames.errors import InvalidProblem, UnreadableFile
+
+if TYPE_CHECKING:
+    from privacygames.beliefs import Mobility
+    from privacygames.mechanism import Mechanism
+    from privacygames.problem import Problem
+    from privacygames.releases import Budget, Policy
+    from privacygames.spaces import Label, Space
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+LONGEST_KEY_FILE = 4096
+
+
+def release(
+    file: Annotated[
+        Path, typer.Argument(help="A problem file (.toml), or a mechanism file to draw every answer from.")
+    ],
+    ledger: Annotated[Path, typer.Option("--ledger", "-l", help="The ledger; made on first use.")],
+    secret: Annotated[
+        str | None,
+        typer.Argument(help="The secret. Other users can see it in the process list: prefer standard input."),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Of every release, per unit of distance.")] = None,
+    distortion: Annotated[float | None, typer.Option(help="Least error of the best attack on now.")] = None,
+    budget: Annotated[
+        list[str] | None, typer.Option(help="The most epsilon: 2, or 0.5/24h for every sliding 24 hours. Repeatable.")
+    ] = None,
+    when_spent: Annotated[
+        str, typer.Option(help="refuse, repeat the last answer, or belief: answer blindly.")
+    ] = "refuse",
+    when_impossible: Annotated[
+        str, typer.Option(help="largest or refuse, for a distortion that the belief no longer allows.")
+    ] = "largest",
+    spread: Annotated[int | None, typer.Option(help="Spread the budget evenly over so many releases.")] = None,
+    test: Annotated[float | None, typer.Option(help="Predict first: epsilon of the test of the last answer.")] = None,
+    within: Annotated[float | None, typer.Option(help="With --test: how far off the last answer may be.")] = None,
+    memoised: Annotated[
+        Path | None, typer.Option(help="Same place, same answer: a file with at least 16 random bytes, the key.")
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="How the secret moves: a file of labels, one a step, blank where unknown.", show_default="still"
+        ),
+    ] = None,
+    step: Annotated[float | None, typer.Option(help="With --trace: seconds between its labels.")] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(help="With --trace: moves added to each row.", show_default="1")
+    ] = None,
+    toward: Annotated[str | None, typer.Option(help="With --trace: prior or neighbours.", show_default="prior")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="When: 2024-05-01T12:00:00+02:00 or unix seconds.", show_default="now")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(help="A name for this release: the same again gets the stored answer, and is free.")
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the design.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Release one answer for a secret, against what is believed by now, and charge it to a ledger.
+
+    The answer is printed once it is paid for. Without SECRET, the secret is the first line of standard input. Epsilon
+    and distortion are the problem file's unless given here. Problem, budgets and --trace must stay the same from
+    release to release: the ledger refuses what does not fit it. Exit status 10: the budget is spent, nothing was
+    released.
+    """
+    from privacygames.releases import Releases
+
+    problem, mechanism, asked = _problem(file)
+    plain = spread is None and mechanism is None
+    epsilon = asked.get("epsilon") if epsilon is None and plain else epsilon
+    distortion = asked.get("distortion") if distortion is None else distortion
+    given = _secret(problem.space, secret)
+    mobility = _mobility(problem.space, trace, step, smoothing, toward)
+    releases = Releases(
+        problem,
+        mobility,
+        distortion=distortion,
+        mechanism=mechanism,
+        policy=_policy(epsilon, spread, test, within, memoised, mechanism),
+        budget=[_budget(text) for text in budget or []] or None,
+        when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
+        when_impossible=when_impossible,  # type: ignore[arg-type]
+        ledger=ledger,
+        time_limit=time_limit,
+    )
+    found = releases.release(given, at=_time(at, mobility), key=key)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_rows("The answer of before, for the same key" if found.again else "Released", found.rows())
+
+
+def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
+    """The problem, the mechanism where it is given, and the bounds of the problem file."""
+    from privacygames.mechanism import load
+    from privacygames.problem import read_problem
+
+    if file.suffix.lower() == ".toml":
+        problem, bounds = read_problem(file)
+        for name in bounds:
+            if name not in ("epsilon", "distortion") or not isinstance(bounds[name], int | float):
+                raise InvalidProblem(
+                    f"{file.name}, [bounds] {name}: releases over time keep epsilon and distortion only"
+                )
+        return problem, None, bounds
+    mechanism = load(file)
+    return mechanism.problem, mechanism, {}
+
+
+def _mobility(
+    space: "Space", trace: Path | None, step: float | None, smoothing: float | None, toward: str | None
+) -> "Mobility":
+    from privacygames.beliefs import Mobility
+    from privacygames.spaces import find_label
+
+    if trace is None:
+        for name, value in (("step", step), ("smoothing", smoothing), ("toward", toward)):
+            if value is not None:
+                raise InvalidProblem(f"--{name} goes with --trace; without it the secret is taken not to change")
+        return Mobility.still(space)
+    labels: list[Label | None] = []
+    for number, line in enumerate(_text(trace).splitlines(), start=1):
+        try:
+            labels.append(find_label(space, line.strip()) if line.strip() else None)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{trace.name}, line {number}: {error}") from None
+    return Mobility.from_visits(
+        space,
+        labels,
+        smoothing=1.0 if smoothing is None else smoothing,
+        toward="prior" if toward is None else toward,  # type: ignore[arg-type]
+        step=step,
+    )
+
+
+def _policy(
+    epsilon: float | None,
+    spread: int | None,
+    test: float | None,
+    within: float | None,
+    memoised: Path | None,
+    mechanism: Any,
+) -> "Policy":
+    from privacygames.releases import EvenSpread, Fixed, Memoised, Predictive
+
+    if sum(each is not None for each in (spread, test, memoised)) > 1:
+        raise InvalidProblem("--spread, --test and --memoised are three ways of sharing: give one of them")
+    if (test is None) != (within is None):
+        raise InvalidProblem("--test and --within go together: the test's epsilon, and how far off a prediction may be")
+    if spread is not None and epsilon is not None:
+        raise InvalidProblem("--spread says how much epsilon each release gets: leave --epsilon out")
+    if epsilon is None and mechanism is None and spread is None:
+        raise InvalidProblem("say how much epsilon a release uses with --epsilon, or give a mechanism file")
+    if spread is not None:
+        return EvenSpread(spread)
+    if test is not None and within is not None:
+        return Predictive(epsilon, test=test, within=within)
+    return Fixed(epsilon) if memoised is None else Memoised(_key(memoised), epsilon)
+
+
+def _budget(text: str) -> "Budget":
+    from privacygames.releases import Budget
+
+    amount, slash, window = text.partition("/")
+    try:
+        every = None
+        if slash:
+            every = float(window[:-1]) * UNITS[window[-1]] if window[-1:] in UNITS else float(window)
+        return Budget(float(amount), every=every)
+    except (ValueError, KeyError) as error:
+        if isinstance(error, InvalidProblem):
+            raise
+        raise InvalidProblem(
+            f"--budget takes an epsilon such as 2, or one per window such as 0.5/24h; got {text[:40]!r}"
+        ) from None
+
+
+def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":
+    if not mobility.is_still and mobility.step is None:
+        if text is not None:
+            raise InvalidProblem("--at needs --step: without it one step of the trace passes between releases")
+        return None
+    if text is None:
+        return time()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidProblem(f"--at takes 2024-05-01T12:00:00+02:00 or unix seconds; got {text[:40]!r}") from None
+    if moment.tzinfo is None:
+        raise InvalidProblem("--at needs an offset, such as 2024-05-01T12:00:00+02:00, or Z for UTC")
+    return moment.astimezone(UTC)
+
+
+def _secret(space: "Space", given: str | None) -> "Label":
+    from privacygames.spaces import find_label
+
+    text = given if given is not None else sys.stdin.readline() if sys.stdin is not None else ""
+    if not text.strip():
+        raise InvalidProblem("there is no secret: give it as an argument, or as a line on standard input")
+    return find_label(space, text.strip())
+
+
+def _key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise UnreadableFile(path, error.strerror) from None
+    if len(key) > LONGEST_KEY_FILE:
+        raise InvalidProblem(f"{path.name} is too long for a key: make one with 32 random bytes")
+    return key
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UnreadableFile(path, error.strerror) from None
+    except UnicodeDecodeError:
+        raise InvalidProblem(f"{path.name} is not a text file") from None

@@ -1,0 +1,60 @@
+"""Amounts of ε: decimal numbers, added exactly, never below what a mechanism was certified with."""
+
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
+from math import nextafter
+
+from privacygames.arguments import is_number
+from privacygames.arrays import LARGEST, SMALLEST
+from privacygames.errors import InvalidProblem
+
+EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
+"""Enough digits for any sum of amounts; if it ever were not, an error and not a rounded sum."""
+
+DIGITS = Context(prec=15, rounding=ROUND_CEILING)
+NOTHING = Decimal(0)
+LONGEST = 200
+
+
+def amount(value: object, name: str) -> Decimal:
+    """A positive number as people write it: 0.1 is a tenth."""
+    if is_number(value):
+        plain = float(value)  # type: ignore[arg-type]
+        if SMALLEST <= plain <= LARGEST:
+            return Decimal(repr(plain))
+    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be a positive number, no larger than {LARGEST:g}")
+
+
+def at_most(asked: Decimal) -> float:
+    """The largest float that is not above an amount: what to certify where that much may be charged."""
+    nearest = float(asked)
+    return nearest if Decimal(nearest) <= asked else nextafter(nearest, 0.0)
+
+
+def at_least(epsilon: float) -> Decimal:
+    """A short decimal number that is not below a float: what to charge for it."""
+    written = Decimal(repr(epsilon))
+    return written if written >= Decimal(epsilon) else DIGITS.create_decimal(Decimal(epsilon))
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """The exact sum."""
+    found = NOTHING
+    for each in amounts:
+        found = EXACT.add(found, each)
+    return found
+
+
+def minus(first: Decimal, second: Decimal) -> Decimal:
+    """The exact difference."""
+    return EXACT.subtract(first, second)
+
+
+def read_amount(text: object) -> Decimal:
+    """An amount as a ledger holds it."""
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise ValueError("an amount is a short text")
+    found = Decimal(text)
+    if not found.is_finite() or found < 0:
+        raise ValueError("an amount is a number, 0 or more")
+    return found

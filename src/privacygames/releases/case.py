@@ -1,0 +1,66 @@
+"""What a sharing is about: its settings checked, and named so that a ledger knows its own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from privacygames.arguments import several
+from privacygames.arrays import content_hash
+from privacygames.beliefs import Mobility
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism, require_fit
+from privacygames.problem import Problem
+from privacygames.releases.policies import Fixed, Policy
+from privacygames.releases.pursuits import Pursuit
+
+
+def about(problem: Problem, mobility: Mobility, policy: Policy) -> dict[str, str]:
+    """What may not differ between the processes that use one ledger."""
+    start = (content_hash(problem.prior.probabilities), mobility.fingerprint, problem.space.labels)
+    return {
+        "counts": policy.counts,
+        "observables": _hash(repr(problem.observables.labels)),
+        "start": _hash(repr(start)),
+    }
+
+
+def policy_from(problem: Problem, epsilon: float | None, mechanism: Mechanism | None, policy: Policy | None) -> Policy:
+    """The policy asked for, by itself, by an epsilon, or by a mechanism that has one."""
+    if mechanism is not None:
+        require_fit(mechanism, problem)
+    if policy is not None:
+        if not isinstance(policy, Policy):
+            raise InvalidProblem("policy must be a Policy: EvenSpread, Predictive, Memoised or Fixed")
+        if epsilon is not None:
+            raise InvalidProblem("the policy says how much epsilon a release uses: leave epsilon out")
+    elif epsilon is None and mechanism is None:
+        raise InvalidProblem("say how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
+    chosen = Fixed(epsilon) if policy is None else policy
+    if mechanism is not None and (chosen.asks_for is not None or chosen.shares):
+        raise InvalidProblem("a fixed mechanism has its own epsilon: leave epsilon out")
+    return chosen
+
+
+def pursuits_from(adversaries: Sequence[Pursuit]) -> tuple[Pursuit, ...]:
+    """The pursuits given, checked."""
+    given = several(adversaries, "adversaries")
+    if not all(isinstance(each, Pursuit) for each in given):
+        raise InvalidProblem("adversaries must be Pursuits, such as Pursuit('an hour ago', 0.3, ago=6)")
+    return tuple(given)
+
+
+def require_promises(policy: Policy, mechanism: Mechanism | None, asked: list[float | None]) -> None:
+    """Refuse distortions that nothing would promise."""
+    if all(each is None for each in asked):
+        return
+    if mechanism is not None:
+        raise InvalidProblem("distortion is promised by designs; of a fixed mechanism, what it gives is reported")
+    if not policy.promises:
+        raise InvalidProblem(
+            f"with {type(policy).__name__} more is seen than the answer of one design: distortion cannot be promised, "
+            "what is given is reported; leave distortion out"
+        )
+
+
+def _hash(text: str) -> str:
+    return content_hash(np.frombuffer(text.encode(), dtype=np.uint8))

@@ -1,0 +1,71 @@
+"""Time between releases: when a release counts as made, and what is believed by then."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.beliefs import Mobility, Moment, Prior, moment
+from privacygames.errors import InvalidProblem
+from privacygames.releases.entries import Head
+from privacygames.releases.tracking import log_moved
+
+
+@dataclass(frozen=True)
+class When:
+    """When a release counts as made.
+
+    Attributes:
+        time: unix seconds, or steps counted.
+        clocked: which of the two.
+        behind: by how many seconds the clock was behind the release before; then the time is that release's.
+    """
+
+    time: float
+    clocked: bool
+    behind: float = 0.0
+
+
+class Elapsed:
+    """What passes between releases.
+
+    Args:
+        prior: what is believed before the first.
+        mobility: how that moves.
+        windows: whether there are budgets per window, which need times.
+    """
+
+    def __init__(self, prior: Prior, mobility: Mobility, *, windows: bool) -> None:
+        self._prior, self._mobility, self._windows = prior, mobility, windows
+
+    def when(self, head: Head, at: Moment | None) -> When:
+        """When a release counts as made: never before the one before it."""
+        if at is not None:
+            return self._by_clock(head, at)
+        if self._windows:
+            raise InvalidProblem("a budget per window needs times: say when with at=, such as time.time()")
+        if self._mobility.by_hour:
+            raise InvalidProblem("the mobility depends on the hour of the day: say when with at=")
+        if head.count and head.clocked:
+            raise InvalidProblem("the releases before had times: say when with at=")
+        return When(head.time + 1 if head.count else 0.0, clocked=False)
+
+    def slot(self, time: float, *, clocked: bool) -> int:
+        """The step of the chain a time is in."""
+        return self._mobility.slot(time) if clocked else int(time)
+
+    def belief(self, head: Head, when: When) -> FloatArray:
+        """The logarithms of the belief by then: what the last release left, moved by what has passed."""
+        if head.count == 0:
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(self._prior.probabilities))
+        start = self.slot(head.time, clocked=head.clocked)
+        return log_moved(head.belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start)
+
+    def _by_clock(self, head: Head, at: Moment) -> When:
+        self._mobility.slot(at)
+        time = moment(at)
+        if head.count and not head.clocked:
+            raise InvalidProblem("the releases before had no times: leave at out, or use a new ledger")
+        behind = head.time - time if head.count else 0.0
+        return When(head.time, clocked=True, behind=behind) if behind > 0 else When(time, clocked=True)

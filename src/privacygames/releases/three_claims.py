@@ -1,0 +1,80 @@
+"""What may be claimed of many releases: three statements, in numbers, and nothing else."""
+
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from privacygames.beliefs import Mobility
+from privacygames.problem import Problem
+from privacygames.releases.tracking import Observations, filtered, smoothed
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The three claims of docs/theory/sharing.md.
+
+    Attributes:
+        counts: ``"releases"``: claim 1 as it stands; ``"places"``: memoised answers, between traces with the same
+            returns only, each distinct place once.
+        trace: claim 1, whatever the correlation and the adversary: no sequence of answers shifts the odds between two
+            traces by more than exp(trace · the largest distance between them at any moment).
+        moment: claim 2, whatever the correlation: the same for one moment, in the worst case over all traces; the
+            exponent itself, distances included (∞ where secrets are infinitely far apart). None for memoised answers.
+        moment_under_chain: claim 2 under the declared chain, and only there: by how much the answers that were given
+            shifted the odds at the worst moment, per unit of distance.
+        now: claim 3 under the declared chain, and only there: how far off the best attack on the last moment is,
+        past: and on each moment so far, knowing everything.
+    """
+
+    counts: str
+    trace: float
+    moment: float | None
+    moment_under_chain: float | None
+    now: float | None
+    past: tuple[float, ...] | None
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        said = {
+            "releases": f"whole trace, any correlation, any adversary: epsilon {self.trace:g}",
+            "places": f"memoised: epsilon {self.trace:g} between traces with the same returns only, each place counted "
+            "once; the returns themselves show",
+        }
+        lines = [said[self.counts]]
+        if self.moment is not None:
+            lines.append(f"one moment, any correlation: odds shift by exp({self.moment:.4g}) at most")
+        if self.moment_under_chain is not None:
+            lines.append(
+                f"one moment, only under the declared chain: epsilon {self.moment_under_chain:.4g}, as answered"
+            )
+        if self.now is not None and self.past is not None:
+            lines.append(f"best attack on now, only under the declared chain: {self.now:.4g} off")
+            lines.append(
+                f"best attack on the past, only under the declared chain: {np.mean(self.past):.4g} off on average"
+            )
+        return "\n".join(lines)
+
+
+def claims_of(
+    problem: Problem, mobility: Mobility, observations: Observations | None, spent: Decimal, counts: str
+) -> Claims:
+    """The claims after some answers; without observations (None) those under the chain are left out."""
+    farthest = float(problem.distinguishability.max())
+    trace = float(spent)
+    worst = None if counts == "places" and not mobility.is_still else trace * farthest if trace else 0.0
+    if observations is None:
+        return Claims(counts, trace, worst, None, None, None)
+    smooth = smoothed(problem, mobility, observations)
+    now = filtered(problem, mobility, observations)
+    return Claims(
+        counts=counts,
+        trace=trace,
+        moment=worst,
+        moment_under_chain=float(smooth.shift(problem.distinguishability).max()),
+        now=float(now.errors[-1]),
+        past=tuple(float(each) for each in smooth.errors),
+    )

@@ -1,5 +1,6 @@
 """Where the automatic choice solves: on the host, on a GPU where there is one and it pays, or as it is told."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_a_device_that_was_told() -> None:
     assert choose(grid(6), BOUNDS) == pg.Interior()
     use_device("auto")
     assert choose(grid(6), BOUNDS) == pg.Interior()
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
+def test_a_fleet_on_a_device(tmp_path: Path) -> None:
+    people = {"a": pg.Prior.from_counts(pg.Grid(5, 5), range(1, 26)), "b": pg.Prior.uniform(pg.Grid(5, 5))}
+    made = pg.fleet.design(people, out=tmp_path / "there", epsilon=1.0, jobs=1, device="cpu")
+    plain = pg.fleet.design(people, out=tmp_path / "here", epsilon=1.0, jobs=1)
+    for name in people:
+        ours, theirs = made[name].certificate, plain[name].certificate
+        assert ours.cost == pytest.approx(theirs.cost, rel=1e-6)
+    with pytest.raises(pg.InvalidProblem, match="device is 'gpu'"):
+        pg.fleet.design(people, out=tmp_path / "nowhere", epsilon=1.0, device="gpu")
+    assert os.environ[selection.VARIABLE] == "auto"
 
 
 @pytest.mark.skipif(not NO_GPU, reason="this machine has a GPU")

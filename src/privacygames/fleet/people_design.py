@@ -26,6 +26,7 @@ from privacygames.fleet.shared_part import DEFAULT, INDEX, RECORDS, Shared, shar
 from privacygames.jobs import unfinished, workers_for
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Measure, Problem, max_distortion
+from privacygames.solvers import solving_on
 from privacygames.spaces import Grid, Space
 from privacygames.storage import held
 from privacygames.traces import Visited
@@ -60,6 +61,7 @@ def design(
     default: Literal["none", "pooled"] = "none",
     jobs: int | None = None,
     scheduler: str | None = None,
+    device: str | None = None,
     progress: Watcher | None = None,
 ) -> Fleet:
     """A mechanism for each of many people over one space, in a folder. Interrupted, the same call goes on.
@@ -84,6 +86,8 @@ def design(
         default: ``"pooled"`` designs one mechanism more, from the pooled prior, for people the fleet does not know.
         jobs: processes; by default one for each processor.
         scheduler: a Dask scheduler's address; its workers must see the same folder.
+        device: where this machine's processes solve: "host", or "cuda" for a GPU that they share; by default a GPU
+            where there is one and it pays.
         progress: called after every design.
 
     Raises:
@@ -99,7 +103,7 @@ def design(
     shared = Shared(given.template(), bounds)
     shared.write(folder)
     tasks = {each.name: each for each in _tasks(members, folder, shared)}
-    with held(folder / ".lock") as ours, RecordLog(folder / RECORDS) as log:
+    with solving_on(device), held(folder / ".lock") as ours, RecordLog(folder / RECORDS) as log:
         if not ours:
             raise InvalidProblem(f"another process is designing the fleet in {folder}: wait for it")
         log.recover()

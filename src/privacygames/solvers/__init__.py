@@ -7,7 +7,7 @@ from privacygames.solvers.interior import Interior, chained_pairs, dominated_obs
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
-from privacygames.solvers.selection import choose, use_device
+from privacygames.solvers.selection import choose, solving_on, use_device
 
 __all__ = [
     "Effort",
@@ -24,5 +24,6 @@ __all__ = [
     "maximise",
     "read_multipliers",
     "refuse_too_large",
+    "solving_on",
     "use_device",
 ]

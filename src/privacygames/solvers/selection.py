@@ -1,6 +1,8 @@
 """Which solver for which problem, and where it works."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -59,6 +61,20 @@ def use_device(device: str) -> None:
     if device != "auto":
         Interior(device=device)
     os.environ[VARIABLE] = device
+
+
+@contextmanager
+def solving_on(device: str | None) -> Iterator[None]:
+    """As :func:`use_device`, but only for a while; None changes nothing."""
+    before = os.environ.get(VARIABLE)
+    if device is not None:
+        use_device(device)
+    try:
+        yield
+    finally:
+        if device is not None:
+            os.environ.pop(VARIABLE)
+            os.environ.update({} if before is None else {VARIABLE: before})
 
 
 def gpu_fits(ratios: int) -> bool:

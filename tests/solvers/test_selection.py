@@ -65,6 +65,8 @@ def test_a_fleet_on_a_device(tmp_path: Path) -> None:
     for name in people:
         ours, theirs = made[name].certificate, plain[name].certificate
         assert ours.cost == pytest.approx(theirs.cost, rel=1e-6)
+        assert ", on cpu" in ours.provenance.solver
+        assert ", on" not in theirs.provenance.solver
     with pytest.raises(pg.InvalidProblem, match="device is 'gpu'"):
         pg.fleet.design(people, out=tmp_path / "nowhere", epsilon=1.0, device="gpu")
     assert os.environ[selection.VARIABLE] == "auto"

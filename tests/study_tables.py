@@ -105,6 +105,25 @@ def prior() -> Table:
     ]
 
 
+def robust() -> Table:
+    """Promised against everybody, distortion keeps what differential does, for a fifth more than for one only."""
+    costs = {"differential": 0.75, "distortion": 0.5, "robust": 0.6}
+    return [
+        {
+            "user": row["user"],
+            "epsilon": 0.6,
+            "mechanism": mechanism,
+            "strength": row["strength"],
+            "promised_km": row["privacy_km"] if mechanism == "robust" else None,
+            "status": "done",
+            "privacy_km": row["privacy_km"],
+            "cost": costs[mechanism],
+        }
+        for row in prior()
+        for mechanism in (["differential", "robust"] if row["mechanism"] == "differential" else ["distortion"])
+    ]
+
+
 def approximation(*, users: int = 2, grids: tuple[tuple[int, int], ...] = ((3, 2),)) -> Table:
     """Pruning both kinds of constraints at 1 km keeps no ε at all; times differ by a factor of a hundred."""
     return [
@@ -142,6 +161,7 @@ def tables() -> dict[str, Table]:
         "scenario-2": scenario_3()[-3:],
         "scenario-3": scenario_3(),
         "prior": prior(),
+        "robust": robust(),
         "approximation": approximation(),
     }
 

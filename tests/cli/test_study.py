@@ -48,9 +48,15 @@ def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None
     assert "synthetic city: 3 users, 8 × 6 cells" in done.stdout
     folder = tmp_path / "city"
     assert len(rows_of(folder, "scenario-1")) == 3 * 3 * 3
-    assert len(rows_of(folder, "claims")) == 33
+    assert len(rows_of(folder, "claims")) == 35
     verdicts = {row["claim"]: row["verdict"] for row in rows_of(folder, "claims")}
-    for theorem in ("optimal-stronger", "distortion-cheaper", "joint-as-differential", "joint-at-least-both"):
+    for theorem in (
+        "optimal-stronger",
+        "distortion-cheaper",
+        "joint-as-differential",
+        "joint-at-least-both",
+        "robust-kept",
+    ):
         assert verdicts[theorem] == "holds"
     assert {row["status"] for name in ("scenario-2", "scenario-3") for row in rows_of(folder, name)} == {"done"}
     about = json.loads((folder / "study.json").read_text())

@@ -13,6 +13,7 @@ from privacygames.solvers.linalg import (
     OffDiagonal,
     Schur,
     SymmetricBlocks,
+    factorise_in_batches,
     host_algebra,
 )
 from privacygames.solvers.linalg.lapack import Square
@@ -75,12 +76,12 @@ def test_solutions_and_schur_complements(seed: int, count: int, width: int, kind
     links, written_out = links_of(kind, seed, count, width)
     right = np.random.default_rng(seed + 1).normal(size=(count, width))
     with host_algebra(threads) as algebra:
-        factors, schur = algebra.factorise(blocks, links)
+        factors, schur = factorise_in_batches(algebra, blocks, links)
         found = factors.solve(right)
     inverses = np.linalg.inv(dense)
     expected = (written_out @ inverses @ written_out.transpose(0, 2, 1)).sum(axis=0)
     assert links.rows == len(expected)
-    assert np.abs(schur - expected).max() <= 1e-9 * np.abs(expected).max()
+    assert np.abs(np.triu(schur - expected)).max() <= 1e-9 * np.abs(expected).max()
     solved = np.linalg.solve(dense, right[..., None])[..., 0]
     assert np.abs(found - solved).max() <= 1e-9 * np.abs(solved).max()
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from privacygames.jobs import Table, Value
-from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, check_claims
+from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, OURS, check_claims
 from privacygames.study.evidence import Evidence, spread
+from study_tables import robust
 
 USERS = ("user 1", "user 2")
 
@@ -80,6 +81,7 @@ def tables(**replaced: Table) -> dict[str, Table]:
         "scenario_3": [*triple(0.6, 0.8), *triple(0.6, 0.5, distortion_privacy_km=0.5)],
         "prior": known(),
         "approximation": pruned((0.05, 0.0), (1.0, 2.0)),
+        "robust": robust(),
     }
     return {name.replace("_", "-"): table for name, table in (good | replaced).items()}
 
@@ -90,7 +92,7 @@ def verdicts(**replaced: Table) -> dict[str, str]:
 
 def test_every_claim_holds_where_everything_is_as_the_paper_says() -> None:
     found = verdicts()
-    assert len(found) == len(CLAIMS)
+    assert len(found) == len(CLAIMS) + len(OURS)
     found.pop("best-for-its-cost")  # at the same privacy the distortion mechanism is cheaper: both cannot hold
     assert set(found.values()) == {"holds"}
 
@@ -119,6 +121,8 @@ def test_every_claim_holds_where_everything_is_as_the_paper_says() -> None:
         ("knowledge-helps", "prior", known(distortion=1.0)),
         ("equal-without-evidence", "prior", [row | {"strength": 1.0} for row in known()]),
         ("differential-robust", "prior", known(differential=0.39)),
+        ("robust-kept", "robust", [row | {"promised_km": 2.0} for row in robust()]),
+        ("robust-cost", "robust", [row | {"cost": 0.9 if row["mechanism"] == "robust" else 0.5} for row in robust()]),
         ("error-falls-secrets", "approximation", pruned((0.05, 0.2), (1.0, 2.0))),
         ("error-falls-both", "approximation", pruned((0.05, 0.2), (1.0, 2.0))),
         ("error-vanishes-secrets", "approximation", pruned((0.05, 0.02), (1.0, 2.0))),
@@ -139,7 +143,7 @@ def test_a_claim_does_not_hold_where_numbers_say_otherwise(claim: str, table: st
 
 def test_every_claim_has_such_a_test() -> None:
     marks = test_a_claim_does_not_hold_where_numbers_say_otherwise.pytestmark  # type: ignore[attr-defined]
-    assert {case[0] for case in marks[0].args[1]} == {claim.name for claim in CLAIMS}
+    assert {case[0] for case in marks[0].args[1]} == {claim.name for claim in (*CLAIMS, *OURS)}
 
 
 def test_a_few_exceptions_are_counted() -> None:

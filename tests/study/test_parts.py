@@ -34,6 +34,7 @@ def test_each_function_gives_its_part_of_the_study(people: list[Person]) -> None
         "scenario-3": pg.study.scenario_3(people, epsilons=[0.5], step=1.0),
         "prior": pg.study.effect_of_the_prior(people, epsilons=[0.5], strengths=[4.0]),
         "approximation": pg.study.approximation(people, epsilons=[0.5], radii=[4.0]),
+        "robust": pg.study.robust(people, epsilons=[0.5], strengths=[4.0]),
     }
     for name, table in parts.items():
         assert untimed(table) == untimed(whole[name])

@@ -101,7 +101,7 @@ def test_whole_report(tmp_path: Path) -> None:
         page.links
     )
     assert not page.tags & {"script", "link", "iframe"}
-    assert len(page.pictures) == 11
+    assert len(page.pictures) == 12
     assert all(picture.startswith("data:image/png;base64,") for picture in page.pictures)  # one file, figures inside
     for said in ("Tiny town", "4 × 3 cells over 6 × 4.5 km", "1 h 7 min", "100 s on a machine with 2 cores", "3 of 4"):
         assert said in page.text

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,3 +174,31 @@ def test_visits_outside_are_dropped_moved_or_refused() -> None:
     assert visits.prior(grid, "ann", outside="nearest").probabilities == pytest.approx([1 / 3, 2 / 3])
     with pytest.raises(pg.InvalidProblem, match="1 of 3 points lie outside"):
         visits.counts(grid, "ann", outside="error")
+
+
+def test_visits_of_some_days_and_hours() -> None:
+    # 1 January 1970 was a Thursday: a on Thursday 01:00, b on Thursday 23:30, c on Saturday 12:00, d on Monday 05:00.
+    hour, day = 3600, 86_400
+    visits = visits_of("abcd", [hour, 23 * hour + 1800, 2 * day + 12 * hour, 4 * day + 5 * hour])
+    assert visits.during(days="weekdays").counts(GRID, "anna").tolist() == [1, 1, 0, 1]
+    assert visits.during(days="weekends").counts(GRID, "anna").tolist() == [0, 0, 1, 0]
+    assert visits.during(days=[0, 5]).counts(GRID, "anna").tolist() == [0, 0, 1, 1]
+    assert visits.during(hours=(22, 6)).counts(GRID, "anna").tolist() == [1, 1, 0, 1]
+    assert visits.during(hours=(6, 22)).counts(GRID, "anna").tolist() == [0, 0, 1, 0]
+    assert visits.during(days="weekdays", hours=(0, 5)).counts(GRID, "anna").tolist() == [1, 0, 0, 0]
+    # In Tokyo, nine hours ahead, b is on Friday morning and c on Saturday at nine in the evening.
+    assert visits.during(hours=(20, 24), zone="Asia/Tokyo").counts(GRID, "anna").tolist() == [0, 0, 1, 0]
+    assert visits.during(days=[4], zone="Asia/Tokyo").counts(GRID, "anna").tolist() == [0, 1, 0, 0]
+    wrong: list[dict[str, Any]] = [{"days": "mondays"}, {"days": [7]}, {"days": []}]
+    wrong += [{"hours": (3, 3)}, {"hours": (0, 25)}, {"hours": 3}]
+    for given in wrong:
+        with pytest.raises(pg.InvalidProblem, match=r"days|hours"):
+            visits.during(**given)
+
+
+def test_resampled_priors_are_of_as_many_visits() -> None:
+    visits = visits_of("aaab", [0, 600, 1200, 1800])
+    for prior in visits.resampled(GRID, "anna", 5, generator=np.random.default_rng(0)):
+        shares = prior.probabilities * 4
+        assert shares.tolist() == np.round(shares).tolist()
+        assert shares[2:].tolist() == [0.0, 0.0]

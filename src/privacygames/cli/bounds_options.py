@@ -32,6 +32,8 @@ def merged_bounds(
     merged = from_file | options
     sought = merged.get("cost_at_most") is not None
     numbers = from_file.get("distortion"), options.get("distortion")
+    if not sought and isinstance(numbers[0], dict) and None in numbers[0].values():
+        raise InvalidProblem('an adversary has distortion = "most", which goes with cost_at_most')
     merged["distortion"] = merged_distortion(*numbers, adversaries, against, sought=sought)
     try:
         Bounds.asked(**merged)

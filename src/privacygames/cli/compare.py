@@ -91,7 +91,8 @@ def compare(
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
     typer.echo(f"{made.table()}\n\n{compared_in_words(made)}")
-    for path in (figure, table):
+    more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
+    for path in (figure, more, table):
         if path is not None:
             typer.echo(f"Wrote {path}.")
 
@@ -152,6 +153,11 @@ def _adversaries(described: "Problem", problem: Path, files: list[Path]) -> "dic
     return found | named
 
 
+def _beside(figure: Path) -> Path:
+    """Where the figure of adversaries goes."""
+    return figure.with_stem(f"{figure.stem}-adversaries")
+
+
 def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve: bool) -> None:
     if table is not None:
         made.to_csv(table)
@@ -159,3 +165,5 @@ def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve
         from privacygames.presentation import plots
 
         write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)
+        if made.rows[0].report.against and not curve:
+            write_figure(plots.adversaries(made), _beside(figure))

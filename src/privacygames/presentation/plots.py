@@ -174,6 +174,54 @@ def homes(replayed: Replayed) -> Figure:
     return figure
 
 
+def adversaries(compared: Comparison) -> Figure:
+    """Where adversaries stand, one line each: what mechanisms leave them, of what they err by without an answer.
+
+    Takes what :func:`privacygames.compare` returns for a list of adversaries. A bar marks what is promised against
+    each, by the first mechanism that promises something; what is to the left of it does not keep that promise.
+    """
+    rows = list({row.name: row for row in compared.rows}.values())
+    names = [stand.adversary for stand in rows[0].report.against]
+    if not names:
+        raise InvalidProblem("no adversaries were compared; give compare(…, adversaries=[…]) some of type Adversary")
+    figure = _canvas((7.6, 1.7 + 0.5 * len(names)))
+    axes = figure.subplots()
+    promised = _promised(axes, rows, names)
+    for position, row in enumerate(rows):
+        shares = [100 * stand.realised / (stand.possible or 1.0) for stand in row.report.against]
+        shift = APART * (position - (len(rows) - 1) / 2)  # side by side, not one on top of the other
+        style = {"color": CURVES[position % len(CURVES)], "marker": MARKERS[position % len(MARKERS)]}
+        places = [place + shift for place in range(len(names))]
+        axes.plot(shares, places, linestyle="none", markersize=7, label=row.name, **style)
+        for name, share, place in zip(names, shares, places, strict=True):
+            left = share < promised.get(name, 0.0) - 0.5  # the number is not to stand on the bar
+            look = {"ha": "right" if left else "left", "va": "center", "fontsize": 7, "color": SOFT}
+            axes.annotate(f"{share:.0f} %", (share, place), (-8 if left else 8, 0), textcoords="offset points", **look)
+    axes.set_yticks(range(len(names)), names, fontsize=9)
+    axes.set_ylim(len(names) - 0.5, -0.5)  # the first on top
+    axes.set_xlim(-2, 109)
+    _titled(axes, "What adversaries still get wrong", "% of what they get wrong without an answer")
+    _tidy(axes)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _promised(axes: Any, rows: list[Row], names: list[str]) -> dict[str, float]:
+    """A bar for each adversary that some mechanism promises something against: at which share, by name."""
+    found = {
+        stand.adversary: 100 * stand.promised / (stand.possible or 1.0)
+        for row in reversed(rows)
+        for stand in row.report.against
+        if stand.promised is not None
+    }
+    for name, share in found.items():
+        at = names.index(name)
+        axes.vlines(share, at - 0.36, at + 0.36, color=INK, linewidth=2.2, zorder=1)
+    if found:
+        axes.plot([], [], color=INK, linewidth=2.2, label="promised")
+    return found
+
+
 def _curves(axes: Any, rows: list[Row], values: Sequence[float | None]) -> None:
     """A line for each mechanism: what was asked against the values."""
     for position, name in enumerate(dict.fromkeys(row.mechanism for row in rows)):

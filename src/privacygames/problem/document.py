@@ -60,10 +60,8 @@ def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
         return {}
     if len(sought) > 1:
         raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
-    if sought and "cost_at_most" not in bounds:
-        raise InvalidProblem('[[adversary]] distortion = "most" goes with cost_at_most in [bounds]')
     plain = {Adversary(PLAIN): bounds["distortion"]} if "distortion" in bounds else {}
-    if "cost_at_most" in bounds:
+    if sought or "cost_at_most" in bounds:
         return {"distortion": {(sought or [Adversary(PLAIN)])[0]: None} | plain | promised}
     return {"distortion": plain | promised}
 

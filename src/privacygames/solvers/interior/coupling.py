@@ -9,7 +9,7 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 - with limits on both, also the average of the latter rows: no linear algebra but a sum of rows that are there.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,11 +85,18 @@ class Coupling:
         result[:, : self.size] = values[: self.size]
         first = self.size + self.totals
         result[:, self.size : first] = values[self.size : first]
-        if self.limit == "average":
-            result[:, : self.size] -= self.cost * values[-1]
-        if self.limit == "each":
-            prices = values[first : first + len(self.whose)]
-            if self.shares is not None:
-                prices = prices + self.shares * values[-1]
-            result[:, : self.size] -= added_up(self.cost * prices, self.whose, self.size)
+        if self.limit != "none":
+            result[:, : self.size] -= self.charged(values[first:])
         return result
+
+    def charged(self, prices: FloatArray) -> FloatArray:
+        """What prices of the limits add to the cost of each entry, (observables, secrets)."""
+        if self.limit != "each":
+            return self.cost * prices
+        if self.shares is not None:
+            prices = prices[:-1] + self.shares * prices[-1]
+        return added_up(self.cost * prices, self.whose, self.size)
+
+    def among(self, blocks: slice) -> "Coupling":
+        """The same rows for some of the blocks."""
+        return replace(self, cost=self.cost[blocks])

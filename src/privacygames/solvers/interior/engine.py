@@ -18,8 +18,10 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.events import Progress, Watcher
 from privacygames.solvers.interior.absent import fill_in
+from privacygames.solvers.interior.batch import BATCH_ENTRIES
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.program import BlockProgram, Outcome
+from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.start import first_present, first_state
 from privacygames.solvers.interior.steps import ADMIT, Iterate, Stepper
 from privacygames.solvers.linalg import BlockAlgebra, FactorisationFailed
@@ -45,17 +47,20 @@ def minimise(
     """
     started = monotonic()
     stepper = Stepper(algebra, tolerance, scale)
-    formulation = Formulation.of(program, first_present(program, ADMIT))
+    blocks, size = program.objective.shape
+    formulation = Formulation.of(
+        program, first_present(program, ADMIT), algebra.batches(blocks, most=max(1, BATCH_ENTRIES // size**2))
+    )
     now = stepper.first(formulation, first_state(formulation, scale))
     reached, since = (inf, inf), 0
-    best = Outcome(now.column, now.dual, now.value, 0, formulation.present, formulation.ratio_count)
+    best = Outcome(now.column, now.proof, now.value, 0, formulation.present, formulation.ratio_count)
     for iteration in range(1, MOST_ITERATIONS + 1):
-        gap = (best.value - best.dual.bound) / max(best.value, -best.dual.bound, scale)
+        gap = (best.value - best.bound) / max(best.value, -best.bound, scale)
         seconds = monotonic() - started
         if progress is not None:
             progress(_told(now, best, iteration - 1, gap, seconds))
         # While multipliers settle the bound may stand still, or below 0: the estimate shows that they do.
-        hoped = abs(now.value - now.dual.estimate) if now.value < inf else inf
+        hoped = abs(now.value - now.proof.estimate) if now.value < inf else inf
         if gap < 0.9 * reached[0] or hoped < 0.9 * reached[1]:
             reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
         lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if gap <= tolerance else None
@@ -89,14 +94,13 @@ def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:
     if value < best.value or len(present) > len(best.secrets):
         best.value, best.probabilities = value, now.column
         best.secrets, best.ratios = present, now.formulation.ratio_count
-    if now.dual.bound > best.dual.bound:
-        best.dual = now.dual
+    if now.proof.bound > best.bound:
+        best.proof = now.proof
     best.iterations = iteration
 
 
 def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: float) -> Progress:
-    pairs = now.formulation.working_set
-    message = f"iteration {iteration}, gap {gap:.1e}, {0 if pairs is None else len(pairs)} ratios in the working set"
+    message = f"iteration {iteration}, gap {gap:.1e}, {now.formulation.working_ratios} ratios in the working set"
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 
 

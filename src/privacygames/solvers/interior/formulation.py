@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.coupling import Coupling
-from privacygames.solvers.interior.families import Family, Guesses, HessianParts, Positivity, Preferred
+from privacygames.solvers.interior.families import Family, Guesses, Positivity, Preferred
 from privacygames.solvers.interior.program import BlockProgram
-from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
+from privacygames.solvers.interior.working_set import RatioBounds
 
 
 @dataclass(frozen=True)
@@ -23,38 +24,46 @@ class Formulation:
         present: the secrets that are in it now; the others are left out as long as they can have a row.
         program: the program with these.
         ratios: the bounds on all ratios between them; None where there are none.
-        working_set: the ratios that the Newton matrix sees.
         guesses: the inequalities of distortion privacy; None where it plays no part.
-        positivity: v ≥ 0 where no ratio implies it; None where all do.
         preferred: the inequalities of the largest distortion privacy there is; None where it is not asked for.
+        coupling: the rows in which blocks meet.
+        batches: the blocks, each with the inequalities that the Newton matrix sees.
     """
 
     whole: BlockProgram
     present: IntArray
     program: BlockProgram
     ratios: RatioBounds | None
-    working_set: WorkingSet | None
     guesses: Guesses | None
-    positivity: Positivity | None
     preferred: Preferred | None
+    coupling: Coupling
+    batches: tuple[Batch, ...]
 
     @classmethod
-    def of(cls, whole: BlockProgram, present: IntArray) -> "Formulation":
-        """The formulation with these secrets present, and the nearest pairs in the working set."""
-        program = whole.only(present)
-        width = len(present) + program.adversaries
+    def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice]) -> "Formulation":
+        """The formulation with these secrets present, and the nearest pairs in the working sets."""
+        program, size = whole.only(present), len(present)
+        width = size + program.adversaries
         ratios = RatioBounds(program.exponents) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
-        return cls(
-            whole,
-            present,
-            program,
-            ratios,
-            None if ratios is None else ratios.first_set(len(program.objective)),
-            None if program.errors is None else Guesses(program.errors, program.owner),
-            Positivity(unsure, width) if len(unsure) else None,
-            None if program.preferred is None else Preferred(program.preferred),
+        guesses = None if program.errors is None else Guesses(program.errors, program.owner)
+        positivity = Positivity(unsure, width) if len(unsure) else None
+        preferred = None if program.preferred is None else Preferred(program.preferred)
+        others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
+        totals = len(program.distortion)
+        coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)
+        objective = _objective(program, width)
+        parts = (
+            Batch(
+                blocks,
+                objective[blocks],
+                coupling.among(blocks),
+                None if ratios is None else ratios.first_set(blocks.stop - blocks.start),
+                others,
+            )
+            for blocks in batches
         )
+        return cls(whole, present, program, ratios, guesses, preferred, coupling, tuple(parts))
 
     @cached_property
     def absent(self) -> IntArray:
@@ -67,74 +76,34 @@ class Formulation:
         return len(self.present)
 
     @property
-    def width(self) -> int:
-        """How many unknowns a block has."""
-        return self.size + self.program.adversaries
-
-    @cached_property
-    def families(self) -> tuple[Family, ...]:
-        """The families of inequalities inside the blocks."""
-        every = (self.working_set, self.guesses, self.positivity, self.preferred)
-        return tuple(each for each in every if each is not None)
-
-    @cached_property
-    def coupling(self) -> Coupling:
-        """The rows in which blocks meet."""
-        program = self.program
-        return Coupling(
-            self.size,
-            self.width,
-            len(program.distortion),
-            program.limited,
-            program.whose,
-            program.limit,
-            program.shares,
-        )
-
-    @cached_property
-    def objective(self) -> FloatArray:
-        """What is minimised, in all unknowns: (observables, width)."""
-        full = np.zeros((len(self.program.objective), self.width))
-        full[:, : self.size] = self.program.objective
-        if self.program.reverse:
-            full[:, -1] = -1.0
-        return full
-
-    @property
     def ratio_count(self) -> int:
         """How many ratios the program has."""
         return int(np.isfinite(self.program.exponents).sum())
 
-    def with_working_set(self, working_set: WorkingSet) -> "Formulation":
-        """The same with another working set."""
-        changed = replace(self, working_set=working_set)
-        for name in ("absent", "coupling", "objective"):  # these do not depend on it
-            if name in self.__dict__:
-                changed.__dict__[name] = self.__dict__[name]
+    @property
+    def working_ratios(self) -> int:
+        """How many ratios the working sets have."""
+        return sum(0 if batch.working_set is None else len(batch.working_set) for batch in self.batches)
+
+    def with_batches(self, batches: Sequence[Batch]) -> "Formulation":
+        """The same with other working sets."""
+        changed = replace(self, batches=tuple(batches))
+        if "absent" in self.__dict__:  # it does not depend on them
+            changed.__dict__["absent"] = self.absent
         return changed
 
-    def part(self, family: Family, values: Sequence[FloatArray]) -> FloatArray:
-        """Of values for all families, those of one."""
-        return next(value for each, value in zip(self.families, values, strict=True) if each is family)
+    def place(self, family: Family) -> int:
+        """Which of the families of inequalities one is."""
+        return next(at for at, each in enumerate(self.batches[0].families) if each is family)
 
-    def slacks(self, u: FloatArray) -> tuple[FloatArray, ...]:
-        """The slacks of all families."""
-        return tuple(family.forward(u) for family in self.families)
+    def slacks(self, u: FloatArray) -> list[tuple[FloatArray, ...]]:
+        """The slacks of all families, batch by batch."""
+        return [batch.slacks(u[batch.blocks]) for batch in self.batches]
 
-    def adjoint(self, values: Sequence[FloatArray]) -> FloatArray:
-        """The transposes of all families' ``forward``, added up."""
-        total = np.zeros(self.objective.shape)
-        for family, each in zip(self.families, values, strict=True):
-            part = family.adjoint(each)
-            total[:, : part.shape[1]] += part
-        return total
-
-    def hessian(self, weights: Sequence[FloatArray]) -> HessianParts:
-        """Σ Aᵀ diag(weights) A over all families."""
-        parts = HessianParts(np.zeros(self.objective.shape))
-        for family, each in zip(self.families, weights, strict=True):
-            family.add_to(parts, each)
-        return parts
+    def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[Sequence[FloatArray]]) -> FloatArray:
+        """What dual values leave of the objective, for all blocks."""
+        pairs = zip(self.batches, duals, strict=True)
+        return np.concatenate([batch.dual_residual(coupling_dual, each) for batch, each in pairs])
 
     def coupling_slack(self, u: FloatArray, worst: float) -> FloatArray:
         """What the inequalities among the coupling rows leave."""
@@ -147,6 +116,15 @@ class Formulation:
         if program.shares is not None:
             found[-1] += program.average_at_most - (program.cost_at_most or 0.0)
         return found
+
+
+def _objective(program: BlockProgram, width: int) -> FloatArray:
+    """What is minimised, in all unknowns: (observables, width)."""
+    full = np.zeros((len(program.objective), width))
+    full[:, : program.objective.shape[1]] = program.objective
+    if program.reverse:
+        full[:, -1] = -1.0
+    return full
 
 
 def _positivity_implied(exponents: FloatArray) -> NDArray[np.bool_]:

@@ -1,41 +1,128 @@
 """Weak duality: what the dual values of a state prove about the minimum."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from privacygames.arrays import FloatArray
+from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
-from privacygames.solvers.interior.state import State
 
 
-def dual_point(formulation: Formulation, state: State, *, thorough: bool) -> DualPoint:
-    """The dual values of a state, and the lower bound they prove on what is minimised; a better one if thorough."""
-    program, n = formulation.program, formulation.size
-    totals = formulation.coupling.totals
-    limits = state.coupling_dual[n + totals :]
-    prices = np.append(state.coupling_dual[n : n + totals], [1.0] if program.reverse else [])
-    if program.minimises_worst:
-        limits = limits / limits.sum()
-    left = program.objective + (program.charged(limits) if program.limit != "none" else 0.0)
-    attack = top = None
+@dataclass(frozen=True)
+class BatchDuals:
+    """The dual values of a batch's ratios and guesses, and the least they leave of the objective, secret by secret."""
+
+    ratio: FloatArray | None
+    attack: FloatArray | None
+    top: FloatArray | None
+    least: FloatArray
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The dual values of the rows in which blocks meet.
+
+    Attributes:
+        sums: of the row sums.
+        distortion: of the total distortions, adversary by adversary; 1 for the one that is maximised.
+        limits: of the limits on the cost; where the worst case is minimised they add up to one.
+    """
+
+    sums: FloatArray
+    distortion: FloatArray
+    limits: FloatArray
+
+    @classmethod
+    def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "Prices":
+        """Those of a state."""
+        program, n, totals = formulation.program, formulation.size, formulation.coupling.totals
+        limits = coupling_dual[n + totals :]
+        if program.minimises_worst:
+            limits = limits / limits.sum()
+        distortion = np.append(coupling_dual[n : n + totals], [1.0] * program.reverse)
+        return cls(coupling_dual[:n], distortion, limits)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Dual values of one iterate, and what they prove.
+
+    Attributes:
+        formulation: what they are dual values of.
+        parts: those inside the blocks, batch by batch.
+        prices: those of the rows in which blocks meet.
+        bound: what the minimum is at least.
+        estimate: what it would be at least if the dual residual were zero: the dual objective, which proves nothing.
+    """
+
+    formulation: Formulation
+    parts: tuple[BatchDuals, ...]
+    prices: Prices
+    bound: float
+    estimate: float
+
+    @property
+    def point(self) -> DualPoint:
+        """All of them as plain arrays."""
+        form = self.formulation
+        pairs = [(batch, batch.working_set, part) for batch, part in zip(form.batches, self.parts, strict=True)]
+        working = [(batch, pairs, part) for batch, pairs, part in pairs if pairs is not None and part.ratio is not None]
+        nothing = np.zeros(0, dtype=np.int64)
+        return DualPoint(
+            np.concatenate([nothing, *(pairs.block + batch.blocks.start for batch, pairs, _ in working)]),
+            np.concatenate([nothing, *(form.present[pairs.i] for _, pairs, _ in working)]),
+            np.concatenate([nothing, *(form.present[pairs.j] for _, pairs, _ in working)]),
+            np.concatenate([np.zeros(0), *(part.ratio for _, _, part in working if part.ratio is not None)]),
+            _joined([part.attack for part in self.parts]),
+            _joined([part.top for part in self.parts]),
+            self.prices.distortion,
+            self.prices.limits,
+        )
+
+
+def batch_duals(
+    formulation: Formulation, batch: Batch, duals: Sequence[FloatArray], prices: Prices, *, thorough: bool
+) -> BatchDuals:
+    """The dual values of a batch as a proof uses them: better ones if thorough."""
+    n, values = formulation.size, dict(zip(map(id, batch.families), duals, strict=True))
+    left = batch.objective[:, :n]
+    if formulation.program.limit != "none":
+        left = left + batch.coupling.charged(prices.limits)
+    attack = top = ratio = None
     if formulation.guesses is not None:
-        attack = formulation.guesses.shares(formulation.part(formulation.guesses, state.duals))
-        left = left - formulation.guesses.adjoint(attack * prices[program.owner])[:, :n]
+        attack = formulation.guesses.shares(values[id(formulation.guesses)])
+        priced = attack * prices.distortion[formulation.program.owner]
+        left = left - formulation.guesses.adjoint(priced)[:, :n]
     if formulation.preferred is not None:
-        top = formulation.part(formulation.preferred, state.duals)
+        top = values[id(formulation.preferred)]
         left = left - formulation.preferred.adjoint(top)
-    where, ratio = (np.zeros(0, dtype=np.int64),) * 3, np.zeros(0)
-    pairs = formulation.working_set
+    pairs = batch.working_set
     if pairs is not None:
-        dual = formulation.part(pairs, state.duals)
+        dual = values[id(pairs)]
         dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
-        where = (pairs.block, formulation.present[pairs.i], formulation.present[pairs.j])
         ratio = dual / pairs.root  # undo the balancing by √γ
-    bound, estimate = float(left.min(axis=0).sum()), float(state.coupling_dual[:n].sum())
-    # Minus what the limits are worth, plus what is promised: for the privacy that is sought, minus that is minimised.
-    spent = 0.0 if program.minimises_worst else program.spent(limits)
-    fixed = float(prices[:totals] @ program.distortion) - spent
+    return BatchDuals(ratio, attack, top, left.min(axis=0))
+
+
+def _joined(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+    """What all batches have, as one array; None where they have nothing."""
+    there = [part for part in parts if part is not None]
+    return np.concatenate(there) if there else None
+
+
+def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices) -> Proof:
+    """What the dual values of all batches prove about what is minimised."""
+    program = formulation.program
+    bound = float(np.min([part.least for part in parts], axis=0).sum())
+    estimate = float(prices.sums.sum())
+    # Plus what is promised, minus what the limits are worth: for the privacy that is sought, minus that is minimised.
+    held = float(prices.distortion[: len(program.distortion)] @ program.distortion)
+    fixed = held - (0.0 if program.minimises_worst else program.spent(prices.limits))
     bound, estimate = bound + fixed, estimate + fixed
     if program.reverse:  # nothing beats revealing nothing
         bound = max(bound, -float(program.sought.sum(axis=1).min()))
-    return DualPoint(*where, ratio, attack, top, prices, limits, bound, estimate)
+    return Proof(formulation, tuple(parts), prices, bound, estimate)

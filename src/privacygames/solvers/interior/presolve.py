@@ -12,7 +12,8 @@ from privacygames.programs import LARGEST_EXPONENT, tie_break
 from privacygames.solvers.interior.absent import may_be_left_out
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.opponents import Guesser, guessers
-from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit, Outcome
+from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.reductions import dominated_observables
 from privacygames.solvers.memory import require_memory
 

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.alike import added_up
 from privacygames.solvers.interior.reductions import chained_pairs
 
 Limit = Literal["none", "average", "each"]
@@ -85,14 +84,6 @@ class BlockProgram:
         """Whether the worst secret's cost is a variable y of its own, to be minimised."""
         return self.limit == "each" and self.cost_at_most is None
 
-    def charged(self, prices: FloatArray) -> FloatArray:
-        """What prices of the limits add to the cost of each entry, (observables, secrets)."""
-        if self.limit != "each":
-            return self.limited * prices
-        if self.shares is not None:
-            prices = prices[:-1] + self.shares * prices[-1]
-        return added_up(self.limited * prices, self.whose, self.objective.shape[1])
-
     def only(self, secrets: IntArray) -> "BlockProgram":
         """The program with some of its secrets, and the ratios between them that follow from no others.
 
@@ -115,7 +106,7 @@ class BlockProgram:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Dual values of one iterate: parallel arrays for the ratios, an attack, and what they prove.
+    """Dual values of one iterate: parallel arrays for the ratios, an attack, and prices.
 
     Attributes:
         observable: of each ratio in the working set.
@@ -126,8 +117,6 @@ class DualPoint:
         top: where it is the largest there is, the dual values of the guesses that are not the preferred one.
         distortion: the dual values of the total distortions, 1 for the one that is maximised.
         limits: the dual values of the limits on the cost: none, one, or one per secret (and then one for the average).
-        bound: what the minimum is at least.
-        estimate: what it would be at least if the dual residual were zero: the dual objective, which proves nothing.
     """
 
     observable: IntArray
@@ -138,22 +127,3 @@ class DualPoint:
     top: FloatArray | None
     distortion: FloatArray
     limits: FloatArray
-    bound: float
-    estimate: float
-
-
-@dataclass
-class Outcome:
-    """A mechanism, and the dual values behind the bound on the optimum.
-
-    ``secrets`` are those in the program at the end, and ``ratios`` how many it has between them.
-    """
-
-    probabilities: FloatArray
-    dual: DualPoint
-    value: float
-    iterations: int
-    secrets: IntArray
-    ratios: int
-    finished: bool = False
-    out_of_time: bool = False

@@ -12,8 +12,8 @@ from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
 from privacygames.solvers.interior.opponents import guessers
+from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.interior.program import Outcome
 from privacygames.solvers.linalg import host_algebra
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
@@ -80,7 +80,7 @@ class Interior:
             second = whole._minimised(problem, bounds, replace(options, time_limit=left))
             if second[1].finished or _gap(second[1]) < _gap(outcome):
                 reduced, outcome = second
-        if not np.isfinite(outcome.dual.bound):
+        if not np.isfinite(outcome.bound):
             raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
         stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
@@ -115,5 +115,5 @@ class Interior:
 
 
 def _gap(outcome: Outcome) -> float:
-    found = outcome.value - outcome.dual.bound
+    found = outcome.value - outcome.bound
     return found if np.isfinite(found) else np.inf

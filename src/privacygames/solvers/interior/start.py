@@ -5,7 +5,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
-from privacygames.solvers.interior.state import State, dual_residual
+from privacygames.solvers.interior.state import Inside, State
 
 START = 0.25
 """The products at the start add up to this share of what the program costs where nothing is revealed."""
@@ -30,16 +30,16 @@ def first_state(formulation: Formulation, scale: float) -> State:
     """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing."""
     program, n = formulation.program, formulation.size
     column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    u = np.zeros(formulation.objective.shape)
+    u = np.zeros((len(program.objective), formulation.coupling.width))
     u[:, :n] = column
     size = START * float(formulation.whole.objective.sum(axis=1).mean())
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
         size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
-    count = sum(slack.size for slack in formulation.slacks(u)) + formulation.coupling.rows - n
+    count = sum(slack.size for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count)
-    residual = dual_residual(formulation, state.coupling_dual, state.duals)[:, :n]
+    residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
     return _central(formulation, u, needed) if needed * count > size else state
 
@@ -60,13 +60,12 @@ def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
     for adversary, distortion in enumerate(asked):
         errors = u[:, :n] @ program.errors_of(adversary).T
         u[:, n + adversary] = _central_guesses(errors, distortion, target)
-    slacks = formulation.slacks(u)
+    inside = tuple(Inside(each, tuple(target / slack for slack in each)) for each in formulation.slacks(u))
     coupling_slack = formulation.coupling_slack(u, worst)
-    duals = tuple(target / slack for slack in slacks)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
-    coupling_dual[:n] = dual_residual(formulation, coupling_dual, duals)[:, :n].mean(axis=0)
-    return State(u, slacks, duals, coupling_slack, coupling_dual, worst)
+    coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
+    return State(u, inside, coupling_slack, coupling_dual, worst)
 
 
 def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:

@@ -1,13 +1,54 @@
 """The state of the method: one primal-dual point (or a change of one), a value. Steps take one and return another."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.predictor_corrector import longest
 
 LIMIT_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The slacks of the inequalities inside a batch's blocks, and their dual values: one array per family."""
+
+    slacks: tuple[FloatArray, ...]
+    duals: tuple[FloatArray, ...]
+
+    @property
+    def products(self) -> list[FloatArray]:
+        """slack·dual."""
+        return [slack * dual for slack, dual in zip(self.slacks, self.duals, strict=True)]
+
+    def products_after(self, change: "Inside", primal: float, dual: float) -> list[FloatArray]:
+        """slack·dual after steps of these lengths along a change."""
+        columns = zip(self.slacks, change.slacks, self.duals, change.duals, strict=True)
+        return [(slack + primal * ds) * (value + dual * dz) for slack, ds, value, dz in columns]
+
+    def total_after(self, change: "Inside", primal: float, dual: float) -> float:
+        """The sum of these products."""
+        return sum(float(each.sum()) for each in self.products_after(change, primal, dual))
+
+    def plus(self, change: "Inside") -> "Inside":
+        """This and a change."""
+        return Inside(
+            tuple(slack + each for slack, each in zip(self.slacks, change.slacks, strict=True)),
+            self.duals_after(change, 1.0),
+        )
+
+    def duals_after(self, change: "Inside", dual: float) -> tuple[FloatArray, ...]:
+        """The dual values after a step of this length."""
+        return tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True))
+
+    def lengths(self, change: "Inside") -> tuple[float, float]:
+        """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
+        primal = [longest(slack, each) for slack, each in zip(self.slacks, change.slacks, strict=True)]
+        dual = [longest(value, each) for value, each in zip(self.duals, change.duals, strict=True)]
+        return min(primal), min(dual)
 
 
 @dataclass(frozen=True)
@@ -16,30 +57,17 @@ class State:
 
     Attributes:
         u: the unknowns of all blocks, (m, k): the mechanism's columns, and x last where distortion plays a part.
-        slacks: of the inequalities inside the blocks, one array per family.
-        duals: their dual values.
+        inside: slacks and dual values of the inequalities inside the blocks, batch by batch.
         coupling_slack: the slacks of the inequalities among the coupling rows.
         coupling_dual: the dual values of all coupling rows, the equalities first.
         worst: y, where the worst secret's cost is minimised.
     """
 
     u: FloatArray
-    slacks: tuple[FloatArray, ...]
-    duals: tuple[FloatArray, ...]
+    inside: tuple[Inside, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
     worst: float
-
-    def plus(self, change: "State", primal: float, dual: float) -> "State":
-        """This, moved along a change."""
-        return State(
-            self.u + primal * change.u,
-            tuple(slack + primal * each for slack, each in zip(self.slacks, change.slacks, strict=True)),
-            tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True)),
-            self.coupling_slack + primal * change.coupling_slack,
-            self.coupling_dual + dual * change.coupling_dual,
-            self.worst + primal * change.worst,
-        )
 
     @property
     def limit_dual(self) -> FloatArray:
@@ -47,25 +75,22 @@ class State:
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
 
     @property
-    def products(self) -> list[FloatArray]:
-        """slack·dual inside the blocks."""
-        return [slack * dual for slack, dual in zip(self.slacks, self.duals, strict=True)]
+    def duals(self) -> list[tuple[FloatArray, ...]]:
+        """The dual values inside the blocks, batch by batch."""
+        return [each.duals for each in self.inside]
 
     @property
     def count(self) -> int:
         """How many inequalities there are."""
-        return sum(slack.size for slack in self.slacks) + len(self.coupling_slack)
+        return sum(slack.size for each in self.inside for slack in each.slacks) + len(self.coupling_slack)
 
     @property
     def complementarity(self) -> float:
         """The mean of slack·dual over all inequalities."""
-        total = sum(float(product.sum()) for product in self.products)
-        return (total + float((self.coupling_slack * self.limit_dual).sum())) / self.count
-
-
-def dual_residual(formulation: Formulation, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:
-    """What dual values leave of the objective: zero at a dual feasible point."""
-    return formulation.objective - formulation.coupling.spread(coupling_dual) - formulation.adjoint(duals)
+        total = float(self.coupling_slack @ self.limit_dual)
+        for each in self.inside:
+            total += sum(float(np.vdot(s, z)) for s, z in zip(each.slacks, each.duals, strict=True))
+        return total / self.count
 
 
 def objective_value(formulation: Formulation, u: FloatArray, worst: float) -> float:

@@ -1,6 +1,8 @@
 """One step of the method: predictor, corrector, centrality correctors; then as far as every ratio allows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 from typing import Literal
 
@@ -8,17 +10,11 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.absent import fill_in, margins
+from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.lower_bound import dual_point
-from privacygames.solvers.interior.newton import (
-    Direction,
-    Newton,
-    lengths,
-    products_at,
-    total_after,
-)
-from privacygames.solvers.interior.program import DualPoint
-from privacygames.solvers.interior.state import State, dual_residual, objective_value
+from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
+from privacygames.solvers.interior.newton import Direction, Newton, Wanted
+from privacygames.solvers.interior.state import Inside, State, objective_value
 from privacygames.solvers.interior.working_set import WorkingSet
 from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, shortened
@@ -53,14 +49,14 @@ class Iterate:
     formulation: Formulation
     state: State
     margin: FloatArray
-    dual: DualPoint
+    proof: Proof
 
     @property
     def column(self) -> FloatArray:
         """The mechanism's columns, (observables, present secrets)."""
         return self.state.u[:, : self.formulation.size]
 
-    @property
+    @cached_property
     def value(self) -> float:
         """What is minimised."""
         return objective_value(self.formulation, self.state.u, self.state.worst)
@@ -75,48 +71,49 @@ class Stepper:
     def first(self, formulation: Formulation, state: State) -> Iterate:
         """The iterate to start with."""
         column = state.u[:, : formulation.size]
-        return Iterate(
-            formulation, state, self._margins(formulation, column), dual_point(formulation, state, thorough=False)
-        )
+        proved = self._proof(formulation, state, thorough=False)
+        return Iterate(formulation, state, self._margins(formulation, column), proved)
 
     def step(self, now: Iterate) -> Iterate | None:
         """The next iterate; None if the step went nowhere."""
-        form, state = now.formulation, now.state
+        form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
-        products, coupled = state.products, state.coupling_slack * state.limit_dual
-        step = newton.direction([-each for each in products], -coupled, refine=False)
-        mean, count = state.complementarity, state.count
-        ahead = total_after(state, step, *lengths(state, step))
+        coupled = state.coupling_slack * state.limit_dual
+        step = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refine=False)
+        total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
-        target = max(centring(ahead / (mean * count)) * mean, accuracy / count)
-        wanted = [target - p - s * z for p, s, z in zip(products, step.slacks, step.duals, strict=True)]
-        late = form.ratios is None or mean * count < REFINE * abs(value)
-        step = newton.direction(wanted, target - coupled - step.coupling_slack * step.limit_dual, refine=late)
-        primal, dual = lengths(state, step)
+        target = max(centring(newton.total_after(step) / total) * total, accuracy) / count
+        predicted = step
+
+        def central(at: int) -> list[FloatArray]:
+            second = predicted.inside[at].products
+            return [target - first - more for first, more in zip(inside[at].products, second, strict=True)]
+
+        late = form.ratios is None or total < REFINE * abs(value)
+        coupled = target - coupled - step.coupling_slack * step.limit_dual
+        step = newton.direction(central, coupled, refine=late)
         for _ in range(CORRECTORS):
-            reached = products_at(state, step, farther(primal), farther(dual))
-            trial = newton.corrected(step, [centrality(product, target) for product in reached])
-            trial_primal, trial_dual = lengths(state, trial)
-            if trial_primal + trial_dual < primal + dual + WORTHWHILE:
+            trial = newton.corrected(step, _towards_centre(state, step, target))
+            if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
                 break
-            step, primal, dual = trial, trial_primal, trial_dual
-        frozen = value < inf and abs(value - now.dual.estimate) <= self._tolerance * max(abs(value), self._scale)
+            step = trial
+        frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
-        return self._moved(now, step, shortened(primal), shortened(dual), target, change)
+        return self._moved(now, step, target, change)
 
     def _accuracy(self, value: float) -> float:
         """The sum of products to aim for in the end: smaller ones only spoil the numbers."""
         return AIM * self._tolerance * max(abs(value) if value < inf else 0.0, self._scale)
 
-    def _moved(  # noqa: PLR0917
-        self, now: Iterate, step: Direction, primal: float, dual: float, target: float, change: Change
-    ) -> Iterate | None:
+    def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
-        near: WorkingSet | None = None
+        primal, dual = shortened(step.primal), shortened(step.dual)
+        du = np.concatenate(step.u)
+        near: list[Batch] = []
         for _ in range(BACKTRACKS):
-            u = state.u + primal * step.u
+            u = state.u + primal * du
             if (u[:, :n] <= 0).any():
                 primal *= 0.5
                 continue
@@ -124,25 +121,70 @@ class Stepper:
             if (margin < KEEP_MARGIN * now.margin).any():
                 primal *= 0.7
                 continue
-            if form.ratios is None or form.working_set is None:
+            allowed, near = self._followed(form, state.u[:, :n], u[:, :n], settle=change != "both")
+            if allowed == inf:
                 break
-            broken, near = form.ratios.violated(u[:, :n], form.working_set, self._algebra, settle=change != "both")
-            if not len(broken):
-                break
-            primal *= 0.9 * form.ratios.largest_step(broken, state.u[:, :n], u[:, :n])
+            primal *= 0.9 * allowed
         else:
             return None
         if primal <= 1e-8 and dual <= 1e-8:
             return None
-        moved = replace(state.plus(step, primal, dual), slacks=form.slacks(u))  # anew: what is added up drifts
+        inside = self._algebra.map(
+            lambda at: Inside(
+                form.batches[at].slacks(u[form.batches[at].blocks]),  # anew: what is added up drifts
+                state.inside[at].duals_after(step.inside[at], dual),
+            ),
+            range(len(form.batches)),
+        )
+        moved = State(
+            u,
+            tuple(inside),
+            state.coupling_slack + primal * step.coupling_slack,
+            state.coupling_dual + dual * step.coupling_dual,
+            state.worst + primal * step.worst,
+        )
         # Before pairs and secrets join: their duals are not settled yet.
-        proved = dual_point(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
-        if near is not None and change != "none":
-            form, moved = _with_working_set(form, moved, near, target)
+        proved = self._proof(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
+        if form.ratios is not None and change != "none":
+            form, moved = self._with_working_sets(form, moved, near, target)
         found = Iterate(form, moved, margin, proved)
         if (margin < TIGHT).any():
             found = self.admit(found, form.absent[margin < ADMIT]) or found
         return found
+
+    def _followed(
+        self, form: Formulation, before: FloatArray, after: FloatArray, *, settle: bool
+    ) -> tuple[float, list[Batch]]:
+        """How much of the way all ratios allow, ∞ where all hold at its end, and batches with working sets for that."""
+        found = self._algebra.map(
+            lambda batch: batch.followed(before[batch.blocks], after[batch.blocks], settle=settle), form.batches
+        )
+        return min(allowed for allowed, _ in found), [batch for _, batch in found]
+
+    def _proof(self, form: Formulation, state: State, *, thorough: bool) -> Proof:
+        """What a state's dual values prove."""
+        prices = Prices.of(form, state.coupling_dual)
+        parts = self._algebra.map(
+            lambda at: batch_duals(form, form.batches[at], state.inside[at].duals, prices, thorough=thorough),
+            range(len(form.batches)),
+        )
+        return proof(form, parts, prices)
+
+    def _with_working_sets(
+        self, form: Formulation, state: State, batches: Sequence[Batch], target: float
+    ) -> tuple[Formulation, State]:
+        """The same point with other working sets: pairs that join get duals that make them central."""
+
+        def changed(at: int) -> Inside:
+            old, pairs, now = form.batches[at].working_set, batches[at].working_set, state.inside[at]
+            if old is None or pairs is None:
+                return now
+            slack = pairs.forward(state.u[batches[at].blocks])
+            dual = pairs.take_over(old, now.duals[0], target / slack)
+            return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
+
+        inside = self._algebra.map(changed, range(len(batches)))
+        return form.with_batches(batches), replace(state, inside=tuple(inside))
 
     def admit(self, now: Iterate, secrets: IntArray) -> Iterate | None:
         """Take secrets in, their ratios with duals that make them central; None if none could join."""
@@ -152,14 +194,18 @@ class Stepper:
         if not len(joined):
             return None
         target = state.complementarity
-        larger = Formulation.of(form.whole, np.append(form.present, joined))
+        larger = Formulation.of(form.whole, np.append(form.present, joined), [batch.blocks for batch in form.batches])
         u = np.concatenate([now.column, rows, state.u[:, n:]], axis=1)
-        larger, duals = _inherited(form, state, larger, u, target)
+        parts = zip(form.batches, state.inside, larger.batches, strict=True)
+        found = [_inherited(old, inside, new, u[new.blocks], target) for old, inside, new in parts]
+        larger = larger.with_batches([batch for batch, _ in found])
+        inside = tuple(each for _, each in found)
         coupling_dual = np.concatenate([state.coupling_dual[:n], np.zeros(len(joined)), state.coupling_dual[n:]])
         size = larger.size
-        coupling_dual[n:size] = dual_residual(larger, coupling_dual, duals)[:, n:size].mean(axis=0)
-        moved = State(u, larger.slacks(u), duals, state.coupling_slack, coupling_dual, state.worst)
-        return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.dual)
+        residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
+        coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
+        moved = State(u, inside, state.coupling_slack, coupling_dual, state.worst)
+        return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
 
     def lacking(self, form: Formulation, column: FloatArray, present: IntArray) -> IntArray:
         """Secrets left out for whom a mechanism of the others has no row."""
@@ -178,35 +224,34 @@ class Stepper:
         return np.concatenate(found)
 
 
-def _with_working_set(form: Formulation, state: State, pairs: WorkingSet, target: float) -> tuple[Formulation, State]:
-    """The same point with another working set: pairs that join get duals that make them central."""
-    old = form.working_set
-    if old is None:
-        return form, state
-    changed = form.with_working_set(pairs)
-    slack = pairs.forward(state.u)
-    dual = pairs.take_over(old, state.duals[0], target / slack)  # the working set comes first among the families
-    return changed, replace(state, slacks=(slack, *state.slacks[1:]), duals=(dual, *state.duals[1:]))
+def _towards_centre(state: State, step: Direction, target: float) -> Wanted:
+    """What Gondzio's correctors want, looking beyond a step."""
+    primal, dual = farther(step.primal), farther(step.dual)
+
+    def wanted(at: int) -> list[FloatArray]:
+        reached = state.inside[at].products_after(step.inside[at], primal, dual)
+        return [centrality(product, target) for product in reached]
+
+    return wanted
 
 
-def _inherited(
-    form: Formulation, state: State, larger: Formulation, u: FloatArray, target: float
-) -> tuple[Formulation, tuple[FloatArray, ...]]:
-    """A formulation with more secrets takes over working set and duals; what is new gets central duals."""
-    old, first = form.working_set, larger.working_set
-    if old is not None and first is not None:
-        keys, here = old.among(first.bounds)
+def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: float) -> tuple[Batch, Inside]:
+    """A batch with more secrets takes over working set and duals; what is new gets central duals."""
+    before, first = old.working_set, new.working_set
+    if before is not None and first is not None:
+        keys, here = before.among(first.bounds)
         first = WorkingSet(first.bounds, first.blocks, _merged(first.keys, keys))
-        larger = larger.with_working_set(first)
-    duals = [target / slack for slack in larger.slacks(u)]
-    if old is not None and first is not None:
-        duals[0][np.searchsorted(first.keys, keys)] = state.duals[0][here]
-    kept = dict(zip(map(type, form.families), state.duals, strict=True))
-    for place, family in enumerate(larger.families):
-        before = kept.get(type(family))
-        if family is not first and before is not None and before.shape == duals[place].shape:
-            duals[place] = before
-    return larger, tuple(duals)
+        new = replace(new, working_set=first)
+    slacks = new.slacks(u)
+    duals = [target / slack for slack in slacks]
+    if before is not None and first is not None:
+        duals[0][np.searchsorted(first.keys, keys)] = inside.duals[0][here]
+    kept = dict(zip(map(type, old.families), inside.duals, strict=True))
+    for place, family in enumerate(new.families):
+        had = kept.get(type(family))
+        if family is not first and had is not None and had.shape == duals[place].shape:
+            duals[place] = had
+    return new, Inside(slacks, tuple(duals))
 
 
 def _merged(first: IntArray, second: IntArray) -> IntArray:

@@ -8,6 +8,7 @@ from privacygames.solvers.linalg.blocks import (
     Links,
     OffDiagonal,
     SymmetricBlocks,
+    factorise_in_batches,
 )
 from privacygames.solvers.linalg.host import host_algebra
 from privacygames.solvers.linalg.schur import Schur
@@ -21,5 +22,6 @@ __all__ = [
     "OffDiagonal",
     "Schur",
     "SymmetricBlocks",
+    "factorise_in_batches",
     "host_algebra",
 ]

@@ -5,11 +5,14 @@ A block algebra is where the work of the interior-point methods is done. Threads
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
+
+import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -28,6 +31,12 @@ class OffDiagonal:
     row: IntArray
     column: IntArray
     value: FloatArray
+
+    def among(self, batch: slice) -> "OffDiagonal":
+        """The entries of some of the blocks."""
+        starts = self.starts[batch.start : batch.stop + 1]
+        part = slice(starts[0], starts[-1])
+        return OffDiagonal(starts - starts[0], self.row[part], self.column[part], self.value[part])
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,14 @@ class SymmetricBlocks:
     beside: OffDiagonal | None = None
     grams: tuple[Gram, ...] = ()
 
+    def among(self, batch: slice) -> "SymmetricBlocks":
+        """Some of the blocks."""
+        return SymmetricBlocks(
+            self.diagonal[batch],
+            None if self.beside is None else self.beside.among(batch),
+            tuple(replace(gram, weights=gram.weights[batch]) for gram in self.grams),
+        )
+
 
 @dataclass(frozen=True)
 class Links:
@@ -77,6 +94,10 @@ class Links:
             return self.shared
         return self.shared + (1 if self.which is None else self.weights.shape[1])
 
+    def among(self, batch: slice) -> "Links":
+        """The rows of some of the blocks."""
+        return self if self.weights is None else replace(self, weights=self.weights[batch])
+
 
 class BlockFactors(Protocol):
     """Factors of a batch of blocks."""
@@ -87,10 +108,12 @@ class BlockFactors(Protocol):
 
 
 class BlockAlgebra(Protocol):
-    """Factorises batches of blocks, and runs other work on batches of them."""
+    """Factorises a batch of blocks, and runs work on several batches at the same time."""
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
-        """The factors, and the Schur complement Σ_o J_o H_o⁻¹ J_oᵀ.
+        """The factors, and the Schur complement Σ_o J_o H_o⁻¹ J_oᵀ, right on and above the diagonal.
+
+        It works where it is called, on these blocks alone; several batches are for :meth:`map`.
 
         Raises:
             FactorisationFailed: some block is not positive definite, even a little regularised.
@@ -101,6 +124,30 @@ class BlockAlgebra(Protocol):
         """Ranges that together are 0 to ``count``, to be worked on at the same time; at most ``most`` long each."""
         ...
 
-    def map(self, work: Callable[[slice], Result], batches: Sequence[slice]) -> list[Result]:
-        """What ``work`` gives for every batch, in their order."""
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """What ``work`` gives for every item, in their order, several at the same time."""
         ...
+
+
+def factorise_in_batches(
+    algebra: BlockAlgebra, blocks: SymmetricBlocks, links: Links
+) -> tuple[BlockFactors, FloatArray]:
+    """Factors and Schur complement of many blocks, batch by batch at the same time."""
+    batches = algebra.batches(len(blocks.diagonal))
+    found = algebra.map(lambda batch: algebra.factorise(blocks.among(batch), links.among(batch)), batches)
+    schur = sum((part for _, part in found), np.zeros((links.rows, links.rows)))
+    return _InBatches(algebra, batches, [factors for factors, _ in found]), schur
+
+
+@dataclass(frozen=True)
+class _InBatches:
+    """The factors of several batches, as one."""
+
+    algebra: BlockAlgebra
+    batches: Sequence[slice]
+    factors: Sequence[BlockFactors]
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r_o for every block."""
+        pairs = list(zip(self.factors, self.batches, strict=True))
+        return np.concatenate(self.algebra.map(lambda pair: pair[0].solve(right[pair[1]]), pairs))

@@ -12,6 +12,7 @@ from privacygames.arrays import FloatArray
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
     FactorisationFailed,
+    Item,
     Links,
     Result,
     SymmetricBlocks,
@@ -42,25 +43,23 @@ class HostAlgebra:
         edges = np.linspace(0, count, min(parts, max(count, 1)) + 1).round().astype(int).tolist()
         return [slice(start, stop) for start, stop in pairwise(edges) if stop > start]
 
-    def map(self, work: Callable[[slice], Result], batches: Sequence[slice]) -> list[Result]:
-        """What ``work`` gives for every batch, in their order."""
-        if len(batches) == 1:
-            return [work(batches[0])]
-        return list(self._pool.map(work, batches))
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """What ``work`` gives for every item, in their order."""
+        if len(items) == 1:
+            return [work(items[0])]
+        return list(self._pool.map(work, items))
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple["HostFactors", FloatArray]:
         """The factors, and the Schur complement of the links."""
-        factors = HostFactors(self, blocks)
-        parts = self.map(lambda batch: factors.factorise(batch, links), self.batches(len(blocks.diagonal)))
-        upper = np.triu(sum(parts, np.zeros((links.rows, links.rows))))
-        return factors, np.asarray(upper + np.triu(upper, 1).T)
+        factors = HostFactors(blocks)
+        return factors, factors.factorise(links)
 
 
 class HostFactors:
-    """Cholesky's factors of all blocks."""
+    """Cholesky's factors of a batch of blocks."""
 
-    def __init__(self, algebra: HostAlgebra, blocks: SymmetricBlocks) -> None:
-        self._algebra, self._blocks = algebra, blocks
+    def __init__(self, blocks: SymmetricBlocks) -> None:
+        self._blocks = blocks
         count, width = blocks.diagonal.shape
         self._factors = np.empty((count, width, width))
         diagonal = blocks.diagonal.copy()
@@ -72,18 +71,17 @@ class HostFactors:
             raise FactorisationFailed
         self._scales = scales
 
-    def factorise(self, batch: slice, links: Links) -> FloatArray:
-        """Factorise some blocks; their part of the Schur complement, right on and above the diagonal."""
-        width = self._factors.shape[1]
+    def factorise(self, links: Links) -> FloatArray:
+        """Factorise the blocks; their Schur complement, right on and above the diagonal."""
+        count, width = self._scales.shape
         square, inverse = Square(width), np.empty((width, width))
         total = np.zeros((links.rows, links.rows))
-        for block in range(batch.start, batch.stop):
+        for block in range(count):
             factor = self._factors[block]
             self._factor(block, factor, square)
-            scale = self._scales[block]
             np.copyto(inverse, factor)
             square.invert_factor(inverse)
-            inverse *= scale[:, None]  # and so, in the product, on both sides
+            inverse *= self._scales[block][:, None]  # and so, in the product, on both sides
             square.multiply_by_transpose(inverse)
             _add_projected(total, links, block, inverse)
         return total
@@ -100,11 +98,7 @@ class HostFactors:
     def solve(self, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r_o for every block."""
         found = right * self._scales
-
-        def solve(batch: slice) -> None:
-            Square(found.shape[1]).solve(self._factors, found, batch)
-
-        self._algebra.map(solve, self._algebra.batches(len(found)))
+        Square(found.shape[1]).solve(self._factors, found)
         found *= self._scales
         return found
 

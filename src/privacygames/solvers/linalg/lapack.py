@@ -65,12 +65,12 @@ class Square:
         size, _, info = self._at
         _lauum(_LOWER, size, _start(factor), size, info)
 
-    def solve(self, factors: FloatArray, right: FloatArray, batch: slice) -> None:
-        """The solutions in place of the right-hand sides, for some of the blocks, (blocks, size, size)."""
+    def solve(self, factors: FloatArray, right: FloatArray) -> None:
+        """The solutions in place of the right-hand sides, for all blocks, (blocks, size, size)."""
         size, one, _ = self._at
         block, vector = _start(factors), _start(right)
         square, row = 8 * self._size * self._size, 8 * self._size
-        for each in range(batch.start, batch.stop):  # by address: an array of each costs more than this
+        for each in range(len(right)):  # by address: an array of each costs more than this
             at, to = block + each * square, vector + each * row
             _trsv(_LOWER, _PLAIN, _GENERAL, size, at, size, to, one)
             _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, at, size, to, one)

@@ -14,9 +14,11 @@ ACCURATE = 1e-13
 
 
 class Schur:
-    """A positive definite matrix S, scaled to a unit diagonal and factorised."""
+    """A positive definite matrix S, given on and above the diagonal, scaled to a unit diagonal and factorised."""
 
-    def __init__(self, matrix: FloatArray) -> None:
+    def __init__(self, upper: FloatArray) -> None:
+        matrix = np.triu(upper)
+        matrix += np.triu(upper, 1).T
         self._matrix = matrix
         diagonal = matrix.diagonal()
         if not (np.isfinite(diagonal).all() and (diagonal > 0).all()):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.linalg import BlockAlgebra, Gram, Links, Schur, SymmetricBlocks
+from privacygames.solvers.linalg import BlockAlgebra, Gram, Links, Schur, SymmetricBlocks, factorise_in_batches
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,8 @@ class PairNewton:
         self.at, self._p, self._d = at, mechanism, distance
         observables = at.q.shape[1]
         gram = Gram(mechanism, np.arange(observables), distance * distance * at.w / at.t)
-        factors, schur = algebra.factorise(SymmetricBlocks(at.z / at.q, grams=(gram,)), Links(observables))
+        blocks = SymmetricBlocks(at.z / at.q, grams=(gram,))
+        factors, schur = factorise_in_batches(algebra, blocks, Links(observables))
         self._solve_blocks, self._solve_schur = factors.solve, Schur(schur).solve
         self._sums = at.q.sum(axis=0)
         self._stretched = self._solve_schur(self._sums)
@@ -104,7 +105,7 @@ class PairNewton:
         goal = at.y * missed_total + float((at.q * missed_q).sum()) - float(at.mu @ missed_sums) - wanted
         theta = (float(self._sums @ halfway) - goal) / self._stretch
         mu = halfway - theta * self._stretched
-        q = free + self._solve_blocks(mu) + theta * at.q
+        q = free + self._solve_blocks(np.broadcast_to(mu, at.q.shape)) + theta * at.q
         y = theta * at.y
         t = y - self._d * (q @ self._p.T)
         return PairState(q, y, t, (wanted_t - at.w * t) / at.t, (wanted_q - at.z * q) / at.q, mu - theta * at.mu)

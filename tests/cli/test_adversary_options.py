@@ -1,0 +1,170 @@
+"""Adversaries in problem files, and the commands that know them by name."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import privacygames as pg
+from privacygames.cli.app import app
+from privacygames.problem import read_adversaries, read_problem
+
+PROBLEM = """
+[space]
+kind = "grid"
+columns = 4
+rows = 3
+
+[prior]
+counts = [9, 3, 0, 1, 2, 12, 5, 0, 1, 4, 2, 7]
+
+[problem]
+cost = "euclidean"
+
+[bounds]
+epsilon = 2.0
+distortion = 0.5
+
+[[adversary]]
+name = "habits"
+sharpened = { strength = 3.0 }
+share = 0.8
+
+[[adversary]]
+name = "which side"
+attribute = { csv = "sides.csv", label = "cell", value = "side" }
+distortion = 0.3
+
+[[adversary]]
+name = "vague"
+prior = { uniform = true }
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    sides = [f"cell-{place},{'west' if place % 4 < 2 else 'east'}" for place in range(12)]
+    (tmp_path / "sides.csv").write_text("\n".join(["cell,side", *sides]))
+    (tmp_path / "p.toml").write_text(PROBLEM)
+    return tmp_path / "p.toml"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def changed(file: Path, old: str, new: str) -> Path:
+    assert old in PROBLEM
+    file.write_text(PROBLEM.replace(old, new))
+    return file
+
+
+def test_a_file_names_adversaries(file: Path) -> None:
+    problem, bounds = read_problem(file)
+    habits, side, vague = read_adversaries(file, problem)
+    assert habits.prior == problem.prior.sharpened(3.0)
+    assert side.named_guesses(problem.space).labels == ("west", "east")
+    assert vague.prior == pg.Prior.uniform(problem.space)
+    asked = {who.name: least for who, least in bounds["distortion"].items()}
+    share = 0.8 * pg.max_distortion(problem, habits)
+    assert asked == {"the paper's": 0.5, "habits": share, "which side": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("share = 0.8", "share = 1.8", "[[adversary]] 1 share is between 0 and 1"),
+        ("share = 0.8", "sure = 0.8", "[[adversary]] 1 has no key 'sure'"),
+        ('name = "vague"', 'name = "habits"', "two are called 'habits'"),
+        ('name = "vague"', 'title = "x"', "has no key 'title'"),
+        (PROBLEM[PROBLEM.index("[[") :], "[adversary]\nname='x'", "two brackets"),
+        ("strength = 3.0", "strength = 0.5", "[[adversary]] 1 strength is 0.5"),
+        ('value = "side"', 'value = "half"', "no column 'half'"),
+        ("distortion = 0.3", 'distortion = "most"', "goes with --cost-at-most"),
+        ("distortion = 0.3", "distortion = 0.3\nerrors = [[1, 2, 3]]", "2 attributes need"),
+        ("prior = { uniform = true }", "errors = [[1, 2, 3]]", "about 3 secrets"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(file: Path, old: str, new: str, message: str) -> None:
+    file.write_text(PROBLEM.replace(old, new))
+    done = run("design", file, "--out", file.with_name("x.pgm"))
+    assert done.exit_code == 3
+    assert message in done.stderr
+    assert not file.with_name("x.pgm").exists()
+
+
+def test_commands_know_them_by_name(file: Path) -> None:
+    out = file.with_name("all.pgm")
+    done = run("design", file, "--out", out, "--json")
+    assert done.exit_code == 0, done.stderr
+    stands = {each["adversary"]: each for each in json.loads(done.stdout)["certificate"]["against"]}
+    assert list(stands) == ["the paper's", "habits", "which side"]
+    assert all(each["realised"] >= each["promised"] for each in stands.values())
+    assert "every promise holds" in run("verify", out).stdout
+    measured = json.loads(run("evaluate", out, "--json").stdout)
+    assert measured["promised against which side"] == 0.3
+    more = json.loads(run("evaluate", out, "--adversary", file, "--against", "vague", "--json").stdout)
+    assert "realised against vague" in more
+    assert "realised against habits" not in more
+    found = json.loads(run("attack", out, "--against", "which side", "--json").stdout)
+    assert found["distortion"] == pytest.approx(measured["realised against which side"])
+    assert {each["estimate"] for each in found["estimates"]} <= {"west", "east"}
+    assert json.loads(run("attack", out, "--adversary", file, "--against", "vague", "--json").stdout)["distortion"] > 0
+    nobody = run("attack", out, "--against", "nobody")
+    assert nobody.exit_code == 3
+    assert "there is no adversary called 'nobody'; there is \"the paper's\", 'habits', 'which side'" in nobody.stderr
+
+
+def test_options_add_to_the_file_and_replace_it(file: Path) -> None:
+    out = file.with_name("x.pgm")
+
+    def asked(*options: object) -> dict[str, float | None]:
+        done = run("design", file, "--out", out, "--force", "--json", *options)
+        assert done.exit_code == 0, done.stderr
+        return {each["adversary"]: each["promised"] for each in json.loads(done.stdout)["certificate"]["against"]}
+
+    assert asked("--distortion", 0.6)["the paper's"] == 0.6
+    assert asked("--against", "vague=0.7", "--against", "which side=0.2")["which side"] == 0.2
+    sought = asked("--cost-at-most", 0.9, "--against", "vague")
+    assert next(iter(sought)) == "vague"
+    assert sought["vague"] is None
+    assert sought["the paper's"] == 0.5
+    limited = json.loads(run("design", file, "--out", out, "--force", "--json", "--worst-cost-at-most", 2.0).stdout)
+    assert limited["certificate"]["findings"]["worst_cost"] <= 2.0
+    for wrong, message in (
+        (("--against", "vague"), "goes with --cost-at-most"),
+        (("--against", "vague=much"), "--against takes NAME=DISTORTION"),
+        (("--against", "nobody=1"), "there is no adversary called 'nobody'"),
+        (("--worst-case", "--worst-cost-at-most", 1), "give one of them"),
+    ):
+        done = run("design", file, "--out", out, "--force", *wrong)
+        assert done.exit_code == 3
+        assert message in done.stderr
+    impossible = run("design", file, "--out", out, "--force", "--against", "which side=2")
+    assert impossible.exit_code == 4
+    assert "'which side'" in impossible.stderr
+
+
+def test_find_and_compare_take_them(file: Path) -> None:
+    found = json.loads(
+        run("find", file, "distortion", "--cost-at-most", 0.9, "--against", "which side", "--json").stdout
+    )
+    against = found["certificate"]["against"]
+    assert [each["adversary"] for each in against] == ["which side", "the paper's", "habits"]
+    assert found["value"] == pytest.approx(against[0]["realised"])
+    assert found["value"] > 0.3
+    plain = json.loads(run("find", file, "distortion", "--cost-at-most", 0.9, "--json").stdout)
+    assert plain["certificate"]["against"][0] == plain["certificate"]["against"][0] | {
+        "adversary": "the paper's",
+        "promised": None,
+    }
+    least = json.loads(run("find", file, "cost", "--json").stdout)
+    assert len(least["certificate"]["against"]) == 3
+    figure = file.with_name("all.png")
+    done = run("compare", file, "--mechanism", "optimal", "--figure", figure)
+    assert done.exit_code == 0, done.stderr
+    assert "optimal against all" in done.stdout
+    assert "best possible" in done.stdout
+    assert figure.with_name("all-adversaries.png").read_bytes().startswith(b"\x89PNG")
+    assert "all-adversaries.png" in done.stdout

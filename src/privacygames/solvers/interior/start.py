@@ -19,11 +19,14 @@ ROUGH_HALVINGS = 24
 
 
 def first_present(program: BlockProgram, admit: float) -> IntArray:
-    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``."""
+    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``.
+
+    Those that someone has come first: they are the ones that guesses err on.
+    """
     held = ~program.absent
     nearest = np.minimum(program.exponents[held].min(axis=0), program.exponents[:, held].min(axis=1))
-    out = program.absent & (-np.expm1(-nearest) > admit)
-    return np.flatnonzero(~out)
+    needed = program.absent & (-np.expm1(-nearest) <= admit)
+    return np.concatenate([np.flatnonzero(held), np.flatnonzero(needed)])
 
 
 def first_state(formulation: Formulation, scale: float) -> State:

@@ -6,6 +6,7 @@ A block algebra is where the work of the interior-point methods is done. Threads
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -41,11 +42,16 @@ class OffDiagonal:
 
 @dataclass(frozen=True)
 class Gram:
-    """A term Rᵀ diag(weights[o]) R, the same R for every block, on some of a block's columns."""
+    """A term Rᵀ diag(weights[o]) R, the same R for every block, on some of a block's columns, in ascending order."""
 
     rows: FloatArray
     columns: IntArray
     weights: FloatArray
+
+    @cached_property
+    def leading(self) -> int:
+        """How many of the columns are the block's first ones."""
+        return int(np.cumprod(self.columns == np.arange(len(self.columns))).sum())
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ class HostAlgebra:
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """What ``work`` gives for every item, in their order."""
-        if len(items) == 1:
-            return [work(items[0])]
+        if self._threads == 1 or len(items) == 1:
+            return [work(item) for item in items]
         return list(self._pool.map(work, items))
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple["HostFactors", FloatArray]:
@@ -89,7 +89,7 @@ class HostFactors:
     def _factor(self, block: int, into: FloatArray, square: Square) -> None:
         """Factorise one block."""
         for regularisation in REGULARISATIONS:
-            _write(self._blocks, block, self._scales[block], into)
+            _write(self._blocks, block, self._scales[block], into, square)
             into.reshape(-1)[:: len(into) + 1] = 1.0 + regularisation
             if square.factor(into):
                 return
@@ -103,8 +103,8 @@ class HostFactors:
         return found
 
 
-def _write(blocks: SymmetricBlocks, block: int, scale: FloatArray, into: FloatArray) -> None:
-    """One block, scaled on both sides; what is on the diagonal is left to the caller."""
+def _write(blocks: SymmetricBlocks, block: int, scale: FloatArray, into: FloatArray, square: Square) -> None:
+    """One block, scaled on both sides, right above the diagonal; what is on it is left to the caller."""
     into[:] = 0.0
     flat, width = into.reshape(-1), len(scale)
     beside = blocks.beside
@@ -115,12 +115,12 @@ def _write(blocks: SymmetricBlocks, block: int, scale: FloatArray, into: FloatAr
         flat[row * width + column] = value
         flat[column * width + row] += value
     for gram in blocks.grams:
-        rows = gram.rows * scale[gram.columns]
+        rows = np.multiply(gram.rows, scale[gram.columns], order="C")
         rows *= np.sqrt(gram.weights[block])[:, None]
-        if len(gram.columns) == width:
-            into += rows.T @ rows
-        else:
-            into[np.ix_(gram.columns, gram.columns)] += rows.T @ rows
+        square.add_gram(into, rows, gram.leading)
+        if gram.leading < len(gram.columns):
+            rest = gram.columns[gram.leading :]
+            into[gram.columns[:, None], rest] += rows.T @ rows[:, gram.leading :]
 
 
 def _add_projected(total: FloatArray, links: Links, block: int, inverse: FloatArray) -> None:

@@ -33,6 +33,7 @@ def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., Non
 _potrf = _routine(cython_lapack, "dpotrf", 5)
 _trtri = _routine(cython_lapack, "dtrtri", 6)
 _lauum = _routine(cython_lapack, "dlauum", 5)
+_syrk = _routine(cython_blas, "dsyrk", 10)
 _trmm = _routine(cython_blas, "dtrmm", 11)
 _trsv = _routine(cython_blas, "dtrsv", 8)
 
@@ -55,6 +56,13 @@ class Square:
         size, _, info = self._at
         _potrf(_LOWER, size, _start(block), size, info)
         return self._info.value == 0
+
+    def add_gram(self, block: FloatArray, rows: FloatArray, first: int) -> None:
+        """Add RᵀR, of the first so many columns of R, to the block's first ones: on and above the diagonal."""
+        count, columns = rows.shape
+        size, plus = self._at[0], self._signs[0]
+        numbers = self._number(first), self._number(count), plus, _start(rows), self._number(columns)
+        _syrk(_LOWER, _PLAIN, *numbers, plus, _start(block), size)
 
     def invert_factor(self, factor: FloatArray) -> None:
         """The inverse of a factor in its place."""

@@ -24,6 +24,7 @@ from privacygames.cli import (
     release,
     replay,
     sample,
+    serve,
     study,
     verify,
 )
@@ -109,6 +110,8 @@ COMMANDS = (
     release.release,
     study.study,
     replay.replay,
+    serve.serve,
+    serve.studio,
 )
 
 for each in COMMANDS:

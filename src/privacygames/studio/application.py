@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.mechanism import load_bytes
-from privacygames.studio.descriptions import read_traces
+from privacygames.studio.descriptions import Described, read_traces
 from privacygames.studio.exports import COMMAND, FILE, PROBLEM, python_of, report_of, toml_of
 from privacygames.studio.guard import LOOPBACK, Asgi, Guard
 from privacygames.studio.limits import Limits
@@ -182,7 +182,8 @@ def _add_mechanisms(app: FastAPI, workshop: Workshop) -> None:
         if max(mechanism.weights.shape) > workshop.limits.secrets:
             raise Refused(413, "TOO_LARGE", f"at most {workshop.limits.secrets} secrets and answers are shown here")
         kept = Kept(mechanism, label="from a file")
-        return _json(mechanism_view(workshop.mechanisms.put(kept), kept))
+        problem = problem_view("", Described({}, mechanism.problem))
+        return _json(mechanism_view(workshop.mechanisms.put(kept), kept) | {"problem": problem})
 
     @app.get("/api/mechanisms/{name}", tags=["mechanisms"])
     def mechanism(name: str) -> Json:

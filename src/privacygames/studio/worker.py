@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import warnings
+from itertools import product
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from time import monotonic
@@ -16,7 +17,7 @@ from privacygames.events import Progress
 EVERY = 0.1
 """Seconds between two reports of progress at least."""
 
-STEPS = (0.1, 0.25, 0.4, 0.55, 0.7, 0.82, 0.92, 0.98)
+STEPS = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
 """At which shares of the largest distortion the frontier is drawn."""
 
 BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response", "uniform")
@@ -83,16 +84,19 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
     problem, bounds = problem_from(tables)
     kept = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
     most = max_distortion(problem)
-    limit = spec["time_limit"] / (len(STEPS) + len(BASELINES))
+    limit = spec["time_limit"] / (2 * len(STEPS) + len(BASELINES))
+    curves = {"optimal": kept}
+    if "epsilon" in kept:
+        curves["free"] = {key: value for key, value in kept.items() if key not in ("epsilon", "within")}
     left_out = 0
-    for step in STEPS:
+    for (name, bound), step in product(curves.items(), STEPS):
         asked = step * most
         try:
-            made = design(problem, **kept, distortion=asked, time_limit=limit, progress=report)
+            made = design(problem, **bound, distortion=asked, time_limit=limit, progress=report)
         except (Infeasible, SolveFailed):
             left_out += 1
             continue
-        report.part(_point("optimal", asked, made, problem))
+        report.part(_point(name, asked, made, problem))
     target = {"epsilon": bounds["epsilon"]} if "epsilon" in bounds else {"distortion": most / 2}
     for name in BASELINES:
         point = _baseline(name, problem, target, bounds.get("within"))
@@ -125,7 +129,7 @@ def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
         "distortion": report.distortion,
         "epsilon": report.epsilon if report.epsilon_promised else None,
         "bound": made.certificate.bound,
-        "mechanism": made.to_bytes(multipliers=name == "optimal"),
+        "mechanism": made.to_bytes(multipliers=name in ("optimal", "free")),
     }
 
 

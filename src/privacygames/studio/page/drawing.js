@@ -1,7 +1,5 @@
 // Pictures: the map of a grid, bars for numbers and categories, the matrix, the trace of errors. Plain SVG.
-import { heat, palette, percent, shown, svg } from "./shared.js";
-
-const WIDTH = 720;
+import { heat, palette, percent, shown, svg, wide } from "./shared.js";
 
 export function picture(problem, axis, values, marks, pick, { samples = [], cursor = null } = {}) {
   // `axis` says what a place in the picture is: "labels" (secrets) or "answers".
@@ -20,13 +18,14 @@ function cell(attributes, name, chosen, pick) {
 }
 
 function map(problem, labels, values, marks, pick, samples, cursor) {
+  const across = wide();
   const { columns, rows, width, height } = problem.grid;
   const colours = palette();
-  const tall = Math.round((WIDTH * height) / width);
-  const [w, h] = [WIDTH / columns, tall / rows];
+  const tall = Math.round((across * height) / width);
+  const [w, h] = [across / columns, tall / rows];
   const most = Math.max(...values, 1e-12);
   const at = (i) => [(i % columns) * w, tall - (Math.floor(i / columns) + 1) * h];
-  const root = svg("svg", { viewBox: `-2 -2 ${WIDTH + 4} ${tall + 34}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
+  const root = svg("svg", { viewBox: `-2 -2 ${across + 4} ${tall + 34}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
   values.forEach((value, i) => {
     const [x, y] = at(i);
     const name = `${shown(labels[i])}, column ${(i % columns) + 1}, row ${Math.floor(i / columns) + 1}: ${percent(value)}`;
@@ -36,13 +35,19 @@ function map(problem, labels, values, marks, pick, samples, cursor) {
     const [x, y] = at(i);
     root.append(svg("circle", { cx: x + w * (0.12 + 0.76 * Math.random()), cy: y + h * (0.12 + 0.76 * Math.random()), r: 3, fill: colours.mark, stroke: colours.card, "stroke-width": 0.8, "pointer-events": "none" }));
   }
-  for (const [kind, i] of Object.entries(marks)) if (i !== null) root.append(mark(kind, at(i)[0] + w / 2, at(i)[1] + h / 2, Math.min(w, h) * 0.3, colours));
-  scale(root, tall, WIDTH / width, colours);
+  const placed = Object.entries(marks).filter(([, i]) => i !== null);
+  for (const [kind, i] of placed) {
+    const here = placed.filter(([, other]) => other === i); // side by side where several are in one cell
+    const aside = ((here.findIndex(([other]) => other === kind) + 0.5) / here.length) * w;
+    root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, (Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
+  }
+  scale(root, tall, across / width, colours);
   return root;
 }
 
 function scale(root, tall, perKm, colours) {
-  const long = [10, 5, 2, 1, 0.5, 0.2, 0.1].find((km) => km * perKm <= WIDTH / 4) ?? 0.1;
+  const across = wide();
+  const long = [10, 5, 2, 1, 0.5, 0.2, 0.1].find((km) => km * perKm <= across / 4) ?? 0.1;
   const text = svg("text", { x: long * perKm + 8, y: tall + 24, fill: colours.soft, "font-size": 15, "font-family": "system-ui, sans-serif" });
   text.textContent = long < 1 ? `${1000 * long} m` : `${long} km`;
   root.append(svg("path", { d: `M0 ${tall + 14}v8h${long * perKm}v-8`, fill: "none", stroke: colours.soft, "stroke-width": 1.5 }), text);
@@ -62,15 +67,16 @@ function mark(kind, x, y, r, colours) {
 }
 
 function bars(problem, labels, values, marks, pick, samples, cursor) {
+  const across = wide();
   const colours = palette();
   const [tall, foot] = [230, problem.kind === "numbers" ? 40 : 34];
   const count = labels.length;
-  const w = WIDTH / count;
+  const w = across / count;
   const most = Math.max(...values, 1e-12);
-  const root = svg("svg", { viewBox: `-2 -26 ${WIDTH + 4} ${tall + foot + 30}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
-  const every = Math.max(1, Math.ceil(count / (WIDTH / 46)));
+  const root = svg("svg", { viewBox: `-9 -26 ${across + 18} ${tall + foot + 30}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
+  const every = Math.max(1, Math.ceil(count / (across / 46)));
   values.forEach((value, i) => {
-    const high = (tall * value) / most;
+    const high = ((tall - 24) * value) / most; // room for the number above
     const name = `${shown(labels[i])}: ${percent(value)}`;
     const chosen = Object.values(marks).includes(i);
     root.append(svg("rect", { x: i * w + w * 0.08, y: tall - high, width: w * 0.84, height: high, fill: heat(0.25 + (0.75 * value) / most) }));
@@ -81,11 +87,11 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
   const seen = {};
   for (const i of samples) {
     seen[i] = (seen[i] ?? 0) + 1;
-    root.append(svg("circle", { cx: i * w + w / 2 + (Math.random() - 0.5) * w * 0.5, cy: Math.max(0, tall - 6 * seen[i]), r: 3, fill: colours.mark, stroke: colours.card, "stroke-width": 0.8, "pointer-events": "none" }));
+    root.append(svg("circle", { cx: i * w + w / 2 + (Math.random() - 0.5) * w * 0.5, cy: tall - 4 - ((tall - 40) / 50) * seen[i], r: 3, fill: colours.mark, stroke: colours.card, "stroke-width": 0.8, "pointer-events": "none" }));
   }
-  root.append(svg("path", { d: `M0 ${tall}h${WIDTH}`, stroke: colours.soft, "stroke-width": 1 }));
+  root.append(svg("path", { d: `M0 ${tall}h${across}`, stroke: colours.soft, "stroke-width": 1 }));
   const kinds = Object.entries(marks).filter(([, i]) => i !== null);
-  kinds.forEach(([kind, i], n) => root.append(mark(kind, i * w + w / 2 + (n - (kinds.length - 1) / 2) * 18, -13, 7, colours)));
+  kinds.forEach(([kind, i], n) => root.append(mark(kind, i * w + w / 2 + (n - (kinds.length - 1) / 2) * 18, -14, 7, colours)));
   return root;
 }
 
@@ -100,6 +106,7 @@ export function matrix(canvas, table) {
   const scale = Math.max(1, Math.floor(600 / Math.max(n, m)));
   canvas.width = m * scale;
   canvas.height = n * scale;
+  canvas.style.maxWidth = `${Math.min(540, 40 * m)}px`;
   const context = canvas.getContext("2d");
   table.forEach((row, s) => row.forEach((value, o) => {
     context.fillStyle = heat(value);
@@ -108,15 +115,16 @@ export function matrix(canvas, table) {
 }
 
 export function trace(errors, now, label) {
+  const across = wide();
   const colours = palette();
   const [tall, left] = [110, 64];
   const most = Math.max(...errors, 1e-9);
-  const x = (i) => left + ((WIDTH - left - 10) * i) / Math.max(1, errors.length - 1);
+  const x = (i) => left + ((across - left - 10) * i) / Math.max(1, errors.length - 1);
   const y = (value) => tall - (tall - 14) * (value / most);
-  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${tall + 26}`, xmlns: "http://www.w3.org/2000/svg" });
-  root.append(svg("path", { d: `M${left} ${tall}H${WIDTH - 10}`, stroke: colours.soft }));
+  const root = svg("svg", { viewBox: `0 0 ${across} ${tall + 26}`, xmlns: "http://www.w3.org/2000/svg" });
+  root.append(svg("path", { d: `M${left} ${tall}H${across - 10}`, stroke: colours.soft }));
   root.append(words(left - 8, y(most) + 5, label(most), colours.soft, "end"), words(left - 8, tall + 4, "0", colours.soft, "end"));
-  root.append(words(WIDTH / 2, tall + 20, "answers sent: how far off the attacker is after each", colours.soft));
+  root.append(words(across / 2, tall + 20, "answers sent: how far off the attacker is after each", colours.soft));
   root.append(svg("polyline", { points: errors.map((value, i) => `${x(i)},${y(value)}`).join(" "), fill: "none", stroke: colours.accent, "stroke-width": 2 }));
   errors.forEach((value, i) => root.append(svg("circle", { cx: x(i), cy: y(value), r: i === now ? 6 : 3, fill: i === now ? colours.mark : colours.accent })));
   return root;

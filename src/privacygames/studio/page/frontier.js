@@ -1,11 +1,11 @@
 // What privacy costs: the least cost at each error of the attacker, what others use, and where we are.
 import { ask, finished, get, post } from "./api.js";
-import { $, asCost, asError, digits, on, palette, state, svg } from "./shared.js";
+import { $, asCost, asError, digits, element, on, palette, state, svg, wide } from "./shared.js";
 import { adopt } from "./designs.js";
 import { bounds } from "./wishes.js";
 
-const [WIDTH, TALL, LEFT, FOOT] = [720, 330, 70, 46];
-const NAMES = { optimal: "the best possible", "planar-laplace": "planar Laplace", exponential: "exponential", geometric: "geometric", "randomised-response": "randomised response", uniform: "uniform noise" };
+const [TALL, LEFT, FOOT] = [330, 70, 46];
+const NAMES = { optimal: "the best possible as asked", free: "the best without ε", "planar-laplace": "planar Laplace", exponential: "exponential", geometric: "geometric", "randomised-response": "randomised response", uniform: "uniform noise" };
 let points = [];
 let job = null;
 
@@ -51,42 +51,63 @@ async function run() {
 
 export function drawFrontier() {
   const { problem, result } = state;
-  if (!problem || (!points.length && !result)) { $("frontier").replaceChildren(); return; }
+  if (!problem || !points.length) { $("frontier").replaceChildren(); return; }
   const colours = palette();
   const all = [...points, ...(result ? [result] : [])];
   const [mostX, mostY] = [Math.max(...all.map((p) => p.distortion), problem.most_distortion) * 1.05, Math.max(...all.map((p) => p.cost), 1e-9) * 1.12];
-  const x = (value) => LEFT + ((WIDTH - LEFT - 12) * value) / mostX;
+  const x = (value) => LEFT + ((wide() - LEFT - 12) * value) / mostX;
   const y = (value) => TALL - ((TALL - 12) * value) / mostY;
-  const root = svg("svg", { viewBox: `0 0 ${WIDTH} ${TALL + FOOT}`, xmlns: "http://www.w3.org/2000/svg", role: "group", "aria-label": "Cost against the attacker's error" });
+  const root = svg("svg", { viewBox: `0 0 ${wide()} ${TALL + FOOT}`, xmlns: "http://www.w3.org/2000/svg", role: "group", "aria-label": "Cost against the attacker's error" });
   axes(root, problem, mostX, mostY, x, y, colours);
-  const best = points.filter((p) => p.name === "optimal").sort((a, b) => a.distortion - b.distortion || a.cost - b.cost);
-  if (best.length > 1) {
-    const line = best.map((p) => `${x(p.distortion)},${y(p.cost)}`).join(" ");
-    root.append(svg("polygon", { points: `${x(best[0].distortion)},${TALL} ${line} ${x(best.at(-1).distortion)},${TALL}`, fill: colours.accent, opacity: 0.08 }));
-    root.append(svg("polyline", { points: line, fill: "none", stroke: colours.accent, "stroke-width": 2 }));
-  }
+  curve(root, "free", x, y, { stroke: colours.soft, "stroke-dasharray": "5 4" });
+  const best = curve(root, "optimal", x, y, { stroke: colours.accent });
+  if (best.length > 1) root.prepend(svg("polygon", { points: `${x(best[0].distortion)},${TALL} ${best.map((p) => `${x(p.distortion)},${y(p.cost)}`).join(" ")} ${x(best.at(-1).distortion)},${TALL}`, fill: colours.accent, opacity: 0.08 }));
   for (const each of points) root.append(point(each, x(each.distortion), y(each.cost), colours));
-  labels(root, points.filter((p) => p.name !== "optimal"), x, y, colours);
-  if (result) root.append(svg("circle", { cx: x(result.distortion), cy: y(result.cost), r: 10, fill: "none", stroke: colours.mark, "stroke-width": 3.5, "pointer-events": "none" }), text(x(result.distortion), y(result.cost) + 28, "here", colours.ink));
-  $("frontier").replaceChildren(root);
+  if (result) root.append(svg("circle", { cx: x(result.distortion), cy: y(result.cost), r: 10, fill: "none", stroke: colours.mark, "stroke-width": 3.5, "pointer-events": "none" }));
+  $("frontier").replaceChildren(root, legend(colours));
+}
+
+function curve(root, name, x, y, style) {
+  const found = points.filter((p) => p.name === name).sort((a, b) => a.distortion - b.distortion || a.cost - b.cost);
+  if (found.length > 1) root.append(svg("polyline", { points: found.map((p) => `${x(p.distortion)},${y(p.cost)}`).join(" "), fill: "none", "stroke-width": 2, ...style }));
+  return found;
+}
+
+function legend(colours) {
+  const names = [...new Set(points.map((each) => each.name))];
+  const entry = (drawn, words) => element("span", {}, svgIn(drawn), ` ${words}`);
+  return element("p", { class: "legend" }, ...names.map((name) => entry(sign(name, 8, 8, colours), NAMES[name] ?? name)),
+    entry(svg("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: colours.mark, "stroke-width": 3 }), "here"));
+}
+
+const svgIn = (drawn) => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, drawn);
+
+function sign(name, x, y, colours) {
+  if (name === "optimal") return svg("circle", { cx: x, cy: y, r: 6, fill: colours.accent, stroke: colours.card, "stroke-width": 1.5 });
+  const style = { fill: colours.card, stroke: name === "free" ? colours.soft : colours.ink, "stroke-width": 2, "stroke-linejoin": "round" };
+  if (name === "free") return svg("circle", { cx: x, cy: y, r: 4.5, ...style });
+  const shapes = { "planar-laplace": [[-6, 5], [6, 5], [0, -6]], exponential: [[-6, -5], [6, -5], [0, 6]], geometric: [[-5, -5], [5, -5], [5, 5], [-5, 5]], "randomised-response": [[0, -7], [7, 0], [0, 7], [-7, 0]], uniform: [[-6, -2], [-2, -2], [-2, -6], [2, -6], [2, -2], [6, -2], [6, 2], [2, 2], [2, 6], [-2, 6], [-2, 2], [-6, 2]] };
+  return svg("polygon", { points: (shapes[name] ?? shapes.geometric).map(([dx, dy]) => `${x + dx},${y + dy}`).join(" "), ...style });
 }
 
 function axes(root, problem, mostX, mostY, x, y, colours) {
-  root.append(svg("path", { d: `M${LEFT} 8V${TALL}H${WIDTH - 8}`, fill: "none", stroke: colours.soft }));
-  for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-    root.append(text(x((share * mostX) / 1.05), TALL + 18, share ? asError((share * mostX) / 1.05) : "0", colours.soft));
-    root.append(text(LEFT - 8, y((share * mostY) / 1.12) + 5, share ? asCost((share * mostY) / 1.12) : "0", colours.soft, "end"));
-  }
-  root.append(text((WIDTH + LEFT) / 2, TALL + 40, problem.measures.distance === "hamming" ? "how often the best attack is wrong →" : "how far off the best attack is →", colours.soft));
+  root.append(svg("path", { d: `M${LEFT} 8V${TALL}H${wide() - 8}`, fill: "none", stroke: colours.soft }));
+  for (const value of ticks(mostX)) root.append(text(x(value), TALL + 18, value ? asError(value) : "0", colours.soft));
+  for (const value of ticks(mostY)) root.append(text(LEFT - 8, y(value) + 5, value ? asCost(value) : "0", colours.soft, "end"));
+  root.append(text((wide() + LEFT) / 2, TALL + 40, problem.measures.distance === "hamming" ? "how often the best attack is wrong →" : "how far off the best attack is →", colours.soft));
   root.append(text(LEFT + 6, 16, problem.measures.cost === "hamming" ? "↑ answers changed" : "↑ answers off", colours.soft, "start"));
 }
 
+function ticks(most) {
+  const size = 10 ** Math.floor(Math.log10(most / 4));
+  const step = [1, 2, 5, 10].map((k) => k * size).find((each) => most / each <= 5.5);
+  return [...Array(Math.floor(most / step) + 1).keys()].map((k) => k * step);
+}
+
 function point(each, x, y, colours) {
-  const optimal = each.name === "optimal";
+  const optimal = each.asked !== null;
   const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} off${each.epsilon ? `, ε ${digits(each.epsilon)}` : ""}. Choose to take it.`;
-  const made = optimal
-    ? svg("circle", { cx: x, cy: y, r: 6, fill: colours.accent, stroke: colours.card, "stroke-width": 1.5 })
-    : svg("rect", { x: x - 6, y: y - 6, width: 12, height: 12, transform: `rotate(45 ${x} ${y})`, fill: colours.card, stroke: colours.ink, "stroke-width": 2 });
+  const made = sign(each.name, x, y, colours);
   made.setAttribute("class", "point");
   made.setAttribute("tabindex", "0");
   made.setAttribute("role", "button");
@@ -95,23 +116,11 @@ function point(each, x, y, colours) {
   title.textContent = name;
   made.append(title);
   const take = async () => {
-    try { adopt(await get(`mechanisms/${each.mechanism}`), optimal ? `≥ ${asError(each.asked)} off (curve)` : NAMES[each.name]); } catch (error) { $("draw-says").textContent = error.message; }
+    try { adopt(await get(`mechanisms/${each.mechanism}`), optimal ? `≥ ${asError(each.asked)} off${each.name === "free" ? ", no ε" : ""} (curve)` : NAMES[each.name]); } catch (error) { $("draw-says").textContent = error.message; }
   };
   made.addEventListener("click", take);
   made.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); take(); } });
   return made;
-}
-
-function labels(root, others, x, y, colours) {
-  // Beside the mark, on the side with more room; moved down where two would stand on each other.
-  const taken = [];
-  for (const each of [...others].sort((a, b) => b.cost - a.cost)) {
-    const [px, right] = [x(each.distortion), x(each.distortion) < WIDTH * 0.7];
-    let py = y(each.cost) + 5;
-    while (taken.some((other) => Math.abs(other - py) < 16)) py += 16;
-    taken.push(py);
-    root.append(text(px + (right ? 14 : -14), py, NAMES[each.name] ?? each.name, colours.ink, right ? "start" : "end"));
-  }
 }
 
 function text(x, y, words, fill, anchor = "middle") {

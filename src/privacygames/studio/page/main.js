@@ -55,6 +55,8 @@ $("token-form").addEventListener("submit", (event) => {
   $("token-form").hidden = true;
   load();
 });
+let resized = 0;
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { draw(); drawFrontier(); }, 150); });
 addEventListener("pagehide", () => { if (state.names.size) ask("POST", "forget", { ids: [...state.names].slice(-1000) }, { keepalive: true }).catch(() => {}); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 describe();

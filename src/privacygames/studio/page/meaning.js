@@ -1,6 +1,6 @@
 // In words, warnings first; and what one takes away.
 import { ask, get } from "./api.js";
-import { $, asError, element, on, percent, save, say, state } from "./shared.js";
+import { $, element, on, save, say, state } from "./shared.js";
 
 const PIXELS = 2;
 
@@ -11,14 +11,12 @@ export function setUpMeaning() {
 }
 
 function words(view) {
-  const p = state.problem;
   const certificate = element("dl");
   for (const [name, value] of view.certificate_rows) certificate.append(element("dt", {}, name), element("dd", {}, value));
-  const wrong = p.measures.distance === "hamming" ? `wrong in ${percent(view.distortion)} of cases` : `${asError(view.distortion)} off on average`;
   $("words").replaceChildren(
     ...view.warnings.map((text) => element("p", { class: "note" }, text)),
-    element("p", { class: "lead" }, `An attacker who knows your habits and this mechanism, and makes the best guess there is, is ${wrong}.`),
-    element("ul", {}, ...view.words.map((text) => element("li", {}, text))),
+    element("p", { class: "lead" }, view.words[0]),
+    element("ul", {}, ...view.words.slice(1).map((text) => element("li", {}, text))),
     element("h3", {}, "What it does not mean"),
     element("ul", {}, ...view.not_promised.map((text) => element("li", {}, text))),
     element("details", {}, element("summary", {}, "The certificate"), certificate),

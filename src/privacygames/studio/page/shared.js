@@ -16,13 +16,15 @@ export function digits(value) {
   if (value === null || value === undefined) return "–";
   if (value === "inf" || !Number.isFinite(Number(value))) return "∞";
   const size = Math.abs(value);
-  return size === 0 ? "0" : size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : size >= 0.01 ? value.toFixed(2) : value.toPrecision(2);
+  if (size === 0) return "0";
+  return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
 }
-export const percent = (share) => (share > 0 && share < 0.001 ? "<0.1 %" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`);
+export const percent = (share) => (share === 0 ? "0\u00a0%" : share > 0 && share < 0.001 ? "<0.1\u00a0%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`);
 export function inUnit(value, unit) {
   if (value === null || value === undefined) return "–";
-  if (unit === "km") return value < 1 ? `${Math.round(1000 * value)} m` : `${digits(value)} km`;
-  return unit ? `${digits(value)} ${unit}` : digits(value);
+  if (unit === "km") return value < 0.995 ? `${Math.round(1000 * value)}\u00a0m` : `${digits(value)}\u00a0km`;
+  if (unit && Number(digits(value)) === 1) return `1\u00a0${unit.replace(/s$/, "")}`;
+  return unit ? `${digits(value)}\u00a0${unit}` : digits(value);
 }
 const measured = (value, name, unit) => (value === null ? "–" : name === "hamming" ? percent(value) : inUnit(value, unit));
 export const asError = (value, p = state.problem) => measured(value, p.measures.distance, p.units.distance);
@@ -69,3 +71,4 @@ export function save(blob, name) {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
+export const wide = () => Math.max(340, Math.min(760, Math.round($("picture").clientWidth) || 720));

@@ -79,10 +79,10 @@ function describeEpsilon(p) {
   $("epsilon").disabled = !asked;
   const epsilon = epsilonAsked();
   $("epsilon-out").textContent = asked ? `${digits(epsilon)}${perUnit(p)}` : "any";
-  const factor = (apart) => { const f = Math.exp(epsilon * apart); return f > 1e4 ? "more than 10 000" : digits(f); };
+  const factor = (apart) => { const f = Math.exp(epsilon * apart); return f > 1e4 ? `10^${Math.round(Math.log10(f))}` : digits(f); };
   const unit = p.units.distance;
   const { near, far } = p.epsilon;
-  const distances = unit ? `secrets ${inUnit(near, unit)} apart by more than ${factor(near)}×, ${inUnit(far, unit)} apart ${factor(far)}×` : `any two secrets by more than ${factor(near)}×`;
+  const distances = unit ? `secrets ${inUnit(near, unit)} apart by more than ${factor(near)}×, or ${inUnit(far, unit)} apart by more than ${factor(far)}×` : `any two secrets by more than ${factor(near)}×`;
   const at = part("epsilon");
   const end = at < 0.07 ? " So tight that answers say next to nothing." : at > 0.93 ? " So loose that it hardly protects." : "";
   $("epsilon-means").textContent = asked ? `Whatever an attacker knows: no answer shifts her odds between ${distances}.${end}` : "An attacker who knows more than your habits may learn more.";
@@ -90,7 +90,7 @@ function describeEpsilon(p) {
 
 function offer(problem) {
   $("offers").replaceChildren(...problem.adversaries.map((each) => element("label", { class: "tick" },
-    element("input", { type: "checkbox", value: each.key, onchange: () => { describe(); emit("turned"); } }), `${each.name} `, element("span", { class: "soft" }, `– ${each.about}`))));
+    element("input", { type: "checkbox", value: each.key, onchange: () => { describe(); emit("turned"); } }), element("span", {}, `${each.name} `, element("small", { class: "soft" }, `– ${each.about}`)))));
   $("adversaries").hidden = !problem.adversaries.length;
   if (problem.measures.cost !== "hamming") $("cap").value = digits(2 * problem.blind_cost);
   else $("cap").value = 0.9;

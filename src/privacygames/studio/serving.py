@@ -86,7 +86,7 @@ def serve(
         http=_patient(bounded.body_seconds),
         ws="none",
         access_log=False,  # addresses of requests are nobody's business
-        log_level="warning",
+        log_level="error",  # not what strangers send
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_HEAD,
         limit_concurrency=bounded.connections,

@@ -169,9 +169,9 @@ def test_sockets() -> None:
         assert b" 200 " not in long.split(b"\r\n")[0]
         connection = http.client.HTTPConnection(host, timeout=10)
         connection.request("GET", "/api/about")
-        answer = connection.getresponse()
-        assert answer.status == 200
-        assert answer.getheader("server") is None
+        whole = connection.getresponse()
+        assert whole.status == 200
+        assert whole.getheader("server") is None
         connection.close()
 
 

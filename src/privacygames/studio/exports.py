@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
-from privacygames.presentation import needed, render
+import tomli_w
+
+from privacygames.presentation import render
 from privacygames.problem import PLAIN, problem_from
 from privacygames.spaces import Grid, Numbers
 from privacygames.studio.views import Kept
@@ -17,7 +19,7 @@ COMMAND = f"privacygames design {PROBLEM} --out {FILE}"
 
 def toml_of(tables: dict[str, Any]) -> str:
     """The problem document as a file."""
-    text = str(needed("tomli_w", what="writing a problem file").dumps(tables))
+    text = tomli_w.dumps(tables)
     return NUMBERS.sub(lambda found: " ".join(found[0].split()).replace(", ]", "]").replace("[ ", "["), text)
 
 

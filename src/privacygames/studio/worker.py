@@ -96,7 +96,7 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
         except (Infeasible, SolveFailed):
             left_out += 1
             continue
-        report.part(_point(name, asked, made, problem))
+        report.part(_point(name, asked, made, problem) | {"bounds": bound | {"distortion": asked}})
     target = {"epsilon": bounds["epsilon"]} if "epsilon" in bounds else {"distortion": most / 2}
     for name in BASELINES:
         point = _baseline(name, problem, target, bounds.get("within"))

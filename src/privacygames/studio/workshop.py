@@ -113,7 +113,10 @@ class Workshop:
         ticket = running.ticket
         while len(running.parts) < len(ticket.parts):
             part = ticket.parts[len(running.parts)]
-            kept = Kept(load_bytes(part.pop("mechanism")), None, running.described, label=part["name"])
+            bounds = part.pop("bounds", None)
+            own = None if bounds is None else {**running.tables, "bounds": bounds}
+            tables = None if own is None else {key: value for key, value in own.items() if key != "adversary"}
+            kept = Kept(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
             made = load_bytes(ticket.result.pop("mechanism"))

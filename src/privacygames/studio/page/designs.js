@@ -19,6 +19,7 @@ export function setUpDesigns() {
     drawHistory();
     $("design").disabled = !problem.id;
     markOld(false);
+    if (job) cancel(); // it is about something else by now
     if (problem.id && $("auto").checked) run();
   });
   on("opened", (view) => adopt(view, "from a file"));

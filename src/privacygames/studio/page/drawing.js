@@ -117,7 +117,7 @@ export function matrix(canvas, table) {
 export function trace(errors, now, label) {
   const across = wide();
   const colours = palette();
-  const [tall, left] = [110, 64];
+  const [tall, left] = [110, 92];
   const most = Math.max(...errors, 1e-9);
   const x = (i) => left + ((across - left - 10) * i) / Math.max(1, errors.length - 1);
   const y = (value) => tall - (tall - 14) * (value / most);

@@ -55,7 +55,7 @@ export function drawFrontier() {
   const colours = palette();
   const all = [...points, ...(result ? [result] : [])];
   const [mostX, mostY] = [Math.max(...all.map((p) => p.distortion), problem.most_distortion) * 1.05, Math.max(...all.map((p) => p.cost), 1e-9) * 1.12];
-  const x = (value) => LEFT + ((wide() - LEFT - 12) * value) / mostX;
+  const x = (value) => LEFT + ((wide() - LEFT - 30) * value) / mostX;
   const y = (value) => TALL - ((TALL - 12) * value) / mostY;
   const root = svg("svg", { viewBox: `0 0 ${wide()} ${TALL + FOOT}`, xmlns: "http://www.w3.org/2000/svg", role: "group", "aria-label": "Cost against the attacker's error" });
   axes(root, problem, mostX, mostY, x, y, colours);

@@ -16,7 +16,7 @@ export function setUpSources() {
     $("person").append(element("option", { value: n }, `${n + 1}`));
     $("seed").append(element("option", { value: n }, "ABCDEFGHIJ"[n]));
   }
-  $("person").value = 3;
+  $("person").value = 7;
   document.querySelectorAll('input[name="what"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
   for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
     $(id).addEventListener("change", load);
@@ -34,11 +34,12 @@ export function showPanel() {
 
 export async function load() {
   const mine = (latest += 1);
+  let waiting = true;
   say("source-error", "");
   try {
     const body = await wanted();
     if (body === null || mine !== latest) return;
-    $("source-note").textContent = "Reading …";
+    setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
     const found = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
     const problem = body.pgm ? found.problem : found;
@@ -51,6 +52,8 @@ export async function load() {
     if (mine !== latest) return;
     $("source-note").textContent = "";
     say("source-error", error.message);
+  } finally {
+    waiting = false;
   }
 }
 
@@ -108,8 +111,8 @@ async function readTraces() {
     $("user").replaceChildren(...found.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
     $("user-label").hidden = found.users.length < 2;
     const skipped = Object.entries(found.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
-    $("traces-note").textContent = `${found.rows} rows read${skipped ? `; left out: ${skipped}` : ""}.`;
     await load();
+    $("traces-note").textContent = `${found.rows} rows read${skipped ? `; left out: ${skipped}` : ""}.`;
   } catch (error) {
     $("traces-note").textContent = "";
     say("source-error", error.message);

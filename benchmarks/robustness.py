@@ -367,11 +367,13 @@ def main() -> None:
     for first in range(0, len(here) - given.cores + 1, given.cores):
         free.put(set(here[first : first + given.cores]))
     wanted = [(name, int(n)) for n in given.sizes.split(",") for name in KINDS if given.kinds in name]
-    with ThreadPoolExecutor(free.qsize()) as pool:
-        rows = list(pool.map(lambda each: told(each[0], each[1], given.limit, free), wanted))
     machine = f"{platform.machine()}, {given.cores} cores a problem, Python {platform.python_version()}"
-    (RESULTS / f"{given.out}.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
-    (RESULTS / f"{given.out}.md").write_text(as_markdown(rows, machine))
+    rows: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(free.qsize()) as pool:
+        for row in pool.map(lambda each: told(each[0], each[1], given.limit, free), wanted):
+            rows.append(row)  # written at once: a run that is ended loses no more than what it was at
+            (RESULTS / f"{given.out}.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+            (RESULTS / f"{given.out}.md").write_text(as_markdown(rows, machine))
     unfinished = [row for row in rows if row["gap"] is None or row["gap"] > 1e-6]
     print(f"{len(rows) - len(unfinished)} of {len(rows)} ended certified at 10⁻⁶")
 

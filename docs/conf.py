@@ -7,7 +7,8 @@ from pathlib import Path
 import privacygames
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-for name in ("attacks", "metrics", "plots"):  # public by these names, though they live in rooms
+# Public by these names, though they live in rooms.
+for name in ("attacks", "metrics", "plots", "policies", "replays", "tracking"):
     sys.modules[f"privacygames.{name}"] = getattr(privacygames, name)
 
 project = "privacygames"

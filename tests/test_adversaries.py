@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 
 import privacygames as pg
 from privacygames.arrays import FloatArray
-from privacygames.mechanism import container
+from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.mechanism import certify, container
 from support import geolife
 
 PLAIN = pg.Adversary("plain")
@@ -194,6 +195,42 @@ def test_promises_hold_for_every_mixture_of_beliefs(case: tuple[pg.Problem, dict
     ((names, least),) = found.certificate.mixtures
     assert names == [each.name for each in crowd]
     assert least == min(promises.values())
+
+
+@settings(max_examples=60)
+@given(case=cases(), seed=st.integers(0, 2**32))
+def test_no_multipliers_prove_too_much(case: tuple[pg.Problem, dict[str, Any]], seed: int) -> None:
+    problem, asked = case
+    bounds = pg.Bounds.asked(**asked)
+    best = written_out(problem, bounds)
+    try:
+        made = pg.design(problem, **asked, solver=pg.Highs(), tolerance=1.0)
+    except pg.Infeasible:
+        assume(False)
+    assert best is not None
+    generator = np.random.default_rng(seed)
+    (n, m), scale = problem.shape, float(10.0 ** generator.uniform(-3, 1))
+    opponents = bounds.facing(problem)
+    random = Multipliers(
+        scale * generator.random(),
+        0.0,
+        np.ones((m, n)),
+        RatioMultipliers.none(),
+        generator.dirichlet(np.ones(n)),
+        against=tuple(
+            AdversaryMultipliers(
+                scale * generator.random(), generator.dirichlet(np.full(len(opponent.errors), 0.3), m) + 1e-9
+            )
+            for opponent in opponents
+        ),
+        limit_weights=scale * generator.random(n) / n,
+    )
+    proved = certify(problem, bounds, made.weights, random, origin="random").certificate.bound
+    assert proved is not None
+    if bounds.reverse:
+        assert proved >= best * (1 - 1e-7) - 1e-9
+    else:
+        assert proved <= best * (1 + 1e-7) + 1e-9
 
 
 def test_mixtures_are_only_of_those_who_want_the_same() -> None:

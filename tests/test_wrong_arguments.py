@@ -20,6 +20,8 @@ PRIOR = pg.Prior.uniform(GRID)
 PROBLEM = pg.Problem(PRIOR)
 MECHANISM = pg.baselines.uniform(PROBLEM)
 AGES = pg.Numbers([1, 2, 3])
+STILL = pg.Mobility.still(GRID)
+RELEASES = pg.Releases(PROBLEM, STILL, mechanism=pg.baselines.exponential(PROBLEM, 1.0))
 
 CALLS: dict[str, Callable[[Any], object]] = {
     "Prior": lambda odd: pg.Prior(GRID, odd),
@@ -100,6 +102,49 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "spanner problem": lambda odd: pg.approximations.spanner(odd, epsilon=1.0),
     "sampled problem": lambda odd: pg.approximations.sampled(odd, epsilon=1.0, share=0.5),
     "early problem": lambda odd: pg.approximations.early(odd, epsilon=1.0),
+    "Mobility": lambda odd: pg.Mobility(GRID, odd),
+    "Mobility space": lambda odd: pg.Mobility(odd, np.eye(4)),
+    "Mobility step": lambda odd: pg.Mobility(GRID, np.eye(4), step=odd),
+    "Mobility timezone": lambda odd: pg.Mobility(GRID, np.eye(4), timezone=odd),
+    "Mobility.still": lambda odd: pg.Mobility.still(odd),
+    "Mobility.from_visits": lambda odd: pg.Mobility.from_visits(GRID, odd),
+    "Mobility toward": lambda odd: pg.Mobility.from_visits(GRID, ["cell-0", "cell-1"], toward=odd),
+    "Mobility smoothing": lambda odd: pg.Mobility.from_visits(GRID, ["cell-0", "cell-1"], smoothing=odd),
+    "Mobility.moved": lambda odd: STILL.moved(odd),
+    "Mobility.moved steps": lambda odd: STILL.moved(PRIOR, odd),
+    "Mobility.slot": lambda odd: STILL.slot(odd),
+    "Releases problem": lambda odd: pg.Releases(odd, STILL, epsilon=1.0),
+    "Releases mobility": lambda odd: pg.Releases(PROBLEM, odd, epsilon=1.0),
+    "Releases epsilon": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=odd),
+    "Releases mechanism": lambda odd: pg.Releases(PROBLEM, STILL, mechanism=odd),
+    "Releases policy": lambda odd: pg.Releases(PROBLEM, STILL, policy=odd),
+    "Releases budget": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, budget=odd),
+    "Releases distortion": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, distortion=odd),
+    "Releases adversaries": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, adversaries=odd),
+    "Releases time_limit": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, time_limit=odd),
+    "Releases when_spent": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, when_spent=odd),
+    "release": lambda odd: RELEASES.release(odd),
+    "release at": lambda odd: RELEASES.preview(at=odd),
+    "release key": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0).release("cell-0", key=odd),
+    "Budget": lambda odd: pg.Budget(odd),
+    "Budget every": lambda odd: pg.Budget(1.0, every=odd),
+    "Budget distinguishability": lambda odd: pg.Releases(
+        PROBLEM, STILL, epsilon=1.0, budget=pg.Budget(1.0, distinguishability=odd)
+    ),
+    "Pursuit": lambda odd: pg.Pursuit(odd),
+    "Pursuit given": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, adversaries=[pg.Pursuit("x", given=odd)]),
+    "EvenSpread": lambda odd: pg.policies.EvenSpread(odd),
+    "Predictive": lambda odd: pg.policies.Predictive(1.0, test=odd, within=1.0),
+    "Memoised": lambda odd: pg.policies.Memoised(odd),
+    "Observations": lambda odd: pg.tracking.Observations(odd, np.array([0])),
+    "Observations.of": lambda odd: pg.tracking.Observations.of(MECHANISM, odd),
+    "Observations mechanism": lambda odd: pg.tracking.Observations.of(odd, ["cell-0"]),
+    "filtered": lambda odd: pg.tracking.filtered(odd, STILL, pg.tracking.Observations.of(MECHANISM, ["cell-0"])),
+    "smoothed": lambda odd: pg.tracking.smoothed(PROBLEM, STILL, odd),
+    "most_likely_path": lambda odd: pg.tracking.most_likely_path(PROBLEM, odd, odd),
+    "averaged": lambda odd: pg.tracking.averaged(PROBLEM, odd),
+    "replay": lambda odd: pg.replays.replay(odd, budget=1.0),
+    "days_of": lambda odd: pg.replays.days_of(odd, GRID, 1),
     "load": lambda odd: pg.load(odd),
     "traces.read": lambda odd: pg.traces.read(odd),
     "read_counts": lambda odd: pg.traces.read_counts(odd),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from privacygames.beliefs import Mobility, Prior
     from privacygames.certificates import Certificate
-    from privacygames.designer import design
+    from privacygames.designer import design, effort
     from privacygames.errors import (
         BrokenPromise,
         BudgetSpent,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
     from privacygames.releases import Budget, Claims, Ledger, Pursuit, Release, Releases, policies, replays, tracking
-    from privacygames.solvers import Highs, Interior, Solution, SolveOptions, Solver
+    from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
     from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
 
 _ROOMS = {
@@ -53,7 +53,7 @@ _ROOMS = {
     ),
     "beliefs": ("Mobility", "Prior"),
     "certificates": ("Certificate",),
-    "designer": ("design",),
+    "designer": ("design", "effort"),
     "errors": (
         *("BrokenPromise", "BudgetSpent", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem"),
         "PrivacyGamesError",
@@ -66,7 +66,7 @@ _ROOMS = {
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
     "releases": ("Budget", "Claims", "Ledger", "Pursuit", "Release", "Releases", "policies", "replays", "tracking"),
-    "solvers": ("Highs", "Interior", "Solution", "SolveOptions", "Solver"),
+    "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
     "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
@@ -88,6 +88,7 @@ __all__ = [
     "Certificate",
     "Claims",
     "Comparison",
+    "Effort",
     "Found",
     "Graph",
     "Grid",
@@ -130,6 +131,7 @@ __all__ = [
     "compare",
     "contenders",
     "design",
+    "effort",
     "evaluate",
     "find",
     "in_words",

@@ -23,7 +23,7 @@ from privacygames.errors import (
 from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Distortion, Problem, Promise, rounding
-from privacygames.solvers import Solution, SolveOptions, Solver, choose
+from privacygames.solvers import Effort, Interior, Solution, SolveOptions, Solver, choose
 
 ROOM = 1e-9
 """How far above the least cost a limit should be, relatively, to leave the repair something to work with."""
@@ -94,6 +94,39 @@ def design(
             stacklevel=2,
         )
     return mechanism
+
+
+def effort(
+    problem: Problem,
+    *,
+    epsilon: float | None = None,
+    distortion: Distortion = None,
+    within: float | None = None,
+    worst_case: bool = False,
+    cost_at_most: float | None = None,
+    worst_cost_at_most: float | None = None,
+) -> Effort:
+    """What :func:`design` is going to take on this machine: memory, and roughly the time (a block is timed for it).
+
+    Args:
+        problem: as in :func:`design`.
+        epsilon: as in :func:`design`.
+        distortion: as in :func:`design`.
+        within: as in :func:`design`.
+        worst_case: as in :func:`design`.
+        cost_at_most: as in :func:`design`.
+        worst_cost_at_most: as in :func:`design`.
+    """
+    of_kind(problem, Problem, "the problem")
+    bounds = Bounds.asked(
+        epsilon=epsilon,
+        within=within,
+        distortion=distortion,
+        cost_at_most=cost_at_most,
+        worst_case=worst_case,
+        worst_cost_at_most=worst_cost_at_most,
+    )
+    return Interior().effort(problem, bounds)
 
 
 def designed(

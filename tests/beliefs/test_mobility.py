@@ -52,6 +52,12 @@ def test_by_the_hour_of_the_day() -> None:
     assert zurich.transition(zurich.slot(at), 3) == pytest.approx(swap)
     with pytest.raises(pg.InvalidProblem, match="give start"):
         zurich.moved(known)
+    with pytest.raises(pg.InvalidProblem, match="are times in seconds"):
+        zurich.moved(known, 10**9, start=at)
+    with pytest.raises(pg.InvalidProblem, match="outside the calendar"):
+        zurich.moved(known, 1, start=-1e11)
+    with pytest.raises(pg.InvalidProblem, match="milliseconds"):
+        zurich.moved(known, 1, start=at.timestamp() * 1000)
 
 
 def test_from_visits_counts_moves_and_smooths_rows() -> None:

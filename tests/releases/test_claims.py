@@ -10,12 +10,13 @@ import pytest
 
 import privacygames as pg
 from exact import exp_enclosure
-from privacygames.releases import EvenSpread, Memoised, Predictive, Releases, tracking
+from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
 from privacygames.releases.drawing import memoised
 from privacygames.releases.policies import Choice, keep_or_renew
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
+NEW_FUNCTION = "another key or mechanism than before: every place gets a new answer, charged anew"
 TRACES = [(first, second) for first in range(3) for second in range(3)]
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
@@ -117,6 +118,11 @@ def test_memoised_answers_never_change_and_are_charged_once() -> None:
         assert len({releases.release("cell-1").observable for _ in range(5)}) == 1
         releases.release("cell-2")
         assert [each.charges[0] > 0 for each in releases.ledger.records()] == [True, *[False] * 5]
+        other = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(b"x" * 16), budget=1.4, ledger=Ledger())
+        other.release("cell-0")
+        again = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(key), budget=1.4, ledger=other.ledger)
+        release = again.release("cell-0")
+        assert (release.epsilon, release.remarks) == (0.7, (NEW_FUNCTION,))
 
 
 def test_the_test_of_a_prediction_is_certified_whatever_the_distance() -> None:

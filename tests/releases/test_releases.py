@@ -225,6 +225,14 @@ def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytes
         assert release.promised >= 0.2 - 1e-12 or release.remarks
 
 
+def test_a_design_that_ran_out_of_time_says_its_gap() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(6, 5)), cost="euclidean")
+    release = Releases(problem, pg.Mobility.still(problem.space), epsilon=0.5, time_limit=1e-6).release("cell-3")
+    assert release.gap is not None
+    assert release.gap > 1e-3
+    assert release.epsilon <= 0.5
+
+
 def test_a_repeated_key_returns_the_stored_answer() -> None:
     releases = Releases(PROBLEM, WALK, mechanism=NOISY, budget=10.0)
     first = releases.release("cell-0", key="breakfast")
@@ -273,6 +281,7 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
     for _ in range(3):
         assert releases.release("cell-2").spent == first.spent
     assert releases.belief.probabilities == pytest.approx(after.probabilities)
+    assert "0123456789" not in repr((releases, releases.policy, releases.preview(), first))
     moving = Releases(PROBLEM, WALK, mechanism=NOISY, policy=Memoised(b"0123456789abcdef"))
     assert moving.release("cell-2").realised is None
     with pytest.raises(pg.InvalidProblem, match="not reported"):

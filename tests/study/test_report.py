@@ -130,7 +130,7 @@ def test_no_text_becomes_markup(tmp_path: Path) -> None:
 def test_nothing_to_report(given: dict[str, Table], tmp_path: Path) -> None:
     page = written(tmp_path, [], given)
     assert ("Not drawn, because not run: Privacy against ε" in page.text) == (not given)
-    assert page.text.count("caption of") == (11 if given else 0)
+    assert page.text.count("caption of") == (12 if given else 0)
 
 
 def test_quick_version_says_so(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """A whole tiny study: its rows against direct computations, and nothing finished is ever done again."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import privacygames as pg
-from privacygames.jobs import Finished, Job, Table, number, where
-from privacygames.study import Here, Person, Settings, Store, compute, read_about, read_table, run
+from interruptions import Counting
+from privacygames.jobs import Table, number, where
+from privacygames.study import Person, Settings, Store, compute, read_about, read_table, run
 from privacygames.study import tasks as tasks_module
 from privacygames.study.runner import CELLS
 from support import optimum_by_hand
@@ -29,21 +29,6 @@ SETTINGS = Settings(
     radii=(2.5,),
     coarse_cells=6,
 )
-
-
-class Counting(Here):
-    """Counts what is handed out; stops as if interrupted after so many."""
-
-    def __init__(self, patience: int = 10**6) -> None:
-        self.worked = 0
-        self.patience = patience
-
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        for result in super().work(tasks):
-            if self.worked >= self.patience:
-                raise KeyboardInterrupt
-            self.worked += 1
-            yield result
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.traces import clock as times
+from privacygames.zones import time_zone
 
 ZONES = ["UTC", "Europe/Zurich", "Asia/Kolkata", "America/St_Johns", "Atlantic/Azores", "Australia/Lord_Howe"]
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2035, 1, 1)).map(lambda moment: moment.replace(microsecond=0))
 
 
 def seconds_of(text: str, zone: str = "UTC") -> int:
-    return int(times.from_text([text], times.time_zone(zone))[0])
+    return int(times.from_text([text], time_zone(zone))[0])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_texts_that_are_not(text: str) -> None:
 
 @given(st.lists(moments, min_size=1, max_size=20), st.sampled_from(ZONES))
 def test_local_times_are_what_the_standard_library_says(local: list[datetime], zone: str) -> None:
-    found = times.from_text([moment.isoformat() for moment in local], times.time_zone(zone))
+    found = times.from_text([moment.isoformat() for moment in local], time_zone(zone))
     expected = [int(moment.replace(tzinfo=ZoneInfo(zone)).timestamp()) for moment in local]
     assert found.tolist() == expected
 
@@ -67,7 +68,7 @@ def test_slots_start_at_local_midnight(instants: list[datetime], zone: str, leng
     """Two times are in one slot exactly when the local clock's date, and slot of the day, and offset agree."""
     aware = [instant.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)) for instant in instants]
     seconds = np.array([int(each.timestamp()) for each in aware])
-    found = times.slots(seconds, length, times.time_zone(zone)).tolist()
+    found = times.slots(seconds, length, time_zone(zone)).tolist()
 
     def key(local: datetime) -> tuple[object, ...]:
         of_day = (local.hour * 3600 + local.minute * 60 + local.second) // length
@@ -81,7 +82,7 @@ def test_slots_start_at_local_midnight(instants: list[datetime], zone: str, leng
 
 @pytest.mark.parametrize("name", ["Europe/Zurich", "Atlantic/Azores"])  # the latter from UTC to west of it
 def test_the_hour_that_comes_twice_has_its_slots_twice_and_its_day_once(name: str) -> None:
-    zone = times.time_zone(name)
+    zone = time_zone(name)
     start = int(datetime(2024, 10, 27, tzinfo=ZoneInfo(name)).timestamp())  # midnight of a day with 25 hours
     day = np.arange(start, start + 25 * 3600)
     assert len(np.unique(times.slots(day, 600, zone))) == 150
@@ -92,7 +93,7 @@ def test_the_hour_that_comes_twice_has_its_slots_twice_and_its_day_once(name: st
 def test_half_hour_zones_move_hourly_slots() -> None:
     half_past = datetime(2024, 3, 1, 12, 30, tzinfo=UTC)
     around = np.array([int((half_past + timedelta(seconds=step)).timestamp()) for step in (-1, 0, 1)])
-    utc, kolkata = (times.slots(around, 3600, times.time_zone(zone)) for zone in ("UTC", "Asia/Kolkata"))
+    utc, kolkata = (times.slots(around, 3600, time_zone(zone)) for zone in ("UTC", "Asia/Kolkata"))
     assert len(set(utc.tolist())) == 1
     assert kolkata[0] != kolkata[1] == kolkata[2]
 
@@ -100,7 +101,7 @@ def test_half_hour_zones_move_hourly_slots() -> None:
 @pytest.mark.parametrize("name", ["Mars/Base", "", "../etc/passwd", "America", None])
 def test_unknown_zones(name: str) -> None:
     with pytest.raises(pg.InvalidProblem, match="there is no time zone"):
-        times.time_zone(name)
+        time_zone(name)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ Leaving constraints out (``prune``, ``sampled``) is a relaxation: what it costs 
 optimum, and the mechanism found may break the ε asked for. ``repair=True``, the default, restores it; the certificate
 then promises the ε asked for, and states the distortion, the cost, how much of that the repair took
 (``provenance.repair_cost``) and the gap to the exact optimum. With ``repair=False`` the certificate promises the ε
-that is realised instead. ``spanner`` and ``early`` keep the promise by construction.
+that is realised instead. ``spanner``, ``early`` and ``fewer_answers`` keep the promise by construction.
 """
 
+from privacygames.approximations.answers import fewer_answers
 from privacygames.approximations.methods import early, prune, sampled, spanner
 
-__all__ = ["early", "prune", "sampled", "spanner"]
+__all__ = ["early", "fewer_answers", "prune", "sampled", "spanner"]

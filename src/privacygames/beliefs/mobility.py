@@ -1,16 +1,14 @@
 """Mobility: how a secret changes from one step to the next, and so how a belief about it moves when time passes."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
 from math import floor, isfinite
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from privacygames.arguments import is_number, is_whole, of_kind, one_of
 from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
@@ -19,6 +17,7 @@ from privacygames.beliefs.prior import SUM_TOLERANCE, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Label, Space
 from privacygames.values import Value
+from privacygames.zones import time_zone
 
 Matrix = Any
 """A transition matrix: a dense array, or SciPy's compressed rows where most entries are 0."""
@@ -34,7 +33,13 @@ SPARSE_FROM = 64
 MOST_DENSE = 3000
 """Up to so many secrets, powers of the matrix are computed; beyond, a belief is moved step by step."""
 
+LATEST = 1e11
+"""Seconds: the year 5138. A number above is in other units, and windows of time would be too short."""
+
 FEW_STEPS = 16
+MOST_STEPS = 1_000_000
+"""So many steps that differ by the hour: 19 years of ten minutes."""
+
 ABOUT = 1 + 1e-9
 
 
@@ -64,7 +69,7 @@ class Mobility(Value):
             raise InvalidProblem(f"there are {len(matrices)} matrices; give one, or {HOURS}: one per hour of the day")
         if len(matrices) == HOURS and step is None:
             raise InvalidProblem("matrices by the hour of the day need step: how many seconds a step takes")
-        _zone(timezone)
+        time_zone(timezone)
         self._fill(space=space, matrices=matrices, step=None if step is None else float(step), timezone=timezone)
 
     @cached_property
@@ -80,7 +85,7 @@ class Mobility(Value):
     def still(cls, space: Space) -> "Mobility":
         """The secret does not change: an age, a home, a diagnosis."""
         of_kind(space, Space, "what a Mobility is over")
-        return cls(space, sparse.identity(len(space), format="csr"))
+        return cls(space, _identity(len(space)))
 
     @classmethod
     def from_visits(
@@ -129,7 +134,7 @@ class Mobility(Value):
         day = _estimated(len(space), moves.before, moves.after, rest, smoothing)
         if not by_hour or moves.times is None:
             return cls(space, day, step=step, timezone=timezone)
-        zone, hours = _zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
+        zone, hours = time_zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
         hours[:] = [datetime.fromtimestamp(int(time), zone).hour for time in moves.times]
         parts = [
             _estimated(len(space), moves.before[hours == hour], moves.after[hours == hour], day, smoothing)
@@ -141,7 +146,7 @@ class Mobility(Value):
     def is_still(self) -> bool:
         """Whether nothing ever changes."""
         only = self.matrices[0]
-        return len(self.matrices) == 1 and _is_identity(sparse.csr_matrix(only))
+        return len(self.matrices) == 1 and _is_identity(_csr(only))
 
     @property
     def by_hour(self) -> bool:
@@ -200,6 +205,8 @@ class Mobility(Value):
         steps = len(slots)
         if self.is_still or steps == 0:
             return weights
+        if self.by_hour and steps > MOST_STEPS:
+            raise InvalidProblem(f"{steps} steps have passed, hour by hour: are times in seconds? At most {MOST_STEPS}")
         if not self.by_hour and steps > FEW_STEPS and len(self.space) <= MOST_DENSE:
             for bit, matrix in enumerate(self._squares(steps.bit_length())):
                 if steps >> bit & 1:
@@ -212,10 +219,14 @@ class Mobility(Value):
         return weights
 
     def _at(self, slot: int) -> Matrix:
-        return self.matrices[self._hour(slot) if self.by_hour else 0]
+        return self.matrices[self.hour(slot) if self.by_hour else 0]
 
-    def _hour(self, slot: int) -> int:
-        return datetime.fromtimestamp(slot * (self.step or 1.0), _zone(self.timezone)).hour
+    def hour(self, slot: int) -> int:
+        """The local hour of the day in which a step begins."""
+        try:
+            return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
+        except (ValueError, OverflowError, OSError):
+            raise InvalidProblem("a time is outside the calendar: give unix seconds, or a datetime") from None
 
     @cached_property
     def _powers(self) -> list[Matrix]:
@@ -225,7 +236,7 @@ class Mobility(Value):
         """P, P², P⁴, … as many as asked for; kept."""
         while len(self._powers) < count:
             last = self._powers[-1]
-            dense = last.toarray() if sparse.issparse(last) else last
+            dense = last.toarray() if _is_sparse(last) else last
             self._powers.append(dense @ dense)
         return self._powers[:count]
 
@@ -242,17 +253,36 @@ def moment(at: Moment) -> float:
             raise InvalidProblem("a time without a time zone could mean anything: give it one, such as UTC")
         return at.timestamp()
     if is_number(at) and isfinite(at):
+        if abs(at) > LATEST:
+            raise InvalidProblem("a time is too far away for seconds: is it in milliseconds? Divide it by 1000")
         return float(at)
     raise InvalidProblem("a time must be a finite number or a datetime with a time zone")
 
 
+def _csr(matrix: Any) -> Any:
+    """Compressed rows. SciPy is loaded here and not before: a verifier needs no mobility."""
+    from scipy.sparse import csr_matrix
+
+    return csr_matrix(matrix)
+
+
+def _identity(size: int) -> Any:
+    from scipy.sparse import identity
+
+    return identity(size, format="csr")
+
+
+def _is_sparse(matrix: Any) -> bool:
+    return hasattr(matrix, "tocsr")
+
+
 def _several(matrix: Any) -> list[Any]:
-    if sparse.issparse(matrix):
+    if _is_sparse(matrix):
         return [matrix]
     if isinstance(matrix, np.ndarray) and matrix.ndim == 3:
         return list(matrix)
     parts = isinstance(matrix, list | tuple) and matrix
-    if parts and all(sparse.issparse(each) or np.ndim(each) == 2 for each in _tried(matrix)):
+    if parts and all(_is_sparse(each) or np.ndim(each) == 2 for each in _tried(matrix)):
         return list(matrix)
     return [matrix]
 
@@ -262,7 +292,7 @@ def _tried(values: Iterable[Any]) -> list[Any]:
     found = []
     for each in values:
         try:
-            found.append(each if sparse.issparse(each) else np.asarray(each))
+            found.append(each if _is_sparse(each) else np.asarray(each))
         except ValueError:
             found.append(None)
     return found
@@ -270,8 +300,8 @@ def _tried(values: Iterable[Any]) -> list[Any]:
 
 def _checked_matrix(given: Any, space: Space) -> Matrix:
     what, meaning, size = "the transition matrix", "(from, to)", len(space)
-    if sparse.issparse(given):
-        rows = sparse.csr_matrix(given)
+    if _is_sparse(given):
+        rows = _csr(given)
         if rows.shape != (size, size):
             raise InvalidProblem(f"{what} has shape {rows.shape}, but {(size, size)} is needed: {meaning}")
         rows = rows.astype(np.float64).copy()
@@ -296,18 +326,18 @@ def _checked_matrix(given: Any, space: Space) -> Matrix:
 def _stored(rows: Matrix, sums: FloatArray) -> Matrix:
     """Rows that sum to one as nearly as floats do, sparse where that pays, and read-only."""
     sums = np.where(abs(sums - 1) <= 1e-12, 1.0, sums)
-    scaled = sparse.csr_matrix(rows) if sparse.issparse(rows) else rows
-    filled = scaled.nnz if sparse.issparse(scaled) else np.count_nonzero(scaled)
+    scaled = _csr(rows) if _is_sparse(rows) else rows
+    filled = scaled.nnz if _is_sparse(scaled) else np.count_nonzero(scaled)
     size = len(sums)
     pays = size >= SPARSE_FROM and filled <= SPARSE_BELOW * size * size
-    if pays or (sparse.issparse(scaled) and _is_identity(scaled)):
-        found = sparse.csr_matrix(sparse.diags(1.0 / sums) @ scaled)
+    if pays or (_is_sparse(scaled) and _is_identity(scaled)):
+        found = _csr(scaled).multiply(1.0 / sums[:, None]).tocsr()
         found.eliminate_zeros()
         found.sort_indices()
         for part in (found.data, found.indices, found.indptr):
             part.flags.writeable = False
         return found
-    dense = scaled.toarray() if sparse.issparse(scaled) else scaled
+    dense = scaled.toarray() if _is_sparse(scaled) else scaled
     return sealed(np.asarray(dense / sums[:, None]))
 
 
@@ -321,7 +351,7 @@ def _is_identity(matrix: Any) -> bool:
 
 
 def _hash(matrix: Matrix) -> str:
-    rows = sparse.csr_matrix(matrix)
+    rows = _csr(matrix)
     rows.sort_indices()
     digest = sha256(repr(rows.shape).encode())
     for part in (rows.indptr.astype("<i8"), rows.indices.astype("<i8"), rows.data.astype("<f8")):
@@ -330,19 +360,8 @@ def _hash(matrix: Matrix) -> str:
 
 
 def _power(matrix: Matrix, steps: int) -> Matrix:
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+    dense = matrix.toarray() if _is_sparse(matrix) else matrix
     return np.linalg.matrix_power(dense, steps)
-
-
-def _zone(name: str) -> tzinfo:
-    if name == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError, TypeError):
-        raise InvalidProblem(
-            f"there is no time zone {repr(name)[:40]}; give a name such as 'UTC', 'Europe/Zurich' or 'Asia/Kolkata'"
-        ) from None
 
 
 def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:

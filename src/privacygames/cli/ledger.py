@@ -71,6 +71,13 @@ def _plain(record: "Record") -> dict[str, object]:
 
 
 def _row(record: "Record") -> tuple[str, ...]:
-    when = "" if record.time is None else datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    when = "" if record.time is None else _time(record.time)
     said = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
     return (*said, str(record.charges[0]), str(record.totals[0]), record.key or "")
+
+
+def _time(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):  # some other count of time
+        return f"{seconds:g}"

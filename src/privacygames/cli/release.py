@@ -110,7 +110,7 @@ def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
     if file.suffix.lower() == ".toml":
         problem, bounds = read_problem(file)
         for name in bounds:
-            if name not in ("epsilon", "distortion"):
+            if name not in ("epsilon", "distortion") or not isinstance(bounds[name], int | float):
                 raise InvalidProblem(
                     f"{file.name}, [bounds] {name}: releases over time keep epsilon and distortion only"
                 )

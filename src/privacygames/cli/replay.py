@@ -7,7 +7,8 @@ import typer
 
 from privacygames.cli.output import Json, check_writable, print_json, print_rows, working, write_figure
 from privacygames.cli.study import progress_bar
-from privacygames.cli.study_input import QUICK_USERS, USERS, Input, numbers, visits_from
+from privacygames.cli.study_input import Input, numbers, visits_from
+from privacygames.cli.trace_options import Data, Dates, Fields, Jobs, Scheduler, Users, Window
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -30,20 +31,12 @@ SHOWN = (
 
 def replay(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a replay there is gone on with.")],
-    data: Annotated[
-        Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
-    ] = None,
+    data: Data = None,
     kind: Annotated[
         str | None, typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="as the files tell")
     ] = None,
-    window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
-    users: Annotated[
-        str | None,
-        typer.Option(
-            help="How many, the busiest first; or which, separated by commas.",
-            show_default=f"{USERS}; quick: {QUICK_USERS}",
-        ),
-    ] = None,
+    window: Window = None,
+    users: Users = None,
     columns: Annotated[
         int | None, typer.Option(help="Columns of the grid.", show_default=f"{GRID[0]}; quick: {QUICK_GRID[0]}")
     ] = None,
@@ -56,13 +49,8 @@ def replay(
     timezone: Annotated[
         str | None, typer.Option(help="Whose days and hours; what times without an offset are in.", show_default="UTC")
     ] = None,
-    fields: Annotated[
-        str | None,
-        typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
-    ] = None,
-    dates: Annotated[
-        str | None, typer.Option(help="day-first or month-first, for dates such as 03/04/2024.", show_default="told")
-    ] = None,
+    fields: Fields = None,
+    dates: Dates = None,
     budget: Annotated[float, typer.Option(help="ε per km in every 24 hours, the same for every way.")] = BUDGET,
     ways: Annotated[
         str | None,
@@ -71,8 +59,8 @@ def replay(
     when_spent: Annotated[str, typer.Option(help="repeat, belief or refuse.")] = "repeat",
     learn: Annotated[float, typer.Option(help="The share of each person's days that habits are learned from.")] = 0.5,
     seeds: Annotated[int, typer.Option(min=1, help="How often each is repeated with other draws.")] = 1,
-    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per core")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few people and large cells.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -129,7 +117,11 @@ def replay(
     made.write(out)
     if made.ways:
         write_figure(plots.day(made), out / "day.png")
+    if made.homes:
         write_figure(plots.homes(made), out / "home.png")
+    else:
+        (out / "home.png").unlink(missing_ok=True)  # of an earlier replay
+        typer.echo("Nobody has enough requests at night to average: there is no figure of home.", err=True)
     _print(made, out, as_json)
 
 

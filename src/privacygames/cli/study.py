@@ -12,14 +12,13 @@ from privacygames.cli.output import Json, check_writable, print_json, print_rows
 from privacygames.cli.study_input import (
     GRID,
     QUICK_GRID,
-    QUICK_USERS,
     SIZE,
-    USERS,
     Input,
     numbers,
     people_from,
     settings_from,
 )
+from privacygames.cli.trace_options import Data, Dates, Fields, Jobs, Scheduler, Users, Window
 
 if TYPE_CHECKING:
     from privacygames.events import Watcher
@@ -31,27 +30,19 @@ LOOK_BACK = 3600.0
 
 def study(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a study there is gone on with.")],
-    data: Annotated[
-        Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")
-    ] = None,
+    data: Data = None,
     kind: Annotated[
         str | None,
         typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="as the files tell"),
     ] = None,
-    window: Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")] = None,
+    window: Window = None,
     width: Annotated[
         float | None, typer.Option(help="In km, for counts with no window.", show_default=f"{SIZE[0]:g}")
     ] = None,
     height: Annotated[
         float | None, typer.Option(help="In km, for counts with no window.", show_default=f"{SIZE[1]:g}")
     ] = None,
-    users: Annotated[
-        str | None,
-        typer.Option(
-            help="How many, the busiest first; or which, separated by commas.",
-            show_default=f"{USERS}; quick: {QUICK_USERS}",
-        ),
-    ] = None,
+    users: Users = None,
     cells: Annotated[
         int | None, typer.Option(min=1, help="Of the busiest, only those seen in so many cells.", show_default="10")
     ] = None,
@@ -68,18 +59,13 @@ def study(
     timezone: Annotated[
         str | None, typer.Option(help="What times without an offset are in.", show_default="UTC")
     ] = None,
-    fields: Annotated[
-        str | None,
-        typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
-    ] = None,
-    dates: Annotated[
-        str | None, typer.Option(help="day-first or month-first, for dates such as 03/04/2024.", show_default="told")
-    ] = None,
+    fields: Fields = None,
+    dates: Dates = None,
     epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
     only: Annotated[str | None, typer.Option(help="Parts, separated by commas.", show_default="all")] = None,
     name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes.", show_default="one per core")] = None,
-    scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     quick: Annotated[bool, typer.Option("--quick", help="A coarse version in a minute.")] = False,
     as_json: Json = False,
 ) -> None:

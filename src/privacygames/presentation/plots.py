@@ -156,6 +156,8 @@ def day(replayed: Replayed) -> Figure:
 
 def homes(replayed: Replayed) -> Figure:
     """The averaging attack: how far off home an observer is who knows nothing but the answers, after each day."""
+    if not of_kind(replayed, Replayed, "the replay").homes:
+        raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
     figure = _canvas((6.4, 4.2))
     axes = figure.subplots()
     ways = _ways(replayed)
@@ -166,7 +168,7 @@ def homes(replayed: Replayed) -> Figure:
         )
     axes.set_ylim(bottom=0)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    _titled(axes, "Averaging the nights' answers finds home", "days shared")
+    _titled(axes, "A stranger averages the answers of the nights", "days shared")
     axes.set_ylabel("km off home on average", fontsize=8)
     axes.tick_params(labelsize=8)
     _tidy(axes)
@@ -307,7 +309,7 @@ def _ways(replayed: Replayed) -> list[str]:
 
 def _curve(axes: Any, across: Sequence[float], up: Any, position: int, name: str) -> None:
     colour, marker = CURVES[position % len(CURVES)], MARKERS[position % len(MARKERS)]
-    axes.plot(across, up, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name)
+    axes.plot(across, up, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name, clip_on=False)
 
 
 def _way_legend(figure: Figure, axes: Any, columns: int) -> None:

@@ -28,7 +28,7 @@ class Budget:
 
     Attributes:
         epsilon: how much, per unit of the distinguishability.
-        every: in every sliding window of so many seconds; None: in all.
+        every: in every sliding window of so many seconds (of steps, where times are counted in steps); None: in all.
         distinguishability: in which it is counted (a name the space knows, a matrix or a function of two labels); by
             default the problem's. Releases are charged in every budget's own.
         name: what to call it.

@@ -318,6 +318,8 @@ def _check_file(path: Path) -> None:
             start = file.read(len(MAGIC))
     except OSError as error:
         raise UnreadableFile(path, error.strerror) from None
+    except ValueError:  # a zero byte
+        raise UnreadableFile("the ledger", "that is no file name") from None
     if start not in (b"", MAGIC):  # empty: new, or a crash came before its first page
         raise InvalidFile(f"{path.name} is not a ledger: it is no SQLite database")
 

@@ -5,7 +5,7 @@ What each one is charged, and why that suffices, is proved in docs/theory/sharin
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Literal, get_args
 
@@ -69,7 +69,7 @@ class Choice:
     test: Mechanism | None = None
     test_epsilon: Decimal = NOTHING
     kept: int | None = None
-    memo: bytes | None = None
+    memo: bytes | None = field(default=None, repr=False)  # messages and logs are no place for a key
 
     @property
     def channel(self) -> FloatArray:

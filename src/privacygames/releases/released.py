@@ -64,7 +64,7 @@ class Release:
         realised: the same after this very answer.
         pursuits: the same for each who is after something else.
         mechanism: the digest of what answered; None where nothing looked at the secret.
-        gap: how far from the least cost its design may be, relatively; None where it was given.
+        gap: how far from the least cost its design may be, relatively; None where it was designed for another belief.
         time: unix seconds; None where steps are counted.
         number: its place in the ledger, from 1.
         key: the caller's name for it.

@@ -40,6 +40,7 @@ class Preview:
     """What the next release would be, from what is public alone: nobody's secret was looked at.
 
     Attributes:
+        number: its place in the ledger, from 1.
         when: when it would count as made.
         belief: what is believed before it, at its time.
         choice: the mechanism, and the test before it; None where the budget is spent.
@@ -50,6 +51,7 @@ class Preview:
         apart: how far off her best guess would be on average.
     """
 
+    number: int
     when: When
     belief: Prior
     choice: Choice | None
@@ -216,7 +218,7 @@ class Releases:
         channel = np.ones((len(belief.space), 1)) if blind or choice is None else choice.channel
         promised = self._if_known(best_error(channel, now))
         apart = tuple(best_error(channel, now, promise.adversary.errors) for promise in after)
-        return Preview(when, belief, choice, charges, promised, after, apart)
+        return Preview(head.count + 1, when, belief, choice, charges, promised, after, apart)
 
     def _most(self, choice: Choice) -> tuple[Decimal, ...]:
         if choice.memo is not None and self._was_drawn(choice):
@@ -250,7 +252,7 @@ class Releases:
                 {"name": each.adversary.name, "promised": apart, "realised": best_guess(belief, _errors(each))[1]}
                 for each, apart in zip(preview.after, preview.apart, strict=True)
             ],
-            "gap": None if preview.choice is None else preview.choice.mechanism.certificate.gap,
+            "gap": _gap(preview),
             "left": self._left(when, found.charges),
             "own": [account.own for account in self.accounts],
             "remarks": [*self._remarks(preview), *([SURPRISE] if surprising else [])],
@@ -305,6 +307,9 @@ class Releases:
         found = []
         if preview.when.behind:
             found.append(f"the clock went back by {preview.when.behind:g} s; taken as standing still")
+        choice = preview.choice
+        if choice is not None and choice.memo is not None and preview.number > 1 and not self._was_drawn(choice):
+            found.append("another key or mechanism than before: every place gets a new answer, charged anew")
         now = self.problem.with_prior(preview.belief)
         for promise in (*self._promises(), *preview.after) if preview.choice is not None else ():
             most = max_distortion(now, promise.adversary)
@@ -340,6 +345,15 @@ class Releases:
 
     def __repr__(self) -> str:
         return f"Releases({len(self.problem.space)} secrets, {type(self.policy).__name__}, {self.ledger!r})"
+
+
+def _gap(preview: Preview) -> float | None:
+    """How far from the best a design for this very belief may be."""
+    if preview.choice is None:
+        return None
+    mechanism = preview.choice.mechanism
+    own = np.array_equal(mechanism.statement.prior, preview.belief.probabilities)
+    return mechanism.certificate.gap if own else None
 
 
 def _errors(promise: Promise) -> FloatArray:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from math import ceil
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from privacygames.arguments import is_number
+from privacygames.arguments import is_number, of_kind
 from privacygames.arrays import IntArray
 from privacygames.beliefs import Mobility, Prior
 from privacygames.errors import InvalidProblem
@@ -15,6 +14,7 @@ from privacygames.problem import Measure, Problem
 from privacygames.releases.replaying import NIGHT, Days
 from privacygames.spaces import Grid
 from privacygames.traces import Visits
+from privacygames.zones import time_zone
 
 SMOOTHING = 0.1
 """Added to every cell's count: she may go where she was never seen."""
@@ -44,12 +44,14 @@ def days_of(
         timezone: whose days and hours.
         cells: leave out people seen in fewer cells.
     """
+    of_kind(visits, Visits, "visits")
+    of_kind(grid, Grid, "the grid")
     if not (is_number(learn) and 0 < learn < 1):
         raise InvalidProblem(f"learn is {repr(learn)[:40]}; it must be a number between 0 and 1")
     if visits.slot is None:
         raise InvalidProblem("a replay needs visits in time slots: read them with a slot")
     names = visits.busiest(users, grid, cells=cells) if isinstance(users, int) else list(users)
-    zone = ZoneInfo(timezone)
+    zone = time_zone(timezone)
     found: list[Days] = []
     for name in names:
         person = _person(visits, grid, name, f"user {len(found) + 1}", learn=learn, cost=cost, zone=zone)

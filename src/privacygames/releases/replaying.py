@@ -5,6 +5,7 @@ from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Mobility, Prior
@@ -55,6 +56,11 @@ class Days:
     requests: int
     places: int
 
+    @property
+    def at_night(self) -> NDArray[np.bool_]:
+        """Which requests came when people are at home."""
+        return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
+
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
@@ -99,6 +105,7 @@ def _measured(job: Sharing) -> Measured:
     blind = filtered(person.problem, person.mobility, _nothing_seen(observed))
     fresh = np.array([each is not None and each.source in FRESH for each in answers])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
+    understood = releases.policy.counts == "releases" or person.mobility.is_still
     per_day = np.bincount(person.days, weights=spent)
     return {
         "status": DONE,
@@ -109,9 +116,9 @@ def _measured(job: Sharing) -> Measured:
         "cost": _mean(costs),
         "spent_a_day": float(per_day.mean()),
         "now": float(columns["now"].mean()),
-        "now_expected": float(now.errors.mean()),
+        "now_expected": float(now.errors.mean()) if understood else None,
         "past": float(columns["past"].mean()),
-        "past_expected": float(past.errors.mean()),
+        "past_expected": float(past.errors.mean()) if understood else None,
         "path": float(_errors(person, path).mean()),
         "blind": float(_errors(person, blind).mean()),
         **_home(job, releases, observed, answers),
@@ -168,7 +175,7 @@ def _home(job: Sharing, releases: Releases, observed: Observations, answers: lis
     person = job.days
     if person.home is None:
         return {"home": None}
-    night = (person.hours >= NIGHT[0]) | (person.hours < NIGHT[1])
+    night = person.at_night
     stranger = person.problem.with_prior(Prior.uniform(person.problem.space))
     found: Measured = {}
     for day in range(int(person.days.max()) + 1):

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
-from privacygames.arguments import is_number, is_whole, one_of
+from privacygames.arguments import is_number, is_whole, one_of, several
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
 from privacygames.jobs import Here, Measured, Store, Table, Value, Workers, unfinished, write_table
@@ -26,6 +26,9 @@ QUANTITIES = (
 )
 """What is measured of each person and way; distances in the unit of the problem."""
 
+LEAST_NIGHT = 10
+"""Home counts for people with so many requests at night."""
+
 HOURLY = ("now", "past", "cost", "spent")
 
 
@@ -37,7 +40,8 @@ class Replayed:
         people: one row for each person, way and seed.
         ways: one row for each way: means over people and seeds, each counting the same.
         hours: one row for each way and hour of the day.
-        homes: one row for each way and number of days shared: how far off home the averaging attack is.
+        homes: one row for each way and number of days shared: how far off home the averaging attack is, on average
+            over people with enough requests at night.
         failed: how many replays could not be done.
         fresh: how many this run made; the others were known.
     """
@@ -84,7 +88,7 @@ def replay(
         workers: who does the work; by default this process.
         progress: called with a :class:`privacygames.Progress` after each; what it raises ends the replay.
     """
-    jobs = _jobs(list(people), budget, list(ways), when_spent, seeds)
+    jobs = _jobs(several(people, "people"), budget, several(ways, "ways"), when_spent, seeds)
     store = Store(None if folder is None else folder / CELLS)
     left = unfinished(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)
@@ -117,22 +121,37 @@ def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSp
 
 
 def _summary(found: list[tuple[Sharing, Measured]], fresh: int) -> Replayed:
-    done = [(job, measured) for job, measured in found if measured["status"] == DONE]
-    ways = list(dict.fromkeys(job.way for job, _ in done))
-    people: Table = [
-        {"person": job.days.label, "way": job.way, "seed": job.seed, **asdict(job.daily)}
-        | {name: measured.get(name) for name in QUANTITIES}
-        for job, measured in done
-    ]
-    of_way = {way: [measured for job, measured in done if job.way == way] for way in ways}
+    done = [(job, _with_home(job, measured)) for job, measured in found if measured["status"] == DONE]
+    of_way: dict[str, list[Measured]] = {}
+    for job, measured in done:
+        of_way.setdefault(job.way, []).append(measured)
     return Replayed(
-        people=people,
+        people=[_settings(job) | {name: measured.get(name) for name in QUANTITIES} for job, measured in done],
         ways=[{"way": way} | {name: _mean(each, name) for name in QUANTITIES} for way, each in of_way.items()],
         hours=[_hour(way, each, hour) for way, each in of_way.items() for hour in range(HOURS)],
         homes=[row for way, each in of_way.items() for row in _homes(way, each)],
         failed=len(found) - len(done),
         fresh=fresh,
     )
+
+
+def _settings(job: Sharing) -> dict[str, Value]:
+    daily = job.daily
+    return {
+        "person": job.days.label,
+        "way": job.way,
+        "seed": job.seed,
+        "budget": daily.budget,
+        "expected_requests": daily.requests,
+        "expected_places": daily.places,
+    }
+
+
+def _with_home(job: Sharing, measured: Measured) -> Measured:
+    """What was measured; without home where too few requests came at night to average, or to tell where home is."""
+    if job.days.at_night.sum() >= LEAST_NIGHT:
+        return measured
+    return {name: value for name, value in measured.items() if not name.startswith("home")}
 
 
 def _mean(measured: list[Measured], name: str) -> float | None:
@@ -153,13 +172,13 @@ def _hour(way: str, measured: list[Measured], hour: int) -> dict[str, Value]:
 
 
 def _homes(way: str, measured: list[Measured]) -> Table:
-    """Only people who have shared for so long and whose home is known."""
+    """After each day; who has shared for fewer days counts with her last."""
+    known = [[name for name in each if name.startswith("home after")] for each in measured]
+    lived = [(each, names) for each, names in zip(measured, known, strict=True) if names]
+    longest = max((len(names) for _, names in lived), default=0)
     rows: Table = []
-    day = 1
-    while True:
-        name = f"home after {day}"
-        here = [each for each in measured if name in each]
-        if not here:
-            return rows
-        rows.append({"way": way, "days": day, "people": len(here), "home": _mean(here, name)})
-        day += 1
+    for day in range(1, longest + 1):
+        errors = [each[f"home after {min(day, len(names))}"] for each, names in lived]
+        mean = float(np.mean([error for error in errors if isinstance(error, float)]))
+        rows.append({"way": way, "days": day, "people": len(lived), "home": mean})
+    return rows

@@ -7,10 +7,11 @@ carried as logarithms, so that ten thousand answers neither underflow nor lose a
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from privacygames.arguments import of_kind
+from privacygames.arguments import of_kind, several
 from privacygames.arrays import FloatArray, IntArray, floats, sealed
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem
@@ -22,6 +23,9 @@ __all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", 
 
 LOST = 1e-280
 """A weight below this, relative to the largest, is computed again with logarithms."""
+
+MOST_KEPT = 1000
+"""Up to so many secrets, logarithms of transition matrices are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +64,14 @@ class Observations:
             answers: what was released, in the order of time.
             slots: the step of the chain each was given in; by default one after the other.
         """
-        given = list(answers)
-        used = [mechanisms] * len(given) if isinstance(mechanisms, Mechanism) else list(mechanisms)
+        given = several(answers, "the answers")
+        used = [mechanisms] * len(given) if isinstance(mechanisms, Mechanism) else several(mechanisms, "the mechanisms")
         if len(used) != len(given) or not all(isinstance(each, Mechanism) for each in used):
             raise InvalidProblem("give one Mechanism, or one for each answer")
         columns = [each.probabilities[:, each.observables.index(o)] for each, o in zip(used, given, strict=True)]
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(columns))
-        when = np.arange(len(given)) if slots is None else np.asarray(list(slots))
+        when = np.arange(len(given)) if slots is None else np.asarray(several(slots, "slots"))
         return cls(logs, when)
 
     def __len__(self) -> int:
@@ -245,19 +249,22 @@ def _total(logs: FloatArray) -> float:
     return float(_log_sum(logs, 0))
 
 
-@lru_cache(maxsize=64)
-def _logs_of(mobility: Mobility, start: int, steps: int) -> FloatArray:
-    matrix = np.eye(len(mobility.space)) if steps == 0 else mobility.transition(start, steps)
+def _log_matrix(mobility: Mobility, start: int, steps: int) -> FloatArray:
+    """The logarithms of P^steps from a slot on; those that come again and again are kept."""
+    if len(mobility.space) > MOST_KEPT or (mobility.by_hour and steps != 1):
+        return _logs(mobility.transition(start, steps))
+    return _kept_logs(mobility, mobility.hour(start) if mobility.by_hour else 0, steps)
+
+
+@lru_cache(maxsize=32)
+def _kept_logs(mobility: Mobility, hour: int, steps: int) -> FloatArray:
+    return sealed(_logs(mobility.matrices[hour] if steps == 1 else mobility.transition(0, steps)))
+
+
+def _logs(matrix: Any) -> FloatArray:
     dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     with np.errstate(divide="ignore"):
-        return sealed(np.log(dense))
-
-
-def _log_matrix(mobility: Mobility, start: int, steps: int) -> FloatArray:
-    """The logarithms of P^steps; the same for every start where the chain does not depend on the hour."""
-    if not mobility.by_hour:
-        start = 0
-    return _logs_of(mobility, start, steps)
+        return np.asarray(np.log(dense))
 
 
 def _unseen(problem: Problem, mobility: Mobility, observations: Observations) -> FloatArray:

@@ -1,6 +1,7 @@
 """Solvers of the design programs: a protocol, two solvers of ours, and which one suits which problem."""
 
 from privacygames.solvers.concave import maximise
+from privacygames.solvers.effort import Effort
 from privacygames.solvers.highs import Highs, read_multipliers, refuse_too_large
 from privacygames.solvers.interior import Interior, chained_pairs, dominated_observables
 from privacygames.solvers.minmax import least_worst_error
@@ -9,6 +10,7 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.selection import choose
 
 __all__ = [
+    "Effort",
     "Highs",
     "Interior",
     "Solution",

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -32,19 +31,6 @@ WRITTEN_DATE = re.compile(
     r"(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?:[ T,]+(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?)?"
 )
 """31/12/2024, 31.12.2024 23:59, 12-31-2024 11:59:59 PM."""
-
-
-def time_zone(name: str) -> tzinfo:
-    """The time zone of that name in the IANA database."""
-    if name == "UTC":  # known even where there is no database
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError, TypeError):
-        raise InvalidProblem(
-            f"there is no time zone {name!r}; give a name such as 'UTC', 'Europe/Zurich' or 'Asia/Kolkata' "
-            "(where no zone is found at all, install the tzdata package)"
-        ) from None
 
 
 def from_text(texts: Iterable[str], zone: tzinfo, dates: Dates | None = None) -> IntArray:

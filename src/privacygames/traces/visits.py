@@ -15,6 +15,7 @@ from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Grid, Outside
 from privacygames.traces import clock
+from privacygames.zones import time_zone
 
 SLOTS_APART = 1.5
 THURSDAY = 3
@@ -192,7 +193,7 @@ class Visits(Visited):
             hours: from the first to before the second, 0 to 24, by the local clock; (22, 6) is over midnight.
             zone: the clock's time zone, such as ``"Europe/Zurich"``.
         """
-        shown = clock.local(self.time, clock.time_zone(zone))
+        shown = clock.local(self.time, time_zone(zone))
         kept = np.ones(len(self), dtype=bool)
         if days is not None:
             kept &= np.isin((shown // clock.DAY + THURSDAY) % 7, _days(days))

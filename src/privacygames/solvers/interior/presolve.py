@@ -8,16 +8,13 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
-from privacygames.programs import LARGEST_EXPONENT, tie_break
+from privacygames.programs import tie_break
 from privacygames.solvers.interior.absent import may_be_left_out
-from privacygames.solvers.interior.alike import Groups
-from privacygames.solvers.interior.opponents import Guesser, guessers
+from privacygames.solvers.interior.kept import Kept
+from privacygames.solvers.interior.opponents import Guesser
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
-from privacygames.solvers.interior.reductions import dominated_observables
-from privacygames.solvers.memory import require_memory
 
-BYTES_PER_ENTRY = 40  # measured: 36 at 15×15 with the Euclidean cost: factors, working sets and scans
 KEPT_DUALS = 1e-13
 
 
@@ -32,6 +29,7 @@ class Presolved:
         leave_out_absent: leave out secrets nobody has until they limit the others.
         alike: take secrets together between which no exponent is larger than this.
         start: where the cost is limited, a mechanism that keeps the ratios and costs less.
+        threads: how many will work on it.
     """
 
     def __init__(
@@ -44,29 +42,19 @@ class Presolved:
         leave_out_absent: bool,
         alike: float,
         start: FloatArray | None,
+        threads: int | None = None,
     ) -> None:
         self.problem, self.bounds, self.shape = problem, bounds, problem.shape
-        n, m = self.shape
         prior = problem.prior.probabilities
-        every = np.arange(n)
-        self.each = bounds.worst_case or bounds.worst_cost_at_most is not None  # whether every secret's cost counts
-        counts = every if self.each else np.flatnonzero(prior > 0)
-        # Merging answers is post-processing: it lowers nobody's error, so only the cost decides.
-        self.like = dominated_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
-        self.kept = np.unique(self.like)
-        self.guessers = guessers(problem, bounds, merge_dominated=merge_dominated)
-        active = [each for each in self.guessers if each.part != "none"]
-        belief = prior + sum((each.opponent.prior for each in active), np.zeros(n))  # 0 where nobody believes it
-        # Without ratios a secret nobody believes in constrains nothing: it gets any other's row.
-        self.secrets = np.flatnonzero(belief > 0) if bounds.epsilon is None and not self.each else every
-        exponents = bounds.exponents(problem.distinguishability)[np.ix_(self.secrets, self.secrets)]
-        exponents[exponents > LARGEST_EXPONENT] = np.inf
-        self.groups = groups = Groups.where(exponents, alike)
-        size = len(self.kept) * groups.count**2 * BYTES_PER_ENTRY / 2**30
-        require_memory(size, groups.count, len(self.kept), "the block engine")
-        self.ratios = int(np.isfinite(exponents).sum())
+        kept = Kept.of(problem, bounds, merge_dominated=merge_dominated, alike=alike)
+        self.effort = kept.effort(threads)
+        self.effort.require()
+        self.each, self.like, self.kept, self.secrets = kept.each, kept.like, kept.observables, kept.secrets
+        self.guessers, active = kept.guessers, kept.active
+        self.groups = groups = kept.groups
+        self.ratios = int(np.isfinite(kept.exponents).sum())
         weight = prior[self.secrets]
-        absent = (groups.summed(belief[self.secrets]) == 0) & (not self.each and leave_out_absent)
+        absent = (groups.summed(kept.belief[self.secrets]) == 0) & (not self.each and leave_out_absent)
         if not may_be_left_out(groups.between, absent):
             absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0

@@ -7,10 +7,13 @@ import numpy as np
 
 from privacygames.arguments import is_whole
 from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.events import Progress
 from privacygames.problem import Bounds, Problem
+from privacygames.solvers.effort import Effort
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
+from privacygames.solvers.interior.kept import Kept
 from privacygames.solvers.interior.opponents import guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
@@ -20,6 +23,8 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
 NEGLIGIBLE = 1e-6
+WORTH_TELLING = 2_000_000
+"""Blocks with fewer entries than this, together, take a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,11 @@ class Interior:
                 return False  # without one best guess there is no inside
         return True
 
+    def effort(self, problem: Problem, bounds: Bounds) -> Effort:
+        """What a design is going to take on this machine."""
+        kept = Kept.of(problem, bounds, merge_dominated=self.merge_dominated, alike=self.alike)
+        return kept.effort(self.threads)
+
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
         """Solve the design program for these bounds."""
         if not self.can_solve(problem, bounds):
@@ -99,7 +109,9 @@ class Interior:
             leave_out_absent=self.leave_out_absent,
             alike=self.alike,
             start=options.start,
+            threads=self.threads,
         )
+        _tell(reduced.effort, options)
         measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
         scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)
         with host_algebra(self.threads) as algebra:
@@ -112,6 +124,16 @@ class Interior:
                 progress=options.progress,
             )
         return reduced, outcome
+
+
+def _tell(effort: Effort, options: SolveOptions) -> None:
+    """Say what is to be expected of a long design before it starts."""
+    if options.progress is None or effort.entries < WORTH_TELLING:
+        return
+    message = f"expected: {effort}"
+    if options.time_limit is not None and effort.seconds > options.time_limit:
+        message += "; it will probably be stopped by the time limit, and say its gap"
+    options.progress(Progress(job="design", done=0, message=message))
 
 
 def _gap(outcome: Outcome) -> float:

@@ -97,19 +97,20 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        return self.block * self.bounds.size + self.j
+        size = self.bounds.size
+        return self.keys + (self.at_i // size - self.at_i) * size
 
-    @cached_property
+    @property
     def block(self) -> IntArray:
         """The block of each pair."""
         return self.at_i // self.bounds.size
 
-    @cached_property
+    @property
     def i(self) -> IntArray:
         """The secret whose entry is bounded."""
         return self.at_i - self.block * self.bounds.size
 
-    @cached_property
+    @property
     def j(self) -> IntArray:
         """The secret it is bounded by."""
         return self.keys - self.at_i * self.bounds.size

@@ -36,6 +36,7 @@ class HostAlgebra:
 
     def __init__(self, pool: Executor, threads: int) -> None:
         self._pool, self._threads = pool, threads
+        self._spare = Spare()
 
     def batches(self, count: int, *, most: int | None = None) -> list[slice]:
         """Ranges of about equal length: one a thread, or as many as it takes for none to be longer than ``most``."""
@@ -51,17 +52,42 @@ class HostAlgebra:
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple["HostFactors", FloatArray]:
         """The factors, and the Schur complement of the links."""
-        factors = HostFactors(blocks)
+        factors = HostFactors(blocks, self._spare)
         return factors, factors.factorise(links)
 
 
-class HostFactors:
-    """Cholesky's factors of a batch of blocks."""
+class Spare:
+    """Memory for blocks that is not needed at the moment."""
 
-    def __init__(self, blocks: SymmetricBlocks) -> None:
-        self._blocks = blocks
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, ...], list[FloatArray]] = {}
+
+    def take(self, count: int, width: int) -> FloatArray:
+        """Memory for so many blocks, with anything in it."""
+        shape = (count, width, width)
+        try:
+            return self._arrays[shape].pop()
+        except (KeyError, IndexError):
+            for other in [other for other in self._arrays if other[1] != width]:  # secrets have joined: of no use now
+                self._arrays.pop(other, None)
+            return np.empty(shape)
+
+    def give_back(self, blocks: FloatArray) -> None:
+        """Memory that may be used again."""
+        self._arrays.setdefault(blocks.shape, []).append(blocks)
+
+
+class HostFactors:
+    """Cholesky's factors of a batch of blocks.
+
+    Their memory goes back to the spare arrays when nobody needs them any more: to get it from the system in every
+    iteration took as long, with many threads, as the arithmetic.
+    """
+
+    def __init__(self, blocks: SymmetricBlocks, spare: "Spare") -> None:
+        self._blocks, self._spare = blocks, spare
         count, width = blocks.diagonal.shape
-        self._factors = np.empty((count, width, width))
+        self._factors = spare.take(count, width)
         diagonal = blocks.diagonal.copy()
         for gram in blocks.grams:
             diagonal[:, gram.columns] += gram.weights @ gram.rows**2
@@ -70,6 +96,9 @@ class HostFactors:
         if not (np.isfinite(scales).all() and (scales > 0).all()):
             raise FactorisationFailed
         self._scales = scales
+
+    def __del__(self) -> None:
+        self._spare.give_back(self._factors)
 
     def factorise(self, links: Links) -> FloatArray:
         """Factorise the blocks; their Schur complement, right on and above the diagonal."""

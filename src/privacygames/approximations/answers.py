@@ -1,0 +1,110 @@
+"""Fewer answers: exact for those, with a bound against all."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from privacygames.arguments import is_whole, of_kind
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.certificates import Multipliers
+from privacygames.designer import designed
+from privacygames.errors import InvalidProblem
+from privacygames.events import Watcher
+from privacygames.mechanism import Mechanism, certify
+from privacygames.problem import Bounds, Distortion, Problem
+from privacygames.solvers import SolveOptions
+from privacygames.spaces import Label, Numbers
+
+
+def fewer_answers(
+    problem: Problem,
+    answers: int | Sequence[Label],
+    *,
+    epsilon: float | None = None,
+    distortion: Distortion = None,
+    within: float | None = None,
+    worst_case: bool = False,
+    time_limit: float | None = None,
+    tolerance: float = 1e-6,
+    progress: Watcher | None = None,
+) -> Mechanism:
+    """The best mechanism that gives only some of the answers: n secrets, but a block for each of few answers only.
+
+    It keeps every promise, for the whole problem, and among mechanisms with these answers none costs less (to within
+    ``tolerance``; the certificate's provenance says that least cost). The certificate's bound and gap are against *all*
+    answers: no mechanism whatever costs less than the bound. It is loose by about what it costs to send the nearest
+    of these answers instead of another.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        answers: how many, to be chosen so that the nearest one costs little on average; or which.
+        epsilon: as in :func:`privacygames.design`.
+        distortion: as in :func:`privacygames.design`.
+        within: as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
+        time_limit: as in :func:`privacygames.design`.
+        tolerance: as in :func:`privacygames.design`.
+        progress: as in :func:`privacygames.design`.
+    """
+    of_kind(problem, Problem, "the problem")
+    bounds = Bounds.asked(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
+    chosen = _chosen(problem, answers)
+    smaller = Problem(
+        problem.prior,
+        cost=problem.cost[chosen],
+        distance=problem.distance,
+        distinguishability=problem.distinguishability,
+        observables=Numbers(range(len(chosen))),
+    )
+    options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
+    found = designed(smaller, bounds, options=options)
+    weights = np.zeros(problem.shape, dtype=found.weights.dtype)
+    weights[:, chosen] = found.weights
+    least = f"whose least cost is {found.certificate.bound:.6g} or more"
+    origin = f"{len(chosen)} of {problem.shape[1]} answers, {least}: {found.certificate.provenance.solver}"
+    return certify(problem, bounds, weights, _for_all(problem, chosen, found.multipliers), origin=origin)
+
+
+def _chosen(problem: Problem, answers: int | Sequence[Label]) -> IntArray:
+    """The observables that may be answered, in their order."""
+    count = problem.shape[1]
+    if is_whole(answers):
+        if not 1 <= int(answers) <= count:  # type: ignore[arg-type]
+            raise InvalidProblem(f"answers is {answers}; it must be between 1 and {count}, or labels of observables")
+        return _spread_out(problem.cost, problem.prior.probabilities, int(answers))  # type: ignore[arg-type]
+    if isinstance(answers, str) or not isinstance(answers, Sequence) or not answers:
+        raise InvalidProblem("answers must be a whole number or a list of observables' labels")
+    return np.unique(problem.observables.indices(answers))
+
+
+def _spread_out(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
+    """Observables, one after the other, that lower the expected cost of the nearest one most.
+
+    Σ_s π(s) min_{o chosen} c(o,s) falls by less and less: the greedy choice is within 1 − 1/e of the best.
+    """
+    left = np.full(cost.shape[1], cost.max() + 1.0)
+    free = np.ones(len(cost), dtype=bool)
+    found = []
+    for _ in range(count):
+        after = np.minimum(cost, left) @ prior
+        best = int(np.where(free, after, np.inf).argmin())
+        found.append(best)
+        free[best] = False
+        left = np.minimum(left, cost[best])
+    return np.sort(np.array(found, dtype=np.int64))
+
+
+def _for_all(problem: Problem, chosen: IntArray, multipliers: Multipliers | None) -> Multipliers | None:
+    """Multipliers for every observable: one that is not chosen borrows those of the chosen one most like it.
+
+    With those of o', the residual of o is that of o' and π(s) (c(o,s) − c(o',s)): what is lost is where o is cheaper.
+    """
+    if multipliers is None:
+        return None
+    prior, cost = problem.prior.probabilities, problem.cost
+    like = np.empty(len(cost), dtype=np.int64)
+    like[chosen] = np.arange(len(chosen))
+    for other in np.setdiff1d(np.arange(len(cost)), chosen):
+        like[other] = int((np.maximum(cost[chosen] - cost[other], 0.0) @ prior).argmin())
+    return replace(multipliers, like=multipliers.like[like])

@@ -1,0 +1,106 @@
+"""What a design by the block method is going to take, before it is tried."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+
+import numpy as np
+
+from privacygames.errors import TooLarge
+from privacygames.processors import processors
+from privacygames.solvers.linalg import Links, SymmetricBlocks, host_algebra
+from privacygames.solvers.memory import SHARE, available_gigabytes
+
+ITERATIONS = 60
+"""What most designs take: regular grids 20 to 50, scattered places up to 140."""
+
+SIDE_WORK = 25e-9
+"""Seconds for each entry of a block besides its factorisation: solves, ratios, steps (measured at 15×15)."""
+
+SAMPLE = 400
+"""Larger blocks are not timed, but reckoned from one of this size: the work grows with the cube."""
+
+BYTES, BYTES_EACH = 40, 70
+"""Memory for each entry of all blocks, where the average cost counts and where each secret's does (measured at 17×17
+and 14×14 with the Euclidean cost: factors, working sets, scans and the proof)."""
+
+LEAST_GIGABYTES = 0.2
+
+ALTERNATIVES = (
+    "fewer answers (approximations.fewer_answers, or Problem(…, observables=…): the optimum is exact for those), "
+    "or fewer secrets"
+)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """An estimate of what a design takes on this machine, by the block method.
+
+    Attributes:
+        secrets: how many unknowns a block has: the secrets that can be told apart.
+        observables: how many blocks there are: the answers that no other one dominates.
+        guesses: how many guesses all adversaries have.
+        each: whether each secret's cost counts, rather than the average.
+        threads: how many work on it; None for one a processor.
+    """
+
+    secrets: int
+    observables: int
+    guesses: int = 0
+    each: bool = False
+    threads: int | None = None
+
+    @property
+    def entries(self) -> int:
+        """How many entries all blocks have."""
+        return self.observables * self.secrets**2
+
+    @property
+    def gigabytes(self) -> float:
+        """Memory."""
+        numbers = self.entries * (BYTES_EACH if self.each else BYTES) + self.observables * self.guesses * BYTES
+        return LEAST_GIGABYTES + numbers / 2**30
+
+    @cached_property
+    def seconds(self) -> float:
+        """Time, within a factor of three or so: how many iterations it takes is not known before. Times a block."""
+        size = min(self.secrets, SAMPLE)
+        cube = _seconds_a_block(size) * (self.secrets / size) ** 3
+        grams = cube * self.guesses / self.secrets
+        at_once = min(self.threads or processors(), self.observables)
+        return ITERATIONS * self.observables * (cube + grams + SIDE_WORK * self.secrets**2) / at_once
+
+    @property
+    def fits(self) -> bool:
+        """Whether the memory is there."""
+        return self.gigabytes <= SHARE * available_gigabytes()
+
+    def require(self) -> None:
+        """Raise, with the estimate and what would do, if it is not."""
+        if not self.fits:
+            raise TooLarge(
+                f"the block engine would need {self}; this machine has {available_gigabytes():.0f} GiB. "
+                f"What needs less: {ALTERNATIVES}"
+            )
+
+    def __str__(self) -> str:
+        size = f"{self.secrets} secrets and {self.observables} observables"
+        return f"about {self.gigabytes:.1f} GiB of memory and {_duration(self.seconds)} for {size}"
+
+
+def _seconds_a_block(size: int) -> float:
+    """How long one block of this size takes to factorise and invert, by one thread."""
+    blocks, links = SymmetricBlocks(np.ones((1, size))), Links(size)
+    with host_algebra(1) as algebra:
+        started, times = perf_counter(), 0
+        while times < 2 or (perf_counter() - started < 0.01 and times < 100):
+            algebra.factorise(blocks, links)
+            times += 1
+        return (perf_counter() - started) / times
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return "a second" if seconds < 1.5 else f"{seconds:.0f} seconds"

@@ -1,0 +1,127 @@
+"""The commands release, ledger and replay, as a new user would try them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from privacygames.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+HOME = (ROOT / "examples" / "home.toml").read_text()
+
+
+def run(*arguments: object, folder: Path, text: str = "") -> Result:
+    """The command in this process: starting a new one for each takes longer than what it does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return CliRunner().invoke(app, [str(each) for each in arguments], input=text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "home.toml").write_text(HOME)
+    return tmp_path
+
+
+def test_release_show_and_verify(folder: Path) -> None:
+    options = ("home.toml", "--ledger", "me.db", "--budget", 2, "--budget", "1/24h")
+    first = run("release", *options, "--key", "noon", "--json", folder=folder, text="cell-7\n")
+    assert first.exit_code == 0, first.stderr
+    told = json.loads(first.stdout)
+    assert (told["epsilon"], told["left"]) == (0.9, 0.1)  # the bounds of the problem file
+    assert told["promised"] >= 0.6 - 1e-9
+    again = json.loads(run("release", *options, "--key", "noon", "--json", folder=folder, text="cell-2\n").stdout)
+    assert again["again"]
+    assert again["observable"] == told["observable"]
+    spent = run("release", *options, folder=folder, text="cell-7\n")
+    assert spent.exit_code == 10
+    assert "nothing was released" in spent.stderr
+    other = run("release", "home.toml", "--ledger", "me.db", "--budget", 3, folder=folder, text="cell-7\n")
+    assert other.exit_code == 3
+    assert "keeps other budgets" in other.stderr
+    shown = run("ledger", "show", "me.db", folder=folder)
+    assert "every 24 h" in shown.stdout
+    assert told["observable"] in shown.stdout
+    as_json = json.loads(run("ledger", "show", "me.db", "--json", folder=folder).stdout)
+    assert as_json["releases"][0]["charged"] == ["0.9", "0.9"]
+    assert "every balance adds up" in run("ledger", "verify", "me.db", folder=folder).stdout
+    assert run("ledger", "verify", "home.toml", folder=folder).exit_code == 7
+    assert run("ledger", "verify", "none.db", folder=folder).exit_code == 8
+
+
+def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:
+    assert run("design", "home.toml", "--out", "home.pgm", folder=folder).exit_code == 0
+    (folder / "moves.txt").write_text("cell-7\ncell-8\n\ncell-13\ncell-13\ncell-7\n")
+    (folder / "key").write_bytes(b"0123456789abcdef")
+    moving = ("--trace", "moves.txt", "--step", 600, "--toward", "neighbours")
+    ways: list[tuple[object, ...]] = [
+        ("home.pgm", *moving, "--at", "2024-05-01T12:00:00Z"),
+        ("home.pgm", "--test", 0.2, "--within", 1),
+        ("home.pgm", "--memoised", "key"),
+        ("home.toml", *moving, "--distortion", 0.1, "--at", 0),
+        ("home.toml", "--trace", "moves.txt"),
+    ]
+    for number, way in enumerate(ways):
+        done = run("release", *way, "--ledger", f"{number}.db", "--json", folder=folder, text="cell-7\n")
+        assert done.exit_code == 0, done.stderr
+        assert json.loads(done.stdout)["spent"] <= 0.9
+    spread = HOME.replace("epsilon = 0.9", "#").replace("distortion = 0.6", "#")
+    (folder / "plain.toml").write_text(spread)
+    options = ("plain.toml", "--spread", 2, "--budget", 4, "--ledger", "s.db", "--json")
+    done = run("release", *options, folder=folder, text="cell-7\n")
+    assert json.loads(done.stdout)["epsilon"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--budget", "abc"), "--budget takes"),
+        (("--budget", "1/2w"), "--budget takes"),
+        (("--budget", "-1"), "positive"),
+        (("--at", "noon"), "--at takes"),
+        (("--at", "2024-05-01T12:00:00"), "offset"),
+        (("--step", "5"), "--step goes with --trace"),
+        (("--trace", "none.txt"), "cannot be read"),
+        (("--memoised", "none"), "cannot be read"),
+        (("--test", "1"), "go together"),
+        (("--spread", "2", "--epsilon", "1"), "leave --epsilon out"),
+        (("--spread", "2", "--memoised", "x"), "give one of them"),
+        (("--when-spent", "cry"), "when_spent is 'cry'"),
+        (("--memoised", "home.toml"), "distortion cannot be promised"),
+    ],
+)
+def test_wrong_options_are_told(folder: Path, options: tuple[str, ...], message: str) -> None:
+    done = run("release", "home.toml", "--ledger", "x.db", *options, folder=folder, text="cell-7\n")
+    assert done.exit_code in (3, 8), done.stdout
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_secrets_are_never_repeated(folder: Path) -> None:
+    for text, given in (("hideout\n", ()), ("", ("hideout",)), ("", ("-3",))):
+        done = run("release", "home.toml", "--ledger", "x.db", *given, folder=folder, text=text)
+        assert done.exit_code == 3
+        assert "hideout" not in done.stderr
+        assert "-3" not in done.stderr
+    assert "no secret" in run("release", "home.toml", "--ledger", "x.db", folder=folder).stderr
+    (folder / "moves.txt").write_text("cell-7\nhideout\n")
+    options = ("--ledger", "x.db", "--trace", "moves.txt")
+    done = run("release", "home.toml", *options, folder=folder, text="cell-7\n")
+    assert "moves.txt, line 2" in done.stderr
+    assert "hideout" not in done.stderr
+    assert not (folder / "x.db").exists()
+
+
+def test_replay(folder: Path) -> None:
+    options = ("--out", "replayed", "--quick", "--users", 1, "--ways", "noise,memoised", "--learn", 0.95, "--jobs", 1)
+    done = run("replay", *options, folder=folder)
+    assert done.exit_code == 0, done.stderr
+    assert "memoised" in done.stdout
+    assert "no figure of home" in done.stderr
+    for name in ("day.png", "ways.csv", "people.csv", "hours.csv"):
+        assert (folder / "replayed" / name).stat().st_size > 50
+    again = json.loads(run("replay", *options, "--json", folder=folder).stdout)
+    assert again["made"] == 0
+    assert run("replay", "--out", "r", "--ways", "best", "--quick", folder=folder).exit_code == 3

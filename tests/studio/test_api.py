@@ -197,6 +197,7 @@ def test_own_traces(api: TestClient, form: str, content: bytes) -> None:
     found = api.post("/api/problems", json=body).json()
     assert sum(found["prior"]) == pytest.approx(1.0, abs=1e-4)
     assert found["has_day"]
+    assert found["left_out"] < sent.json()["rows"] / 10  # told, where the farthest are outside the window
     assert api.post("/api/forget", json={"ids": [sent.json()["id"]]}).json() == {"forgotten": 1}
     assert api.post("/api/problems", json=body).status_code == 404
 

@@ -54,9 +54,9 @@ class Visit:
         self.page: Page = self.context.new_page()
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.context.on("request", self._asked)
+        self.context.on("request", self.asked)
 
-    def _asked(self, request: Any) -> None:
+    def asked(self, request: Any) -> None:
         if not request.url.startswith((self.url, f"blob:{self.url}")):
             self.elsewhere.append(request.url)
 

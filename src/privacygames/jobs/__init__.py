@@ -10,6 +10,7 @@ from privacygames.jobs.workers import (
     Measured,
     Processes,
     Workers,
+    bind_to_parent,
     unfinished,
     workers_for,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "Table",
     "Value",
     "Workers",
+    "bind_to_parent",
     "number",
     "read_table",
     "unfinished",

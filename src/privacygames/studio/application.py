@@ -18,7 +18,7 @@ from privacygames.studio.descriptions import Described, read_traces
 from privacygames.studio.exports import COMMAND, FILE, PROBLEM, python_of, report_of, toml_of
 from privacygames.studio.guard import LOOPBACK, Asgi, Guard
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused, code_of, plain, shape
+from privacygames.studio.refusals import Refused, code_of, shape
 from privacygames.studio.requests import (
     AttackBody,
     ErrorBody,
@@ -31,7 +31,7 @@ from privacygames.studio.requests import (
     SendBody,
 )
 from privacygames.studio.views import (
-    Kept,
+    Shelved,
     answers_view,
     beliefs_view,
     label_from,
@@ -42,6 +42,7 @@ from privacygames.studio.views import (
     written,
 )
 from privacygames.studio.workshop import Workshop
+from privacygames.values import plain
 
 Json = dict[str, Any]
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -181,7 +182,7 @@ def _add_mechanisms(app: FastAPI, workshop: Workshop) -> None:
         mechanism = await _aside(lambda: load_bytes(content))
         if max(mechanism.weights.shape) > workshop.limits.secrets:
             raise Refused(413, "TOO_LARGE", f"at most {workshop.limits.secrets} secrets and answers are shown here")
-        kept = Kept(mechanism, label="from a file")
+        kept = Shelved(mechanism, label="from a file")
         problem = problem_view("", Described({}, mechanism.problem))
         return _json(mechanism_view(workshop.mechanisms.put(kept), kept) | {"problem": problem})
 

@@ -48,6 +48,14 @@ class Described:
     user: str = ""
 
     @cached_property
+    def left_out(self) -> int:
+        """How many visits of the person are outside the grid, and do not count."""
+        if self.visits is None or not isinstance(self.problem.space, Grid):
+            return 0
+        mine = int((self.visits.user == self.visits.users.index(self.user)).sum())
+        return mine - int(self.visits.counts(self.problem.space, self.user).sum())
+
+    @cached_property
     def offers(self) -> tuple[Offer, ...]:
         """The adversaries there are to tick."""
         return tuple(_offered(self.problem, self.tables.get("adversary", [])))

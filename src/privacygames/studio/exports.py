@@ -8,7 +8,7 @@ import tomli_w
 from privacygames.presentation import render
 from privacygames.problem import PLAIN, problem_from
 from privacygames.spaces import Grid, Numbers
-from privacygames.studio.views import Kept
+from privacygames.studio.views import Shelved
 
 FILE, PROBLEM = "mechanism.pgm", "problem.toml"
 NUMBERS = re.compile(r"\[\s+(?:[-+.\deE]+,\s+)+\]")
@@ -54,12 +54,12 @@ def python_of(tables: dict[str, Any]) -> str:
     return "\n".join([*lines, *_ending()]) + "\n"
 
 
-def report_of(kept: Kept, view: dict[str, Any]) -> str:
+def report_of(kept: Shelved, view: dict[str, Any]) -> str:
     """One page about a mechanism, for people who were not there."""
     return render("mechanism.html", title="A certified mechanism", view=view, command=COMMAND, toml=_toml(kept))
 
 
-def _toml(kept: Kept) -> str:
+def _toml(kept: Shelved) -> str:
     return "" if kept.tables is None else toml_of(kept.tables)
 
 

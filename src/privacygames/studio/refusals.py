@@ -1,8 +1,7 @@
 """What a server refuses, and errors as HTTP tells them: one JSON shape, ``{"error": {kind, status, message}}``."""
 
-from math import isfinite
-
 from privacygames.errors import PrivacyGamesError, Status
+from privacygames.values import plain
 
 CODES = {Status.TOO_LARGE: 413, Status.INFEASIBLE: 409, Status.SPENT: 409, Status.CANCELLED: 409}
 """HTTP's number for how something ended; 422 for the rest: what was sent cannot be worked with."""
@@ -28,16 +27,3 @@ def code_of(error: PrivacyGamesError) -> int:
 def shape(error: PrivacyGamesError) -> dict[str, object]:
     """The one shape of an error."""
     return {"error": plain(error.to_dict())}
-
-
-def plain(value: object) -> object:
-    """Values that JSON has: ∞ becomes the text "inf", sets become lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, frozenset | set):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return value

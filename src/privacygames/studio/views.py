@@ -23,7 +23,7 @@ from privacygames.problem import Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
-from privacygames.studio.refusals import plain
+from privacygames.values import plain
 
 View = dict[str, Any]
 PLAIN_NAME = "knows your habits"
@@ -33,7 +33,7 @@ NEAR_ONE, SURE = 0.1, 7.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class Shelved:
     """A mechanism on the shelf, with the problem it was designed for where that is known."""
 
     mechanism: Mechanism
@@ -86,10 +86,11 @@ def problem_view(name: str, given: Described) -> View:
             for offer in given.offers
         ],
         "has_day": given.day is not None,
+        "left_out": given.left_out,
     }
 
 
-def mechanism_view(name: str, kept: Kept) -> View:
+def mechanism_view(name: str, kept: Shelved) -> View:
     """A mechanism for the page: what it promises, what was measured, what that means."""
     certificate, report = kept.mechanism.certificate, kept.report
     problem = kept.mechanism.problem
@@ -120,14 +121,14 @@ def mechanism_view(name: str, kept: Kept) -> View:
     return dict(plain(found))  # type: ignore[call-overload,no-any-return]
 
 
-def answers_view(kept: Kept, secret: object) -> View:
+def answers_view(kept: Shelved, secret: object) -> View:
     """Where the answers of a secret go."""
     mechanism = kept.mechanism
     row = mechanism.probabilities[mechanism.secrets.index(label_from(mechanism.secrets, secret, "secret"))]
     return {"probabilities": rounded(row)}
 
 
-def beliefs_view(kept: Kept, observable: object) -> View:
+def beliefs_view(kept: Shelved, observable: object) -> View:
     """What each attacker believes and guesses after an answer."""
     mechanism = kept.mechanism
     answer = label_from(mechanism.observables, observable, "observable")
@@ -147,7 +148,7 @@ def beliefs_view(kept: Kept, observable: object) -> View:
     return {"attackers": found, "possible": bool(likelihood.any())}
 
 
-def sent_view(kept: Kept, secrets: list[Label], *, moving: bool) -> View:
+def sent_view(kept: Shelved, secrets: list[Label], *, moving: bool) -> View:
     """Answers one after the other, and what an observer believes after each."""
     from privacygames.beliefs import Mobility
 
@@ -219,7 +220,7 @@ def _epsilon_range(problem: Problem) -> View:
     return {"low": NEAR_ONE / far, "high": SURE / near, "near": near, "far": far}
 
 
-def _warnings(kept: Kept, gap: float | None) -> list[str]:
+def _warnings(kept: Shelved, gap: float | None) -> list[str]:
     found = remarks(kept.report.usefulness, kept.mechanism.problem)
     if gap is not None and gap > 1e-6:
         found.append(f"Stopped before the optimum: the cost may be {gap:.1%} above the least possible.")
@@ -232,7 +233,7 @@ def _sentences(text: str, without: list[str]) -> list[str]:
     return [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
 
 
-def _not_promised(kept: Kept) -> list[str]:
+def _not_promised(kept: Shelved) -> list[str]:
     """What a setting does not mean."""
     bounds = kept.mechanism.certificate.bounds
     found = ["It holds for one answer. Asking again reveals more: see “send” on the map, which counts it."]

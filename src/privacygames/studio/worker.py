@@ -1,18 +1,15 @@
 """The process in which jobs run: it takes one at a time from a pipe, and tells progress, parts and the result."""
 
-import os
-import signal
 import sys
-import threading
 import warnings
 from itertools import product
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any
 
 from privacygames.errors import Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, TooLarge
 from privacygames.events import Progress
+from privacygames.jobs import bind_to_parent
 
 EVERY = 0.1
 """Seconds between two reports of progress at least."""
@@ -27,8 +24,7 @@ Spec = dict[str, Any]
 
 def work(pipe: Connection, memory: int) -> None:
     """Do jobs until the pipe is closed or whoever started us is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    bind_to_parent()
     _limit_memory(memory)
     warnings.simplefilter("ignore")  # remarks are part of the result
     while True:
@@ -155,10 +151,3 @@ def _limit_memory(memory: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-
-
-def _die_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

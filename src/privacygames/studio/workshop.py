@@ -10,14 +10,15 @@ from privacygames.mechanism import load_bytes
 from privacygames.studio.descriptions import Described, described, from_toml, invented, positions
 from privacygames.studio.job_queue import JobQueue, Ticket
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused, plain
+from privacygames.studio.refusals import Refused
 from privacygames.studio.requests import JobBody, ProblemBody
 from privacygames.studio.shelf import Shelf
-from privacygames.studio.views import Kept
+from privacygames.studio.views import Shelved
+from privacygames.values import plain
 
 
 @dataclass
-class Running:
+class Underway:
     """A job, the problem it is about, and the names under which what it made is kept."""
 
     ticket: Ticket
@@ -37,11 +38,11 @@ class Workshop:
         kept: dict[str, Any] = {"most": limits.kept, "seconds": limits.idle_seconds}
         self.problems: Shelf[Described] = Shelf("problem", **kept)
         self.traces: Shelf[traces.Visits] = Shelf("file of traces", most=3, seconds=limits.idle_seconds)
-        self.mechanisms: Shelf[Kept] = Shelf(
+        self.mechanisms: Shelf[Shelved] = Shelf(
             "mechanism", **kept, size=lambda each: each.size, most_bytes=limits.kept_bytes
         )
         jobs: dict[str, Any] = kept | {"most": limits.kept + limits.queue + limits.workers}
-        self.jobs: Shelf[Running] = Shelf("job", **jobs, drop=lambda each: self.queue.cancel(each.ticket))
+        self.jobs: Shelf[Underway] = Shelf("job", **jobs, drop=lambda each: self.queue.cancel(each.ticket))
 
     def close(self) -> None:
         """End every job and forget everything."""
@@ -86,7 +87,7 @@ class Workshop:
         if body.kind == "compare":
             spec |= {"at": {key: bounds[key] for key in ("epsilon", "distortion") if key in bounds}}
             spec |= {"names": body.names}
-        return self.jobs.put(Running(self.queue.submit(spec), tables, about))
+        return self.jobs.put(Underway(self.queue.submit(spec), tables, about))
 
     def job_view(self, name: str) -> dict[str, Any]:
         """Where a job stands; what it has made is put on the shelf and named."""
@@ -109,18 +110,18 @@ class Workshop:
         }
         return dict(plain(found))  # type: ignore[call-overload,no-any-return]
 
-    def _adopt(self, running: Running) -> None:
+    def _adopt(self, running: Underway) -> None:
         ticket = running.ticket
         while len(running.parts) < len(ticket.parts):
             part = ticket.parts[len(running.parts)]
             bounds = part.pop("bounds", None)
             own = None if bounds is None else {**running.tables, "bounds": bounds}
             tables = None if own is None else {key: value for key, value in own.items() if key != "adversary"}
-            kept = Kept(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
+            kept = Shelved(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
             made = load_bytes(ticket.result.pop("mechanism"))
-            kept = Kept(made, running.tables, running.described, label="optimal", seconds=ticket.seconds)
+            kept = Shelved(made, running.tables, running.described, label="optimal", seconds=ticket.seconds)
             running.mechanism = self.mechanisms.put(kept)
 
 

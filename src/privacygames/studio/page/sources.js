@@ -45,7 +45,8 @@ export async function load() {
     const problem = body.pgm ? found.problem : found;
     state.names.add(found.id);
     const held = problem.prior.filter((p) => p > 0).length;
-    $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.`;
+    const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
+    $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
     emit("problem", problem);
     if (body.pgm) emit("opened", found);
   } catch (error) {

@@ -1,8 +1,10 @@
 """The OpenAPI document is kept: whatever fits it gets one of the answers that it lists."""
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import pytest
 import schemathesis
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, settings
@@ -45,6 +47,14 @@ def known() -> dict[str, str]:
     problem, _ = problem_from(AGES)
     verified = api.post("/api/verify", content=pg.design(problem, epsilon=1.0).to_bytes())
     return {"mechanisms": verified.json()["id"], "problems": described(api)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended() -> Iterator[None]:
+    """No process is left at work for other tests to meet."""
+    yield
+    with TestClient(app, base_url="http://localhost"):
+        pass
 
 
 @schema.parametrize()

@@ -120,7 +120,10 @@ for each in COMMANDS:
     app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(reported(each))
 
 ledgers = typer.Typer(
-    help="What was released and charged: show it, or verify that it adds up.", no_args_is_help=True, cls=PlainGroup
+    help="What was released and charged: show it, or verify that it adds up.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    cls=PlainGroup,
 )
 for part in (ledger.show, ledger.verify):
     ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(part))

@@ -1,6 +1,7 @@
 """What is secret, as the tables of a problem document, wherever it comes from: the one currency of the studio."""
 
 import os
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,7 +144,7 @@ def positions(
 
 
 def read_traces(content: bytes, form: str) -> traces.Visits:
-    """Visits from the content of a file; nothing of it touches the disk."""
+    """Visits from the content of a file, which is kept in memory."""
     if form == "parquet":
         return traces.read(_parquet(content))
     with _file_in_memory(content) as path:
@@ -165,6 +166,13 @@ def _parquet(content: bytes) -> Any:
 
 @contextmanager
 def _file_in_memory(content: bytes) -> Iterator[Path]:
+    """A file that is nowhere but in memory; where a system has none, one that only its owner can read, for a moment."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield Path(file.name)
+        return
     handle = os.memfd_create("traces")
     try:
         with os.fdopen(os.dup(handle), "wb") as file:

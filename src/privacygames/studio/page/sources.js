@@ -44,6 +44,7 @@ export async function load() {
     if (mine !== latest) return;
     const problem = body.pgm ? found.problem : found;
     state.names.add(found.id);
+    if (state.problem?.id) post("forget", { ids: [state.problem.id, ...state.results.map((each) => each.id)] }).catch(() => {});
     const held = problem.prior.filter((p) => p > 0).length;
     const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
     $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;

@@ -102,7 +102,7 @@ function progress(now) {
 
 function settingOf(asked) {
   const parts = [];
-  if (asked.distortion !== undefined) parts.push(`≥ ${asError(asked.distortion)} off`);
+  if (asked.distortion !== undefined) parts.push(`≥ ${asError(asked.distortion)} ${state.problem.measures.distance === "hamming" ? "wrong" : "off"}`);
   if (asked.cost_at_most !== undefined) parts.push(`cost ≤ ${asCost(asked.cost_at_most)}`);
   if (asked.epsilon !== undefined) parts.push(`ε ${digits(asked.epsilon)}`);
   if (asked.worst_case) parts.push("worst case");

@@ -91,7 +91,7 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
   }
   root.append(svg("path", { d: `M0 ${tall}h${across}`, stroke: colours.soft, "stroke-width": 1 }));
   const kinds = Object.entries(marks).filter(([, i]) => i !== null);
-  kinds.forEach(([kind, i], n) => root.append(mark(kind, i * w + w / 2 + (n - (kinds.length - 1) / 2) * 18, -14, 7, colours)));
+  kinds.forEach(([kind, i], n) => root.append(mark(kind, i * w + w / 2 + (n - (kinds.length - 1) / 2) * 18, -14, kind === "guess" ? 9 : 7, colours)));
   return root;
 }
 

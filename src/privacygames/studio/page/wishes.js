@@ -108,8 +108,8 @@ function fromFile(problem) {
 }
 
 export function failed(error) {
-  say("design-error", error.message);
   const limited = error.limit !== undefined && chosen("goal") === "use";
+  say("design-error", limited ? `No mechanism does that: with everything else as asked, the least possible cost is ${asCost(error.limit)}, and that is proved.` : error.message);
   $("use-limit").hidden = !limited;
   if (limited) {
     $("use-limit").textContent = `Use ${asCost(error.limit * 1.005)}`;

@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo studio browser test check bench docs docs-serve format clean
+.PHONY: help setup demo studio browser test check bench spark docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,9 +40,16 @@ check: setup browser  ## What CI runs: lint, format, strict types, import layers
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
 
-bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead
+bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead; TABLES=1: rows and people
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python benchmarks/$(if $(ROBUST),robustness.py,bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA)))
+	$(BIN)/python benchmarks/$(if $(ROBUST),robustness.py,$(if $(TABLES),table_rows.py $(if $(QUICK),--quick),bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))))
+
+# Java comes from Debian's packages; where it cannot be installed, this says so and leaves everything else as it was.
+spark: setup  ## Install Spark (and Debian's headless Java, if there is none) and run its tests
+	@command -v java >/dev/null || { apt-get update -q && apt-get install -y -q default-jre-headless; } || \
+	  { echo "Spark needs Java 17 or newer, which could not be installed here: install it, then run this again" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
+	$(BIN)/python -m pytest -n 0 tests/tables/test_spark.py
 
 docs: setup  ## Build the site in out/docs
 	$(BIN)/sphinx-build -W -q -j auto docs out/docs

@@ -2,6 +2,8 @@
 
 import csv
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import exp, inf
 from pathlib import Path
@@ -203,3 +205,13 @@ def error_by_hand(mechanism: Array, attack: Array, distance: Array, weights: Arr
             for guess in range(distance.shape[0]):
                 total += weights[s] * mechanism[s, o] * attack[o, guess] * distance[guess, s]
     return total
+
+
+@contextmanager
+def two_workers() -> Iterator[Any]:
+    """A Dask cluster of two processes on this machine; the test is skipped where Dask is not installed."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    ) as made:
+        yield made

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "privacygames"
 MODULES = (
-    *("attacks", "metrics", "plots", "approximations", "baselines", "study", "traces"),
+    *("attacks", "metrics", "plots", "approximations", "baselines", "fleet", "study", "tables", "traces"),
     *("policies", "replays", "tracking"),
 )
 

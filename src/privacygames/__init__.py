@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from privacygames import approximations, baselines, study, traces
+    from privacygames import approximations, baselines, fleet, study, tables, traces
     from privacygames.analysis import (
         Comparison,
         Found,
@@ -39,12 +39,13 @@ if TYPE_CHECKING:
         UselessAnswers,
     )
     from privacygames.events import Cancellation, Progress
-    from privacygames.mechanism import Mechanism, load, verify
+    from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
     from privacygames.presentation import in_words, plots
     from privacygames.problem import Adversary, Bounds, Problem, max_distortion
     from privacygames.releases import Budget, Claims, Ledger, Pursuit, Release, Releases, policies, replays, tracking
     from privacygames.solvers import Effort, Highs, Interior, Solution, SolveOptions, Solver
-    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Sets, Space, Subsets
+    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
+    from privacygames.tables import estimate
 
 _ROOMS = {
     "analysis": (
@@ -62,16 +63,17 @@ _ROOMS = {
         "UselessAnswers",
     ),
     "events": ("Cancellation", "Progress"),
-    "mechanism": ("Mechanism", "load", "verify"),
+    "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
     "presentation": ("in_words", "plots"),
     "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
     "releases": ("Budget", "Claims", "Ledger", "Pursuit", "Release", "Releases", "policies", "replays", "tracking"),
     "solvers": ("Effort", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
-    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Sets", "Space", "Subsets"),
+    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
+    "tables": ("estimate",),
 }
 """Which room each public name lives in. Read on first use: imports stay quick."""
 
-_WHOLE = ("approximations", "baselines", "study", "traces")
+_WHOLE = ("approximations", "baselines", "fleet", "study", "tables", "traces")
 """Rooms that are public names themselves."""
 
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -105,7 +107,9 @@ __all__ = [
     "Prior",
     "PrivacyGamesError",
     "Problem",
+    "Product",
     "Progress",
+    "PublicMechanism",
     "Pursuit",
     "Release",
     "Releases",
@@ -132,16 +136,20 @@ __all__ = [
     "contenders",
     "design",
     "effort",
+    "estimate",
     "evaluate",
     "find",
+    "fleet",
     "in_words",
     "load",
+    "load_public",
     "max_distortion",
     "metrics",
     "plots",
     "policies",
     "replays",
     "study",
+    "tables",
     "traces",
     "tracking",
     "trade_off",

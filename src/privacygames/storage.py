@@ -54,6 +54,31 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_bytes(path, text.encode())
 
 
+@contextmanager
+def held(path: str | os.PathLike[str]) -> Iterator[bool]:
+    """Hold a file, made if need be, that only one process can hold at a time; gives whether it is ours.
+
+    Where the system has no such locks, it always is.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield _locked(handle)
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def _keep_the_name(folder: Path) -> None:
     """Ask for the folder's entry to be on the disk too, where the system lets one."""
     try:

@@ -17,6 +17,7 @@ from privacygames.study import compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import Task
+from support import two_workers
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -95,10 +96,7 @@ def test_processes_die_with_the_one_that_was_killed() -> None:
 
 @pytest.fixture
 def cluster() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    ) as made:
+    with two_workers() as made:
         yield made
 
 
@@ -109,8 +107,8 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     class Murderous(Cluster):
         """Kills a worker after the second result."""
 
-        def work(self, cells: Sequence[Job]) -> Finished:
-            for count, result in enumerate(super().work(cells)):
+        def work(self, tasks: Sequence[Job]) -> Finished:
+            for count, result in enumerate(super().work(tasks)):
                 yield result
                 if count == 1:
                     with distributed.Client(self.address, set_as_default=False) as client:

@@ -38,9 +38,9 @@ def test_people_share_later_days_and_are_known_by_earlier_ones() -> None:
 def test_a_replay_is_what_it_says() -> None:
     person = PEOPLE[0]
     daily = Daily(8.0, person.requests, person.places)
-    measured = Sharing(person, "independent", daily, seed=0).measure()
-    again = Sharing(person, "independent", daily, seed=0).measure()
-    other = Sharing(person, "independent", daily, seed=1).measure()
+    measured = Sharing(person, "independent", daily, seed=0).run()
+    again = Sharing(person, "independent", daily, seed=0).run()
+    other = Sharing(person, "independent", daily, seed=1).run()
     assert measured == again
     assert measured["cost"] != other["cost"]
     assert measured["requests"] == len(person.cells)
@@ -64,7 +64,7 @@ def test_every_way_stays_within_its_budget(way: str) -> None:
     for cell, time in zip(few.cells, few.times, strict=True):
         releases.release(GRID.labels[cell], at=float(time))
     assert releases.ledger.verify().releases == len(few.cells)
-    measured = Sharing(few, way, Daily(4.0, 20, few.places), seed=3).measure()
+    measured = Sharing(few, way, Daily(4.0, 20, few.places), seed=3).run()
     assert measured["status"] == "done"
     assert 0 < float(measured["answered"] or 0) <= 1
 

@@ -79,20 +79,22 @@ def _chosen(problem: Problem, answers: int | Sequence[Label]) -> IntArray:
 
 
 def _spread_out(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
-    """Observables, one after the other, that lower the expected cost of the nearest one most.
-
-    Σ_s π(s) min_{o chosen} c(o,s) falls by less and less: the greedy choice is within 1 − 1/e of the best.
-    """
-    left = np.full(cost.shape[1], cost.max() + 1.0)
-    free = np.ones(len(cost), dtype=bool)
-    found = []
+    """Observables for which Σ_s π(s) min_{o chosen} c(o,s) is small: greedily, then each in turn for a better one."""
+    found: list[int] = []
     for _ in range(count):
-        after = np.minimum(cost, left) @ prior
-        best = int(np.where(free, after, np.inf).argmin())
-        found.append(best)
-        free[best] = False
-        left = np.minimum(left, cost[best])
+        found.append(_best_beside(found, cost, prior))
+    for place in range(count if count < len(cost) else 0):
+        others = found[:place] + found[place + 1 :]
+        found[place] = _best_beside(others, cost, prior)
     return np.sort(np.array(found, dtype=np.int64))
+
+
+def _best_beside(chosen: list[int], cost: FloatArray, prior: FloatArray) -> int:
+    """The observable that is best to have beside those chosen already."""
+    left = cost[chosen].min(axis=0, initial=np.inf)
+    after = np.minimum(cost, left) @ prior
+    after[chosen] = np.inf
+    return int(after.argmin())
 
 
 def _for_all(problem: Problem, chosen: IntArray, multipliers: Multipliers | None) -> Multipliers | None:

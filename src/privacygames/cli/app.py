@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from privacygames.cli import (
+    apply,
     attack,
     compare,
     demo,
@@ -53,7 +54,10 @@ EPILOG = (
     "8 a file cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, 130 interrupted."
 )
 
-OPTION_NAMES = re.compile(r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit)\b(=True)?")
+OPTION_NAMES = re.compile(
+    r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit|epsilon_limit|key_columns"
+    r"|(?:invalid|missing|repeat|unknown|separator)(?=='))\b(=True)?"
+)
 """Arguments of the library that commands call by another name."""
 
 app = typer.Typer(
@@ -104,6 +108,7 @@ COMMANDS = (
     find.find,
     compare.compare,
     sample.sample,
+    apply.apply,
     attack.attack,
     evaluate.evaluate,
     verify.verify,

@@ -5,18 +5,37 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.output import Json, print_json, print_rows
+from privacygames.cli.output import Json, print_json, print_rows, working
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="A mechanism file.")],
+    file: Annotated[
+        Path, typer.Argument(help="A mechanism file, also one without prior and cost; or a fleet's folder.")
+    ],
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, for a fleet.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Re-check every promise in a mechanism file from nothing but its content; exit status 0 if all hold."""
+    if file.is_dir():
+        _verify_fleet(file, jobs, as_json)
+        return
+    from privacygames.mechanism import is_public, load_public
     from privacygames.mechanism import verify as check
 
-    certificate = check(file)
+    certificate = load_public(file).certificate if is_public(file) else check(file)
     if as_json:
         print_json(certificate.to_dict())
     else:
         print_rows(f"{file.name}: every promise holds", certificate.rows())
+
+
+def _verify_fleet(folder: Path, jobs: int, as_json: bool) -> None:
+    from privacygames.fleet import Fleet
+
+    fleet = Fleet(folder)
+    with working("verifying …") as show:
+        people = fleet.verify(jobs=jobs, progress=show)
+    if as_json:
+        print_json({"people": people})
+    else:
+        typer.echo(f"{folder.name}: every promise of {people} people's mechanisms holds")

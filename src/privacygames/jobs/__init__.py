@@ -1,13 +1,12 @@
 """Work that is handed out: to this process, to several, or to a cluster; results are kept, and put into tables."""
 
 from privacygames.jobs.store import Store
-from privacygames.jobs.tables import Row, Table, Value, number, read_table, where, write_table
+from privacygames.jobs.tables import Measured, Row, Table, Value, number, read_table, where, write_table
 from privacygames.jobs.workers import (
     Cluster,
     Finished,
     Here,
     Job,
-    Measured,
     Processes,
     Workers,
     bind_to_parent,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from privacygames.jobs.workers import Measured
+from privacygames.jobs.tables import Measured
 from privacygames.storage import write_text
 
 

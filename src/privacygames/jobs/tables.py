@@ -14,6 +14,9 @@ Row = Mapping[str, Value]
 Table = list[dict[str, Value]]
 """One dict per row, every row with the same columns. None: there is no value (an empty field in the file)."""
 
+Measured = dict[str, Value]
+"""What is known of a finished job, by the name of the column; ``"status"`` says how it ended."""
+
 
 def write_table(path: Path, table: Iterable[Row], columns: tuple[str, ...]) -> None:
     """Write a table with these columns, in this order; the file appears whole or not at all."""

@@ -12,42 +12,37 @@ from typing import Any, Protocol, TypeVar
 from threadpoolctl import threadpool_limits
 
 from privacygames.errors import InvalidProblem, SolveFailed, Status
-from privacygames.jobs.tables import Value
 from privacygames.processors import processors, share_processors
 
 FRUITLESS = 3
 """So many times in a row may workers die without a single task finished in between."""
 
-Work = TypeVar("Work", bound="Job")
-
 PATIENCE = 10.0
 """How many seconds a scheduler has to answer."""
 
-Measured = dict[str, Value]
-"""What is known of a finished job, by the name of the column; ``"status"`` says how it ended."""
-
-Finished = Generator[tuple[str, Measured], None, None]
-"""Results as they come. Closing it stops the work; nothing goes on behind one's back."""
-
 
 class Job(Protocol):
-    """A piece of work that needs nobody else's result and can be sent to another process."""
+    """A piece of work that knows nothing of others. It is sent to other processes: keep it small."""
 
     @property
     def key(self) -> str:
         """The same for the same work, whoever asks for it and whenever."""
         ...
 
-    def measure(self) -> Measured:
-        """Do it; what fails is a result, too."""
+    def run(self) -> Any:
+        """Do it, and return what came of it."""
         ...
 
 
+Finished = Generator[tuple[str, Any], None, None]
+"""Results as they come. Closing it stops the work; nothing goes on behind one's back."""
+
+
 class Workers(Protocol):
-    """Something that measures jobs, in any order, giving each result with the job's key as soon as there is one."""
+    """Something that does tasks, in any order, giving each result with the task's key as soon as there is one."""
 
     def work(self, tasks: Sequence[Job]) -> Finished:
-        """Measure every task."""
+        """Do every task."""
         ...
 
 
@@ -55,9 +50,9 @@ class Here:
     """This process, one task after the other."""
 
     def work(self, tasks: Sequence[Job]) -> Finished:
-        """Measure every task."""
+        """Do every task."""
         for task in tasks:
-            yield task.key, task.measure()
+            yield task.key, task.run()
 
 
 class Processes:
@@ -71,15 +66,15 @@ class Processes:
         self.jobs = jobs or processors()
 
     def work(self, tasks: Sequence[Job]) -> Finished:
-        """Measure every task."""
+        """Do every task."""
         left = {task.key: task for task in tasks}
         deaths = 0
         while left:
             try:
-                for key, measured in self._round(list(left.values())):
+                for key, result in self._round(list(left.values())):
                     del left[key]
                     deaths = 0
-                    yield key, measured
+                    yield key, result
             except BrokenProcessPool:
                 deaths += 1
                 if deaths >= FRUITLESS:
@@ -89,7 +84,7 @@ class Processes:
                         status=Status.WORKERS_DIED,
                     ) from None
 
-    def _round(self, tasks: list[Job]) -> Finished:
+    def _round(self, tasks: Sequence[Job]) -> Finished:
         before = set(multiprocessing.active_children())
         jobs = min(self.jobs, len(tasks))
         pool = ProcessPoolExecutor(
@@ -97,7 +92,7 @@ class Processes:
         )
         done = False
         try:
-            futures = {pool.submit(measure_alone, task): task.key for task in tasks}
+            futures = {pool.submit(run_alone, task): task.key for task in tasks}
             yield from _results(futures)
             done = True
         finally:
@@ -120,7 +115,7 @@ class Cluster:
         self.address = address
 
     def work(self, tasks: Sequence[Job]) -> Finished:
-        """Measure every task; what a dying worker had is given to another."""
+        """Do every task; what a dying worker had is given to another."""
         try:
             import distributed
         except ImportError:
@@ -132,30 +127,30 @@ class Cluster:
             raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
         lost = 0
         with client:
-            futures = [client.submit(measure_alone, task, key=f"privacygames-{task.key}") for task in tasks]
+            futures = [client.submit(run_alone, task, key=f"privacygames-{task.key}") for task in tasks]
             keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
             for future in cluster.as_completed(futures, loop=client.loop):
                 try:
-                    measured = future.result()
+                    result = future.result()
                 except cluster.KilledWorker:
                     lost += 1
                     continue
-                yield keys[future.key], measured
+                yield keys[future.key], result
         if lost:
             raise SolveFailed(
-                f"{lost} jobs killed every worker that tried; with too little memory, fewer threads a worker help. "
+                f"{lost} tasks killed every worker that tried; with too little memory, fewer threads a worker help. "
                 "What was finished is kept.",
                 status=Status.WORKERS_DIED,
             )
 
 
-def measure_alone(task: Job) -> Measured:
-    """Measure with one thread for linear algebra: the cores are taken by other tasks."""
+def run_alone(task: Job) -> Any:
+    """Do a task with one thread for linear algebra: the cores are taken by other tasks."""
     with threadpool_limits(1, "blas"):
-        return task.measure()
+        return task.run()
 
 
-def _results(futures: dict["Future[Measured]", str]) -> Finished:
+def _results(futures: dict["Future[Any]", str]) -> Finished:
     for future in as_completed(futures):
         yield futures[future], future.result()
 
@@ -189,7 +184,10 @@ def workers_for(jobs: int | None, scheduler: str | None) -> Workers:
     return Here() if processes.jobs == 1 else processes
 
 
-def unfinished(tasks: Iterable[Work], known: Iterable[str]) -> list[Work]:
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+def unfinished(tasks: Iterable[AnyJob], known: Iterable[str]) -> list[AnyJob]:
     """The tasks that are not known yet, each once, in an order unrelated to how long they take.
 
     So that the time left can be told from the time so far.

@@ -13,7 +13,7 @@ from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
 from privacygames.beliefs import Prior
 from privacygames.certificates import Certificate, Findings, Multipliers, Statement, check, probabilities
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import container
 from privacygames.mechanism.certification import Realised, certified
 from privacygames.mechanism.contents import Contents, pack, unpack, version_of
@@ -33,8 +33,12 @@ class Mechanism:
     """
 
     def __init__(self, contents: Contents, findings: Findings) -> None:
-        self._contents = contents
-        self.certificate = Certificate.of(contents.statement, findings, contents.provenance)
+        self._contents, self._findings = contents, findings
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What is promised, and what was found when it was checked."""
+        return Certificate.of(self.statement, self._findings, self._contents.provenance)
 
     @staticmethod
     def from_probabilities(
@@ -67,6 +71,16 @@ class Mechanism:
     def statement(self) -> Statement:
         """The exact numbers that the certificate is about: what a verifier takes."""
         return self._contents.statement
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is promised."""
+        return self.statement.bounds
+
+    @property
+    def distinguishability(self) -> FloatArray:
+        """d^ε(s, s'): the distances in which epsilon counts."""
+        return self.statement.distinguishability
 
     @property
     def weights(self) -> IntArray:
@@ -117,9 +131,9 @@ class Mechanism:
         The same for the same mechanism, whoever designed it, with or without its proof of optimality: it names what is
         released in ledgers and manifests.
         """
-        certificate = self.certificate
-        named: tuple[object, ...] = (content_hash(self.weights), self.bits, certificate.bounds, certificate.hashes)
-        named += tuple(promise.adversary.digest for promise in certificate.bounds.against)
+        statement = self.statement
+        named: tuple[object, ...] = (content_hash(self.weights), self.bits, self.bounds, statement.subject)
+        named += tuple(promise.adversary.digest for promise in self.bounds.against)
         return sha256(repr((*named, self.secrets.labels, self.observables.labels)).encode()).hexdigest()
 
     @overload
@@ -230,15 +244,18 @@ def certify(
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read a mechanism file, re-checking every promise in it."""
-    return _checked(unpack(*container.read(path)))
+    return _checked(*container.read(path))
 
 
 def load_bytes(content: bytes) -> Mechanism:
     """Read the content of a mechanism file, re-checking every promise in it."""
-    return _checked(unpack(*container.parse(content)))
+    return _checked(*container.parse(content))
 
 
-def _checked(contents: Contents) -> Mechanism:
+def _checked(header: container.Header, arrays: container.Arrays) -> Mechanism:
+    if "withheld" in header:
+        raise InvalidFile("this file was exported without prior and cost: read it with load_public")
+    contents = unpack(header, arrays)
     return Mechanism(contents, check(contents.statement))
 
 

@@ -5,12 +5,15 @@ from copy import copy
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
 from privacygames.errors import UnknownLabel
 
 GUIDE_BITS = 10
 CHUNK = 1 << 18
+FEW = 64
+"""So few draws need no tables."""
 
 
 class Sampler:
@@ -45,19 +48,29 @@ class Sampler:
 
     def draw(self, secrets: IntArray) -> IntArray:
         """One observable's position for each secret's position."""
+        secrets = self._checked(secrets)
+        drawn = np.empty(len(secrets), dtype=np.int64)
+        for start in range(0, len(secrets), CHUNK):
+            part = slice(start, start + CHUNK)
+            drawn[part] = self._select(secrets[part], self._uniform(len(secrets[part])))
+        return drawn
+
+    def draw_with(self, secrets: IntArray, words: NDArray[np.uint64]) -> IntArray:
+        """The same with 64 random bits for each secret from elsewhere: a keyed pseudo-random function, say."""
+        return self._select(self._checked(secrets), (words >> np.uint64(64 - self._bits)).astype(np.int64))
+
+    def _checked(self, secrets: IntArray) -> IntArray:
         given = np.asarray(secrets)
         whole = given.ndim == 1 and given.dtype.kind in "iu"
         if not whole or (len(given) and not 0 <= int(given.min()) <= int(given.max()) < self._rows):
             raise UnknownLabel(f"positions of secrets must be whole numbers from 0 to {self._rows - 1}")
-        secrets = given.astype(np.int64)  # narrower integers would wrap in what follows
-        drawn = np.empty(len(secrets), dtype=np.int64)
-        for start in range(0, len(secrets), CHUNK):
-            part = slice(start, start + CHUNK)
-            drawn[part] = self._draw_some(secrets[part])
-        return drawn
+        return given.astype(np.int64)  # narrower integers would wrap in what follows
 
-    def _draw_some(self, secrets: IntArray) -> IntArray:
-        uniform = self._uniform(len(secrets))
+    def _select(self, secrets: IntArray, uniform: IntArray) -> IntArray:
+        if len(secrets) <= FEW and "_guide" not in self.__dict__:  # quicker than to build the tables
+            rows = (np.cumsum(self._weights[secret]) for secret in secrets)
+            found = (np.searchsorted(row, drawn, side="right") for row, drawn in zip(rows, uniform, strict=True))
+            return np.fromiter(found, dtype=np.int64, count=len(secrets))
         observables = self._weights.shape[1]
         # The guide says where to start looking; each step right is one exact comparison, and few need one.
         bucket = uniform >> (self._bits - self._guide_bits)

@@ -82,7 +82,7 @@ class Sharing:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:32]
 
-    def measure(self) -> Measured:
+    def run(self) -> Measured:
         """Share every request in order, then attack the answers."""
         try:
             return _measured(self)

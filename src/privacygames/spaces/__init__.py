@@ -6,6 +6,7 @@ from privacygames.spaces.given_labels import counted, listed
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, Outside, checked_box
 from privacygames.spaces.numbers import Numbers
+from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, shown
 from privacygames.spaces.subsets import Subsets
@@ -19,6 +20,7 @@ __all__ = [
     "Label",
     "Numbers",
     "Outside",
+    "Product",
     "Sets",
     "Space",
     "Subsets",

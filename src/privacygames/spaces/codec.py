@@ -6,6 +6,7 @@ and sizes are checked before anything is built.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 from privacygames.arrays import FloatArray
@@ -15,6 +16,7 @@ from privacygames.spaces.categories import Categories
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import MOST_CELLS, Grid
 from privacygames.spaces.numbers import Numbers
+from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Subsets
@@ -24,6 +26,8 @@ Description = dict[str, Any]
 
 SECRETS = "secrets"
 """What subsets are of, where that is the space of secrets beside them."""
+
+MOST_PARTS = 16
 
 
 def describe(
@@ -90,6 +94,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "graph": ("edges", "nodes", "directed"),
     "distances": ("labels", "matrix"),
     "subsets": ("of", "members", "labels", "reading"),
+    "product": ("parts", "scales"),
     "labels": ("labels",),
 }
 """The keys of each kind of space."""
@@ -110,6 +115,7 @@ class _Builder:
             "graph": self._graph,
             "distances": lambda: Space.from_distances(self._labels(), self._matrix()),
             "subsets": self._subsets,
+            "product": self._product,
             "labels": lambda: Space(self._labels()),
         }
         return builders[kind]()
@@ -179,6 +185,19 @@ class _Builder:
         labels = None if "labels" not in keys else self._labels()
         return Subsets(space, members, labels=labels, reading=keys.text("reading", "mean"))
 
+    def _product(self) -> Product:
+        keys, beside = self.keys, self.secrets
+        tables = keys.listed("parts")
+        if len(tables) > MOST_PARTS:
+            raise keys.wrong("parts", f"at most {MOST_PARTS} spaces")
+        parts: list[Space] = []
+        for number, (table, of) in enumerate(zip(tables, _parts(beside, len(tables)), strict=True), start=1):
+            parts.append(space_from(table, name=f"{keys.name} part {number},", secrets=of, matrices=self.matrices))
+            if self.size is not None and prod(map(len, parts)) > self.size:  # before any more is built
+                self._fits(prod(map(len, parts)))
+        self._fits(prod(map(len, parts)))
+        return Product(parts, scales=keys.listed("scales", None))
+
 
 Store = Callable[[FloatArray], str] | None
 
@@ -205,6 +224,12 @@ def _described_subsets(space: Any, secrets: Space | None, store: Store) -> Descr
     return {"kind": "subsets", "of": within, "members": members, "labels": _names(space), "reading": space.reading}
 
 
+def _described_product(space: Any, secrets: Space | None, store: Store) -> Description:
+    within = _parts(secrets, len(space.parts))
+    parts = [describe(part, secrets=of, store=store) for part, of in zip(space.parts, within, strict=True)]
+    return {"kind": "product", "parts": parts, "scales": list(space.scales)}
+
+
 _FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], Description]], ...] = (
     (Grid, _described_grid),
     (Numbers, lambda space, *_: {"kind": "numbers", "values": list(space.labels), "unit": space.counted_in}),
@@ -212,10 +237,17 @@ _FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], Descriptio
     (Graph, _described_graph),
     (DistanceSpace, _described_distances),
     (Subsets, _described_subsets),
+    (Product, _described_product),
     (Categories, lambda space, *_: {"kind": "categories", "labels": _names(space)}),
     (Space, lambda space, *_: {"kind": "labels", "labels": _names(space)}),
 )
 """How each kind of space is described; the last takes whatever is left."""
+
+
+def _parts(secrets: Space | None, count: int) -> tuple[Space | None, ...]:
+    """The parts of the secrets beside a product, which parts of observables may be subsets of."""
+    fits = isinstance(secrets, Product) and len(secrets.parts) == count
+    return secrets.parts if fits and isinstance(secrets, Product) else (None,) * count
 
 
 def _names(space: Space) -> list[object]:

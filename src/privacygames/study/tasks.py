@@ -60,7 +60,7 @@ class Task:
         digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
         return digest.hexdigest()[:32]
 
-    def measure(self) -> Measured:
+    def run(self) -> Measured:
         """Design the task's mechanism and measure it."""
         return measure(self)
 

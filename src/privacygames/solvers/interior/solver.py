@@ -37,7 +37,8 @@ class Interior:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_chained: leave out ratios that shorter ones imply.
         leave_out_absent: leave out secrets nobody has until they limit the mechanism.
-        threads: how many threads to work with; None for one a processor that this process may use.
+        threads: how many threads to work with; None for one a processor that this process may use, or fewer where
+            there is little to do.
         alike: take secrets together that this much of an exponent, or less, ties together: 0 for those that are equal.
     """
 
@@ -114,7 +115,7 @@ class Interior:
         _tell(reduced.effort, options)
         measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
         scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)
-        with host_algebra(self.threads) as algebra:
+        with host_algebra(reduced.effort.workers) as algebra:
             outcome = minimise(
                 reduced.program,
                 algebra,

@@ -1,0 +1,69 @@
+"""Which mechanism is for which columns: from options, or from a file of rules."""
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privacygames.errors import InvalidProblem, UnreadableFile
+
+if TYPE_CHECKING:
+    from privacygames.fleet import Fleet
+    from privacygames.tables import Rule
+
+RULE_KEYS = ("columns", "mechanism", "fleet", "answer", "into", "original", "invalid", "missing")
+
+
+def rules_for(
+    mechanism: Path | None, fleet: "Fleet | None", columns: str | None, asked: dict[str, Any]
+) -> "dict[Any, Rule]":
+    """The rules of a command: one mechanism with its options, or a TOML file of several."""
+    from privacygames.tables import Rule
+
+    given = {key: value for key, value in asked.items() if value is not None}
+    if mechanism is not None and mechanism.suffix.lower() == ".toml":
+        if columns is not None or given:
+            raise InvalidProblem("a file of rules says itself which columns, and how: leave --columns and the like out")
+        return _from_file(mechanism)
+    if columns is None:
+        raise InvalidProblem("say with --columns which column holds the secret, such as age, or longitude,latitude")
+    if "into" in given:
+        given["into"] = given["into"].split(",")
+    held = fleet if fleet is not None else mechanism_in(mechanism)
+    return {_place(columns.split(",")): Rule(mechanism=held, **given)}
+
+
+def mechanism_in(path: Path | None) -> Any:
+    """The mechanism of a file, with prior and cost or without."""
+    from privacygames.mechanism import is_public, load, load_public
+
+    if path is None:
+        raise InvalidProblem("give a mechanism file, or --fleet")
+    return load_public(path) if is_public(path) else load(path)
+
+
+def _from_file(path: Path) -> "dict[Any, Rule]":
+    from privacygames.fleet import Fleet
+    from privacygames.keys import Keys
+    from privacygames.tables import Rule
+
+    try:
+        document = Keys(tomllib.loads(path.read_text(encoding="utf-8-sig")), path.name, ("rule",))
+    except OSError as error:
+        raise UnreadableFile(path, error.strerror) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidProblem(f"{path} is not valid TOML: {error}") from None
+    rules: dict[Any, Rule] = {}
+    for number, table in enumerate(document.listed("rule"), start=1):
+        keys = Keys(table, f"[[rule]] {number}", RULE_KEYS)
+        if ("mechanism" in keys) == ("fleet" in keys):
+            raise InvalidProblem(f"[[rule]] {number} needs a mechanism or a fleet, and not both")
+        options = {key: value for key, value in keys.table.items() if key in RULE_KEYS[3:]}
+        where = path.parent / keys.text("mechanism" if "mechanism" in keys else "fleet")
+        held = mechanism_in(where) if "mechanism" in keys else Fleet(where)
+        rules[_place(keys.listed("columns"))] = Rule(mechanism=held, **options)
+    return rules
+
+
+def _place(names: list[Any]) -> Any:
+    """A column by its name; several, also nested, as tuples."""
+    return names[0] if len(names) == 1 else tuple(_place(name) if isinstance(name, list) else name for name in names)

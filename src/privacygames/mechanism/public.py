@@ -1,0 +1,218 @@
+"""A mechanism without its owner's habits: weights, distances and the ε promise, but neither prior nor cost.
+
+The promise of differential privacy is about ratios of weights alone, so whoever gets such a file can verify it. About
+distortion privacy and cost, which are averages over the prior, it cannot speak, and says so. The weights themselves
+remain: a mechanism that was designed for somebody's prior answers her places best, and that can be seen in it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray, content_hash, sealed
+from privacygames.certificates import Provenance, Statement, check
+from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem
+from privacygames.mechanism import container
+from privacygames.mechanism.contents import Contents
+from privacygames.mechanism.mechanism import Mechanism
+from privacygames.mechanism.sampling import Sampler
+from privacygames.problem import Bounds
+from privacygames.spaces import Label, Space, describe, space_from
+
+WITHHELD = ["prior", "cost"]
+
+
+@dataclass(frozen=True)
+class PublicCertificate:
+    """What can be verified without prior and cost.
+
+    Attributes:
+        epsilon: the ε that holds for every pair of secrets and every observable.
+        within: the threshold, in the threshold form.
+        largest_ratio: the largest ratio of weights as a share of what is allowed; at most 1.
+        distinguishability: SHA-256 of the distances in which ε counts.
+        digest: of the mechanism.
+    """
+
+    epsilon: float
+    within: float | None
+    largest_ratio: float
+    distinguishability: str
+    digest: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The certificate in words: pairs of name and value."""
+        form = "times distance" if self.within is None else f"within distance {self.within:g}"
+        return [
+            ("promised epsilon", f"{self.epsilon:.6g} ({form})"),
+            ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
+            ("distortion, cost", "nothing can be said: prior and cost are withheld"),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<22}{value}" for name, value in self.rows())
+
+
+class PublicMechanism:
+    """A mechanism of which the ε promise can be verified and answers drawn, and nothing else.
+
+    Get one from :meth:`of` or :func:`load_public`.
+    """
+
+    def __init__(
+        self, weights: IntArray, bits: int, distinguishability: FloatArray, bounds: Bounds, spaces: tuple[Space, Space]
+    ) -> None:
+        if bounds.epsilon is None:
+            raise InvalidProblem(
+                "without a promise of epsilon nothing is left to verify once prior and cost are withheld"
+            )
+        n, m = weights.shape
+        statement = Statement(
+            weights=weights,
+            bits=bits,
+            prior=np.full(n, 1.0 / n),  # any would do: nothing that depends on it is told
+            cost=np.zeros((m, n)),
+            distance=np.zeros((n, n)),
+            distinguishability=distinguishability,
+            bounds=Bounds(epsilon=bounds.epsilon, within=bounds.within),
+            multipliers=None,
+        )
+        findings = check(statement)
+        self._largest_ratio = findings.largest_ratio
+        self._mechanism = Mechanism(Contents(statement, *spaces, Provenance("withheld", "")), findings)
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> "PublicMechanism":
+        """A mechanism without its prior and cost."""
+        spaces = (mechanism.secrets, mechanism.observables)
+        return cls(mechanism.weights, mechanism.bits, mechanism.distinguishability, mechanism.bounds, spaces)
+
+    @property
+    def weights(self) -> IntArray:
+        """Integers (secrets, observables); every row sums to ``2**bits``."""
+        return self._mechanism.weights
+
+    @property
+    def bits(self) -> int:
+        """The power of two every row of weights sums to."""
+        return self._mechanism.bits
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """p(o|s) = weights / 2^bits, as floats."""
+        return self._mechanism.probabilities
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is promised: ε."""
+        return self._mechanism.bounds
+
+    @property
+    def distinguishability(self) -> FloatArray:
+        """d^ε(s, s'): the distances in which epsilon counts."""
+        return self._mechanism.distinguishability
+
+    @property
+    def secrets(self) -> Space:
+        """What may be secret."""
+        return self._mechanism.secrets
+
+    @property
+    def observables(self) -> Space:
+        """What may be answered."""
+        return self._mechanism.observables
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of weights, promise and distances: names the mechanism, without saying whose."""
+        hashes = content_hash(self.weights), content_hash(self.distinguishability)
+        labels = self.secrets.labels, self.observables.labels
+        return sha256(repr(("public", hashes, self.bits, self.bounds, labels)).encode()).hexdigest()
+
+    @property
+    def certificate(self) -> PublicCertificate:
+        """What was verified."""
+        separation = content_hash(self.distinguishability)
+        return PublicCertificate(
+            self.bounds.epsilon or 0.0, self.bounds.within, self._largest_ratio, separation, self.digest
+        )
+
+    def sample(self, secret: Label) -> Label:
+        """One observable for a secret, with randomness from the operating system."""
+        return self._mechanism.sample(secret)
+
+    def sampler(self) -> Sampler:
+        """The sampler behind :meth:`sample`, for positions instead of labels."""
+        return self._mechanism.sampler()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file without prior and cost, which :func:`load_public` reads."""
+        arrays: dict[str, Any] = {"weights": self.weights, "distinguishability": self.distinguishability}
+
+        def store(matrix: FloatArray) -> str:
+            name = f"distances_{len(arrays)}"
+            arrays[name] = matrix
+            return name
+
+        shared = self.observables == self.secrets
+        header = {
+            "withheld": WITHHELD,
+            "promises": {"epsilon": self.bounds.epsilon, "within": self.bounds.within},
+            "bits": self.bits,
+            "secrets": describe(self.secrets, store=store),
+            "observables": None if shared else describe(self.observables, secrets=self.secrets, store=store),
+        }
+        container.write(path, header, arrays)
+
+    def __repr__(self) -> str:
+        secrets, observables = self.weights.shape
+        return f"PublicMechanism({secrets} secrets, {observables} observables, ε {self.bounds.epsilon:.4g})"
+
+
+def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
+    """Read a file without prior and cost, checking every ratio in it.
+
+    Raises:
+        InvalidFile: the file is damaged, altered, or not of this kind.
+        BrokenPromise: the weights do not keep the ε that the file promises.
+    """
+    header, arrays = container.read(path)
+    if "withheld" not in header:
+        raise InvalidFile("this file has prior and cost in it: read it with load")
+    try:
+        return _unpacked(header, arrays)
+    except (InvalidFile, BrokenPromise):
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        raise InvalidFile(f"the content of the file does not fit together ({type(error).__name__})") from None
+
+
+def is_public(path: str | os.PathLike[str]) -> bool:
+    """Whether a mechanism file was exported without prior and cost."""
+    return "withheld" in container.read(path)[0]
+
+
+def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMechanism:
+    weights, separation = arrays["weights"], arrays["distinguishability"]
+    n, m = weights.shape
+    if weights.dtype != np.int64 or separation.dtype != np.float64 or separation.shape != (n, n):
+        raise InvalidFile("an array of the file has the wrong type or shape")
+    secrets = space_from(header["secrets"], matrices=arrays, size=n)
+    observables = secrets
+    if header["observables"] is not None:
+        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m)
+    elif n != m:
+        raise InvalidFile("the weights do not fit the secrets")
+    promises = Bounds(epsilon=header["promises"]["epsilon"], within=header["promises"]["within"])
+    if type(header["bits"]) is not int:
+        raise InvalidFile("a number in the header is not whole")
+    return PublicMechanism(sealed(weights), header["bits"], sealed(separation), promises, (secrets, observables))

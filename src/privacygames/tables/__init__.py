@@ -1,0 +1,24 @@
+"""Mechanisms applied to real tables: one Arrow kernel; pandas, Polars, PyArrow, DuckDB, Dask and Spark around it."""
+
+from privacygames.tables.application import apply
+from privacygames.tables.estimates import Estimate, Estimated, estimate
+from privacygames.tables.file_release import apply_files
+from privacygames.tables.manifest import Manifest
+from privacygames.tables.release_key import ReleaseKey
+from privacygames.tables.rules import Rule
+from privacygames.tables.utility_preview import Preview, Survival, preview, preview_file
+
+__all__ = [
+    "Estimate",
+    "Estimated",
+    "Manifest",
+    "Preview",
+    "ReleaseKey",
+    "Rule",
+    "Survival",
+    "apply",
+    "apply_files",
+    "estimate",
+    "preview",
+    "preview_file",
+]

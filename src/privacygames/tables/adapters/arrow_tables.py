@@ -1,0 +1,69 @@
+"""PyArrow: tables and batches at once; readers and datasets batch by batch, in constant memory."""
+
+from typing import Any
+
+from privacygames.errors import InvalidProblem
+from privacygames.tables.kernel import CHUNK, Tally
+from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.manifest import Manifest
+from privacygames.tables.release_setup import Setup, Survey
+
+
+def release(given: Any, setup: Setup) -> tuple[Any, Manifest]:
+    """A table, record batch, reader or dataset with answers in it; of a dataset, a reader."""
+    pa = needed_for_tables("pyarrow")
+    if isinstance(given, pa.RecordBatchReader):
+        return _reader(given, setup)
+    if isinstance(given, pa.RecordBatch):
+        table, manifest = release(pa.Table.from_batches([given]), setup)
+        return table.combine_chunks().to_batches()[0] if table.num_rows else _empty(table), manifest
+    if isinstance(given, pa.Table):
+        return _table(given, setup)
+    return _dataset(given, setup)
+
+
+def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
+    pa = needed_for_tables("pyarrow")
+    kernel = setup.kernel(table.schema)
+    survey = surveyed(table.select(list(setup.watched)).to_batches(CHUNK), setup, kernel, odd=False)
+    tally = Tally()
+    survey.manifest()  # refuses before anything is drawn
+    made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), tally)), schema=kernel.schema)
+    return made, survey.manifest(tally=tally)
+
+
+def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Survey:
+    """A look at record batches."""
+    survey, at = Survey(setup), 0
+    if not odd and not setup.watched:
+        return survey
+    for batch in batches:
+        survey.look({name: batch.column(name) for name in batch.schema.names}, batch.num_rows, kernel, odd=odd, at=at)
+        at += batch.num_rows
+    return survey
+
+
+def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
+    if setup.watched:
+        raise InvalidProblem(
+            "a reader can be read once, and people or key columns are looked at before anything is released: give a "
+            "table or a dataset"
+        )
+    pa = needed_for_tables("pyarrow")
+    kernel, tally = setup.kernel(reader.schema), Tally()
+    made = pa.RecordBatchReader.from_batches(kernel.schema, kernel.batches(reader, tally))
+    return made, setup.manifest(tally, None)  # counts are complete when the reader was read to its end
+
+
+def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
+    pa = needed_for_tables("pyarrow")
+    kernel = setup.kernel(dataset.schema)
+    columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
+    manifest = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True).manifest()
+    batches = kernel.batches(dataset.scanner().to_reader(), Tally())
+    return pa.RecordBatchReader.from_batches(kernel.schema, batches), manifest
+
+
+def _empty(table: Any) -> Any:
+    pa = needed_for_tables("pyarrow")
+    return pa.RecordBatch.from_pylist([], schema=table.schema)

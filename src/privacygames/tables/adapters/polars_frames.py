@@ -1,0 +1,98 @@
+"""Polars, eager and lazy. A lazy frame stays one: rows are numbered where it starts, no filter passes the draw."""
+
+from typing import Any
+
+import numpy as np
+
+from privacygames.errors import InvalidProblem
+from privacygames.tables.adapters.arrow_tables import surveyed
+from privacygames.tables.kernel import CHUNK, Kernel, Tally
+from privacygames.tables.manifest import Manifest
+from privacygames.tables.release_setup import Setup
+from privacygames.tables.row_identity import At
+
+ROW = "__privacygames_row"
+
+
+def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
+    """A frame of the same kind with answers in it."""
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        return _lazy(frame, setup)
+    kernel = setup.kernel(frame.head(0).to_arrow().schema)
+    survey = surveyed(frame.select(setup.watched).to_arrow().to_batches(CHUNK), setup, kernel, odd=False)
+    survey.manifest()  # refuses before anything is drawn
+    made, tally = _transform(frame, kernel, 0)
+    return made, survey.manifest(tally=tally)
+
+
+def _lazy(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
+    import polars as pl
+
+    schema = frame.collect_schema()
+    if ROW in schema.names():
+        raise InvalidProblem(f"the column name {ROW!r} is taken")
+    empty = pl.DataFrame(schema=schema)
+    kernel = setup.kernel(empty.to_arrow().schema)
+    columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
+    parts = (batch for part in frame.select(columns).collect_batches() for batch in part.to_arrow().to_batches(CHUNK))
+    manifest = surveyed(parts, setup, kernel, odd=True).manifest()
+
+    def answered(part: Any) -> Any:
+        return _transform(part.drop(ROW), kernel, part[ROW].to_numpy())[0]
+
+    made = frame.with_row_index(ROW).map_batches(
+        answered, schema=_transform(empty, kernel, 0)[0].schema, streamable=True
+    )
+    return made, manifest
+
+
+def _transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:
+    import polars as pl
+
+    tally = Tally()
+    table = frame.select(kernel.needs).to_arrow()
+    pieces = []
+    for first in range(0, frame.height, CHUNK) or [0]:
+        some = table.slice(first, CHUNK).combine_chunks()
+        columns = {name: _whole(some.column(name)) for name in kernel.needs}
+        where = at + first if isinstance(at, int) else at[first : first + CHUNK]
+        answered = kernel.answer(columns, some.num_rows, where)
+        tally.add(answered.tally)
+        part = frame.slice(first, CHUNK)
+        rest = part if answered.keep is None else part.filter(pl.Series(np.asarray(answered.keep)))
+        pieces.append(_assembled(rest, frame, kernel, answered.columns))
+    return pl.concat(pieces), tally
+
+
+def _assembled(rest: Any, frame: Any, kernel: Kernel, answers: dict[str, Any]) -> Any:
+    import polars as pl
+
+    made = []
+    for name, origin in kernel.layout.columns:
+        if origin == "answer":
+            series = pl.Series(name, answers[name])
+            before = frame.schema.get(name)
+            # Categories and the like stay what they were; an Enum only knows its own values, and becomes a text.
+            plain = before is not None and not isinstance(before, pl.Enum) and series.dtype != before
+            made.append(series.cast(before) if plain and _same_kind(series.dtype, before) else series)
+        elif origin == "null":
+            made.append(pl.Series(name, [None] * rest.height, dtype=rest.schema[name]))
+        else:
+            made.append(rest[name])
+    return pl.DataFrame(made)
+
+
+def _same_kind(one: Any, other: Any) -> bool:
+    import polars as pl
+
+    texts = (pl.String, pl.Categorical)
+    return any(isinstance(one, kind) or one == kind for kind in texts) and any(
+        isinstance(other, kind) or other == kind for kind in texts
+    )
+
+
+def _whole(column: Any) -> Any:
+    """A chunked array of one chunk at most as an array."""
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -1,0 +1,65 @@
+"""Spark, through ``mapInArrow``. Partitions have no stable positions there: rows are told apart by key columns."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from privacygames.errors import InvalidProblem
+from privacygames.tables.kernel import Kernel, Tally
+from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.manifest import Manifest
+from privacygames.tables.release_setup import Setup, Survey
+
+TALLY = "tally string"
+
+
+def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
+    """A Spark frame with answers in it. People, keys and odd rows are counted by Spark before."""
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    if setup.identity.by_position:
+        raise InvalidProblem(
+            "Spark may compute a partition again, in another order: rows have no position there. Say with key_columns "
+            "what tells them apart (an id; for Parquet files, _metadata.file_path and _metadata.row_index)"
+        )
+    kernel = setup.kernel(to_arrow_schema(frame.schema))
+    manifest = _surveyed(frame, setup, kernel)
+    return frame.mapInArrow(_answering(kernel), schema=from_arrow_schema(kernel.schema)), manifest
+
+
+def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
+    from pyspark.sql import functions
+
+    survey = Survey(setup)
+    for row in frame.select(*kernel.needs).mapInArrow(_counting(kernel), schema=TALLY).collect():
+        survey.tally.add(Tally.from_dict(json.loads(row["tally"])))
+    if setup.unique_wanted:
+        distinct = frame.select(*setup.identity.columns).distinct().count()
+        if distinct < survey.tally.rows:
+            raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
+    totals = None
+    if setup.user is not None:
+        if frame.filter(functions.col(f"`{setup.user}`").isNull()).limit(1).count():
+            raise InvalidProblem(f"user column {setup.user!r} is empty in some rows: nobody can be charged")
+        found = frame.groupBy(f"`{setup.user}`").count().agg(functions.max("count"), functions.count("count")).first()
+        totals = int(found[0] or 0), int(found[1])
+    return setup.manifest(survey.tally, totals)
+
+
+def _answering(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def answered(batches: Iterator[Any]) -> Iterator[Any]:
+        return kernel.batches(batches, Tally())
+
+    return answered
+
+
+def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def counted(batches: Iterator[Any]) -> Iterator[Any]:
+        tally = Tally()
+        for batch in batches:
+            columns = {name: batch.column(name) for name in kernel.needs}
+            tally.add(kernel.survey(columns, batch.num_rows, 0))
+        pa = needed_for_tables("pyarrow")
+        yield pa.RecordBatch.from_pydict({"tally": [json.dumps(tally.to_dict())]})
+
+    return counted

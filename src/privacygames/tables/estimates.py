@@ -1,0 +1,266 @@
+"""For the recipient: what the true frequencies were, from obfuscated answers and the mechanism that made them.
+
+The share of each answer is c = Pᵀf, with P the mechanism's probabilities and f the frequencies of the secrets.
+
+- *Unbiased*: a fixed left inverse A of Pᵀ, applied to the shares seen: E[A c] = f exactly, at the price of numbers that
+  may be negative.
+- *Maximum likelihood*: the frequencies (never negative, summing to one) under which the answers were likeliest.
+
+Intervals come from the multinomial law of the answers. Where the mechanism does not determine f (its answers never tell
+some secrets apart), they are the range of what all frequencies that fit the answers say, by linear programming.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from privacygames.arguments import is_number, one_of
+from privacygames.arrays import FloatArray, floats
+from privacygames.errors import InvalidProblem, SolveFailed
+from privacygames.mechanism import Mechanism, PublicMechanism
+from privacygames.spaces import Label, Numbers, Space, counted
+
+Method = Literal["unbiased", "likelihood"]
+DETERMINED = 1e-9
+"""Where the smallest singular value is below this share of the largest, answers do not determine the frequencies."""
+
+MOST_STEPS, SHORTEST, LEAST_BARRIER = 100, 1e-10, 1e-13
+GAP = 1e-7
+"""How far below its maximum the log-likelihood of one answer may be."""
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """A number, and an interval that holds the true one with the confidence asked for."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+class Estimate:
+    """Estimated frequencies of the secrets behind many answers.
+
+    Attributes:
+        space: the secrets.
+        frequencies: an estimate for each, in the order of the space's labels.
+        answers: how many answers it is from.
+        method: ``"unbiased"`` or ``"likelihood"``.
+        confidence: of every interval, each by itself.
+        determined: whether the mechanism determines the frequencies at all; where it does not, intervals are wide.
+    """
+
+    def __init__(
+        self, mechanism: Mechanism | PublicMechanism, counts: FloatArray, method: Method, confidence: float
+    ) -> None:
+        self.space: Space = mechanism.secrets
+        self.method, self.confidence, self.answers = method, confidence, int(counts.sum())
+        self._model = _Model(mechanism.probabilities, counts)
+        self.determined = self._model.inverse is not None
+        if method == "unbiased" and not self.determined:
+            raise InvalidProblem(
+                "the answers of this mechanism do not determine how frequent each secret was, so no estimate is "
+                "unbiased: ask for method='likelihood', whose intervals say what can be known"
+            )
+        self.frequencies: FloatArray = self._model.unbiased() if method == "unbiased" else self._model.likeliest
+
+    def __getitem__(self, label: Label) -> Estimated:
+        """The frequency of one secret."""
+        return self.total([label])
+
+    def total(self, labels: Any) -> Estimated:
+        """The frequency of several secrets together."""
+        wanted = np.zeros(len(self.space))
+        wanted[self.space.indices(labels)] = 1.0
+        return self.average(wanted)
+
+    def average(self, values: Any) -> Estimated:
+        """The mean of a number that each secret has, such as its value."""
+        weights = floats(values, "the values")
+        if weights.shape != (len(self.space),) or not np.isfinite(weights).all():
+            raise InvalidProblem(f"one finite number for each of the {len(self.space)} secrets is wanted")
+        value = float(weights @ self.frequencies)
+        low, high = self._model.interval(weights, self.confidence)
+        if self.method == "likelihood":
+            low, high = max(low, float(weights.min())), min(high, float(weights.max()))
+        return Estimated(value, min(low, value), max(high, value))
+
+    def mean(self) -> Estimated:
+        """The mean of the secrets, which must be numbers."""
+        return self.average(self._values())
+
+    def quantile(self, share: float) -> Estimated:
+        """The smallest number that at least this share of the secrets do not exceed."""
+        if not (is_number(share) and 0 < share < 1):
+            raise InvalidProblem("a quantile is asked for by a share between 0 and 1, such as 0.5 for the median")
+        values = self._values()
+        ordered = np.sort(values)
+        below = [self.average((values <= each).astype(np.float64)) for each in ordered]
+
+        def first(reached: list[float]) -> float:
+            return next((float(at) for at, share_at in zip(ordered, reached, strict=True) if share_at >= share), last)
+
+        last = float(ordered[-1])
+        return Estimated(*(first([getattr(at, edge) for at in below]) for edge in ("value", "high", "low")))
+
+    def _values(self) -> FloatArray:
+        if not isinstance(self.space, Numbers):
+            raise InvalidProblem("only secrets that are Numbers have a mean and quantiles; use average(values)")
+        return self.space.values
+
+    def __repr__(self) -> str:
+        return f"Estimate({len(self.space)} secrets from {self.answers} answers, {self.method})"
+
+
+def estimate(
+    mechanism: Mechanism | PublicMechanism, answers: Any, *, method: Method = "likelihood", confidence: float = 0.95
+) -> Estimate:
+    """The frequencies of the secrets behind obfuscated answers, with intervals.
+
+    Args:
+        mechanism: the one that made the answers; each of them from a fresh draw.
+        answers: observables one by one (a list, an array, a column), or counts by observable.
+        method: ``"likelihood"``: never negative, sums to one; or ``"unbiased"``: right on average, also in sums.
+        confidence: of each interval, by itself.
+    """
+    if not isinstance(mechanism, Mechanism | PublicMechanism):
+        raise InvalidProblem("estimate needs the mechanism that made the answers")
+    one_of(method, ("unbiased", "likelihood"), "method")
+    if not (is_number(confidence) and 0 < confidence < 1):
+        raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
+    positions, times = counted(mechanism.observables, answers)
+    counts = np.zeros(len(mechanism.observables))
+    np.add.at(counts, positions, times)
+    if not 1 <= float(counts.sum()) < inf or (counts < 0).any():
+        raise InvalidProblem("there are no answers to estimate anything from")
+    if (counts[~mechanism.weights.any(axis=0)] > 0).any():
+        raise InvalidProblem("some of the answers are never given by this mechanism: they are from another one")
+    return Estimate(mechanism, counts, method, confidence)
+
+
+class _Model:
+    """The multinomial law of the answers, and what follows from it."""
+
+    def __init__(self, table: FloatArray, counts: FloatArray) -> None:
+        used = table.any(axis=0)
+        self.table, self.counts = table[:, used], counts[used]
+        self.total = float(counts.sum())
+        self.shares = self.counts / self.total
+
+    @cached_property
+    def inverse(self) -> FloatArray | None:
+        """A left inverse of Pᵀ that does not depend on the answers; None where there is none."""
+        return left_inverse(self.table)
+
+    def unbiased(self) -> FloatArray:
+        """A c."""
+        if self.inverse is None:
+            raise InvalidProblem("there is no unbiased estimate")
+        return self.inverse @ self.shares
+
+    @cached_property
+    def likeliest(self) -> FloatArray:
+        """The maximum of Σ c_o ln (Pᵀf)_o over frequencies f, by Newton's method with a logarithmic barrier.
+
+        How far it is from the maximum is known at every step: at most ln max_s Σ_o p(o|s) c_o/(Pᵀf)_o.
+        """
+        found, barrier = np.full(len(self.table), 1.0 / len(self.table)), 0.1
+        while barrier > LEAST_BARRIER:
+            found = self._centred(found, barrier)
+            gap = float(np.log((self.table @ self._ratios(found)).max()))
+            if gap <= GAP:
+                return found
+            barrier *= 0.2
+        raise SolveFailed(f"the likelihood is still {gap:.1e} an answer below its maximum: use method='unbiased'")
+
+    def _ratios(self, given: FloatArray) -> FloatArray:
+        """C / Pᵀf."""
+        return np.asarray(self.shares / (given @ self.table))
+
+    def _centred(self, start: FloatArray, barrier: float) -> FloatArray:
+        """Newton steps to the maximum of the likelihood plus ``barrier`` · Σ ln f, kept positive and summing to one."""
+        found = start
+        for _ in range(MOST_STEPS):
+            step, promised = self._newton(found, barrier)
+            if promised <= 1e-3 * barrier:
+                break
+            shrinking = step < 0
+            length = min(1.0, 0.95 * float((found[shrinking] / -step[shrinking]).min(initial=inf)))
+            before = self._barred(found, barrier)
+            while length > SHORTEST and self._barred(found + length * step, barrier) < before + 0.1 * length * promised:
+                length /= 2
+            found = found + length * step
+            found = found / found.sum()
+        return found
+
+    def _newton(self, given: FloatArray, barrier: float) -> tuple[FloatArray, float]:
+        """The Newton step in frequencies relative to their size, and twice what it promises to gain."""
+        ratios, scaled = self._ratios(given), given[:, None] * self.table
+        slope = scaled @ ratios + barrier
+        curvature = (scaled * (ratios / (given @ self.table))) @ scaled.T + barrier * np.eye(len(given))
+        uphill, along = np.linalg.solve(curvature, np.stack([slope, given], axis=1)).T
+        relative = uphill - (given @ uphill) / (given @ along) * along
+        return given * relative, float(slope @ relative)
+
+    def _barred(self, given: FloatArray, barrier: float) -> float:
+        return self._likelihood(given) + barrier * float(np.log(given).sum())
+
+    def _likelihood(self, given: FloatArray) -> float:
+        seen = self.shares > 0
+        with np.errstate(divide="ignore"):
+            return float(self.shares[seen] @ np.log((given @ self.table)[seen]))
+
+    def interval(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
+        """An interval for Σ_s weights(s) f(s)."""
+        if self.inverse is None:
+            return self._range(weights, confidence)
+        score = NormalDist().inv_cdf((1 + confidence) / 2)
+        # Half an answer more for each observable: what was not seen among few answers is not impossible.
+        shares = (self.counts + 0.5) / (self.total + 0.5 * len(self.counts))
+        effect = weights @ self.inverse
+        spread = np.sqrt(max(float(shares @ effect**2 - (shares @ effect) ** 2), 0.0) / self.total)
+        middle = float(effect @ self.shares)
+        return middle - score * float(spread), middle + score * float(spread)
+
+    def _range(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
+        """The least and most that frequencies say whose answers would look like those seen, all shares at once."""
+        from scipy.optimize import linprog
+
+        count = len(self.shares)
+        score = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * count))
+        shares = (self.counts + 0.5) / (self.total + 0.5 * count)
+        room = score * np.sqrt(shares * (1 - shares) / self.total) + 1 / self.total
+        rows = np.vstack([self.table.T, -self.table.T])
+        limits = np.concatenate([self.shares + room, room - self.shares])
+        edges = []
+        for sign in (1.0, -1.0):
+            solved = linprog(sign * weights, rows, limits, np.ones((1, len(weights))), [1.0], method="highs")
+            if solved.status != 0:
+                raise InvalidProblem("no frequencies fit these answers: they are from another mechanism")
+            edges.append(sign * float(solved.fun))
+        return edges[0], edges[1]
+
+
+def left_inverse(table: FloatArray) -> FloatArray | None:
+    """A matrix A with A Pᵀ = 1, the same whatever the answers are; None where answers do not determine frequencies.
+
+    Of all of them, the one that varies least where every secret is as frequent as any other.
+    """
+    typical = table.mean(axis=0)
+    used = typical > 0
+    if len(table) > int(used.sum()):
+        return None
+    scaled = table[:, used] / np.sqrt(typical[used])
+    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
+    if singular[-1] < DETERMINED * singular[0]:
+        return None
+    inverse = np.zeros((len(table), len(used)))
+    inverse[:, used] = (left / singular) @ right / np.sqrt(typical[used])
+    return inverse

@@ -1,0 +1,367 @@
+"""Files and folders: streamed, resumable, and there whole or not at all.
+
+Work is done in a hidden folder beside the output. Every few million rows become a part that a killed run leaves behind
+and the next one keeps; the output takes its place, in one step, when all of it is there.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import IO, Any
+
+from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.events import Progress, Watcher
+from privacygames.jobs import unfinished, workers_for
+from privacygames.storage import held, write_text, written
+from privacygames.tables.application import Repeat, Rules
+from privacygames.tables.kernel import Tally
+from privacygames.tables.manifest import Manifest, described
+from privacygames.tables.release_key import ReleaseKey
+from privacygames.tables.release_setup import Setup, Survey, setup_from
+from privacygames.tables.table_files import (
+    ENDINGS,
+    ROWS,
+    TableFile,
+    TableWriter,
+    open_table,
+    separator_in,
+    table_writer,
+)
+
+PART_ROWS = 32 * ROWS
+"""Rows between two points from which a killed run goes on: some four millions."""
+
+MANIFEST = "_manifest.json"
+"""In a folder of data, names that start with an underscore are not taken for data."""
+
+
+def apply_files(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    rules: Rules,
+    *,
+    key: ReleaseKey | None = None,
+    key_columns: str | Sequence[str] | None = None,
+    user: str | None = None,
+    repeat: Repeat = "fresh",
+    epsilon_limit: float | None = None,
+    separator: str | None = None,
+    jobs: int = 1,
+    scheduler: str | None = None,
+    progress: Watcher | None = None,
+) -> Manifest:
+    """Apply mechanisms to a CSV or Parquet file, or to a folder of them; write the same, and a manifest beside it.
+
+    Rows are told apart by their file (its name, or its path within the folder) and their position in it, or by key
+    columns. Killed, the same call goes on where it stopped; until it is done, nothing that looks complete is there.
+
+    Args:
+        source: a file or folder.
+        out: where the output is to be; it must not be there yet.
+        rules: as in :func:`apply`.
+        key: as in :func:`apply`; needed for ``repeat="same"``, where a run that goes on must draw as before.
+        key_columns: as in :func:`apply`.
+        user: as in :func:`apply`.
+        repeat: as in :func:`apply`.
+        epsilon_limit: as in :func:`apply`.
+        separator: between the fields of CSV files; by default told from the first line.
+        jobs: processes; more than one work on several files at once.
+        scheduler: a Dask scheduler's address; its workers must see the same files.
+        progress: called now and then.
+    """
+    given, target = Path(source).absolute(), Path(out).absolute()  # workers may have another folder
+    if repeat == "same" and key is None:
+        raise InvalidProblem(
+            "repeat='same' with files needs a key that is kept: a run that goes on must draw as before"
+        )
+    files = _files(given, target)
+    base = setup_from(
+        rules,
+        key=key,
+        key_columns=key_columns,
+        user=user,
+        repeat=repeat,
+        source="",
+        epsilon_limit=epsilon_limit,
+    )
+    work = Work(given, target, files, separator)
+    manifest_of = _surveyed(work, base)
+    with held(work.lock) as ours:
+        if not ours:
+            raise InvalidProblem(f"another process is writing {target}: wait for it")
+        work.begin(_fingerprint(work, base, key))
+        tasks = [FileTask(work, name, _for_file(base, name)) for name in files]
+        manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
+        work.publish(manifest)
+    return manifest
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where everything is."""
+
+    source: Path
+    out: Path
+    files: tuple[str, ...]
+    separator: str | None
+
+    @property
+    def folder(self) -> Path:
+        """The hidden folder that work is done in."""
+        return self.out.parent / f".{self.out.name}.unfinished"
+
+    @property
+    def lock(self) -> Path:
+        """What the process at work holds."""
+        return self.out.parent / f".{self.out.name}.lock"
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one file, rather than a folder."""
+        return self.source.is_file()
+
+    def input(self, name: str) -> Path:
+        """A file to be read."""
+        return self.source if self.single else self.source / name
+
+    def output(self, name: str) -> Path:
+        """Where its answers are gathered."""
+        return self.folder / "data" / name
+
+    def parts(self, name: str) -> Path:
+        """Where its parts are kept until then."""
+        return self.folder / "parts" / sha256(name.encode()).hexdigest()[:16]
+
+    def counted(self, name: str) -> Path:
+        """What was counted in it, there when it is finished."""
+        return self.folder / "counted" / sha256(name.encode()).hexdigest()[:16]
+
+    def begin(self, fingerprint: str) -> None:
+        """Make the folder, or go on with it if it is of the same work; else start anew."""
+        job = self.folder / "job.json"
+        try:
+            same = json.loads(job.read_text())["work"] == fingerprint
+        except (OSError, ValueError, KeyError, TypeError):
+            same = False
+        if self.folder.exists() and not same:
+            shutil.rmtree(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        write_text(job, json.dumps({"work": fingerprint}))
+
+    def publish(self, manifest: Manifest) -> None:
+        """Put output and manifest in their place; the data comes last."""
+        if self.single:
+            manifest.write(manifest_path(self.out))
+            self.output(self.files[0]).replace(self.out)
+        else:
+            manifest.write(self.folder / "data" / MANIFEST)
+            (self.folder / "data").replace(self.out)
+        shutil.rmtree(self.folder)
+        self.lock.unlink(missing_ok=True)
+
+
+def manifest_path(out: Path) -> Path:
+    """Where the manifest of a single file is; a folder has it inside."""
+    return out.with_name(f"{out.name}.manifest.json")
+
+
+def _files(source: Path, out: Path) -> tuple[str, ...]:
+    """The names of the files to be read, refusing what cannot become an output."""
+    if not source.exists():
+        raise UnreadableFile(source, "there is no such file or folder")
+    if out.exists():
+        raise InvalidProblem(f"{out} exists already: choose another name, or remove it")
+    if not out.resolve().parent.is_dir():
+        raise InvalidProblem(f"there is no folder {out.resolve().parent} to write to")
+    if source.is_file():
+        if source.suffix.lower() not in ENDINGS or out.suffix.lower() != source.suffix.lower():
+            raise InvalidProblem(f"input and output must both be .csv or both .parquet; got {source.name}, {out.name}")
+        return (source.name,)
+    if out.resolve().is_relative_to(source.resolve()):
+        raise InvalidProblem("the output cannot be inside the folder that is read")
+    found = sorted(path.relative_to(source) for path in source.rglob("*") if path.suffix.lower() in ENDINGS)
+    names = tuple(path.as_posix() for path in found if not any(part[0] in "._" for part in path.parts))
+    if not names:
+        raise InvalidProblem(f"{source} holds no .csv or .parquet files")
+    return names
+
+
+def _surveyed(work: Work, setup: Setup) -> Callable[[Tally], Manifest]:
+    """Look at people and keys of all files, and refuse what must not be released; then nothing is written yet."""
+    survey = Survey(setup)
+    schema = None
+    for name in work.files:
+        table = open_table(work.input(name), setup.rules, work.separator)
+        kernel = setup.kernel(table.schema)
+        schema = schema or table.schema
+        if not schema.equals(table.schema):
+            raise InvalidProblem(f"{name} has other columns than {work.files[0]}: files of one folder must be alike")
+        if setup.watched:
+            for batch in table.batches(setup.watched):
+                columns = {each: batch.column(each) for each in batch.schema.names}
+                survey.look(columns, batch.num_rows, kernel, odd=False)
+    survey.manifest()
+    return lambda tally: survey.manifest(work.files, tally)
+
+
+def _for_file(setup: Setup, name: str) -> Setup:
+    """Positions are counted in each file by itself; key columns hold for all of them."""
+    if not setup.identity.by_position:
+        return setup
+    return replace(setup, identity=replace(setup.identity, source=name))
+
+
+def _fingerprint(work: Work, setup: Setup, key: ReleaseKey | None) -> str:
+    """The same for the same input, rules and key; without a key of the caller's, any new one goes on as well.
+
+    A row is only ever released by one of them: what was finished is kept, and the rest has not been seen by anybody.
+    """
+    stats = [(name, work.input(name).stat().st_size, work.input(name).stat().st_mtime_ns) for name in work.files]
+    rules = [(described(rule), rule.rule.invalid, rule.rule.for_missing) for rule in setup.rules]
+    kept = None if key is None else key.check_value()
+    asked = (stats, rules, setup.identity, setup.user, setup.repeat, kept, work.separator)
+    return sha256(repr(asked).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class FileTask:
+    """The work of one file: its parts one after the other, then all of them as one."""
+
+    work: Work
+    name: str
+    setup: Setup
+
+    @property
+    def key(self) -> str:
+        """Which file."""
+        return self.name
+
+    def run(self) -> dict[str, Any]:
+        """Write the file's output; returns what was counted."""
+        return self.run_with(lambda _rows: None).to_dict()
+
+    def run_with(self, tick: Callable[[int], None]) -> Tally:
+        """The same, telling now and then how many rows are done."""
+        folder, target = self.work.parts(self.name), self.work.output(self.name)
+        counted = self.work.counted(self.name)
+        done = _read_tally(counted, target)
+        if done is not None:
+            tick(done.rows)
+            return done
+        for each in (folder, target.parent, counted.parent):
+            each.mkdir(parents=True, exist_ok=True)
+        table = open_table(self.work.input(self.name), self.setup.rules, self.work.separator)
+        tally = self._write_parts(table, folder, tick)
+        self._join(table, folder, target)
+        write_text(counted, json.dumps(tally.to_dict()))
+        shutil.rmtree(folder)
+        return tally
+
+    def _write_parts(self, table: TableFile, folder: Path, tick: Callable[[int], None]) -> Tally:
+        kernel = self.setup.kernel(table.schema)
+        total, number = Tally(), 0
+        while (known := _read_tally(folder / f"{number}.tally", folder / f"{number}{table.path.suffix}")) is not None:
+            total.add(known)
+            number += 1
+        tick(total.rows)
+        batches = _counted(table.batches(skip=total.rows), total.rows)
+        for start, group in _grouped(batches, PART_ROWS):
+            tally = Tally()
+            with (
+                written(folder / f"{number}{table.path.suffix}") as file,
+                closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
+            ):
+                for at, batch in group:
+                    for made in kernel.batches([batch], tally, at):
+                        writer.write(made)
+                    tick(start + tally.rows)
+            write_text(folder / f"{number}.tally", json.dumps(tally.to_dict()))
+            total.add(tally)
+            number += 1
+        if number == 0:  # a table without rows has a schema all the same
+            with written(folder / f"0{table.path.suffix}") as file:
+                self._writer(table, file, kernel.schema, first=True).close()
+        return total
+
+    def _writer(self, table: TableFile, file: IO[bytes], schema: Any, *, first: bool) -> TableWriter:
+        separator = self.work.separator or separator_in(table.path)
+        return table_writer(table.path.suffix.lower(), file, schema, separator, header=first)
+
+    def _join(self, table: TableFile, folder: Path, target: Path) -> None:
+        """All parts as one file, a batch at a time."""
+        parts = sorted(folder.glob(f"*{table.path.suffix}"), key=lambda path: int(path.stem))
+        if len(parts) == 1:
+            parts[0].replace(target)
+            return
+        with written(target) as file:
+            if table.path.suffix.lower() == ".csv":
+                for part in parts:
+                    with part.open("rb") as piece:
+                        shutil.copyfileobj(piece, file)
+                return
+            with closing(self._writer(table, file, open_table(parts[0], ()).schema, first=True)) as writer:
+                for part in parts:
+                    for batch in open_table(part, ()).batches():
+                        writer.write(batch)
+
+
+def _counted(batches: Iterator[Any], start: int) -> Iterator[tuple[int, Any]]:
+    """Batches with the position of their first row."""
+    for batch in batches:
+        yield start, batch
+        start += batch.num_rows
+
+
+def _grouped(batches: Iterator[tuple[int, Any]], rows: int) -> Iterator[tuple[int, Iterator[tuple[int, Any]]]]:
+    """Batches in groups of at least so many rows, each group read as it is asked for."""
+    for start, first in batches:
+
+        def group(at: int = start, batch: Any = first) -> Iterator[tuple[int, Any]]:
+            yield at, batch
+            count = batch.num_rows
+            while count < rows:
+                following = next(batches, None)
+                if following is None:
+                    return
+                count += following[1].num_rows
+                yield following
+
+        yield start, group()
+
+
+def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Watcher | None) -> Tally:
+    """Every file, here or elsewhere; what was counted in all of them."""
+    total, started = Tally(), monotonic()
+
+    def tell(rows: int, files: int) -> None:
+        if progress is not None:
+            message = f"{rows:,} rows, {files} of {len(tasks)} files"
+            progress(Progress(job="apply", done=rows, seconds=monotonic() - started, message=message))
+
+    if scheduler is None and jobs == 1:
+        for files, task in enumerate(tasks):
+            total.add(task.run_with(lambda rows, files=files: tell(total.rows + rows, files)))  # type: ignore[misc]
+            tell(total.rows, files + 1)
+        return total
+    with closing(workers_for(jobs, scheduler).work(unfinished(tasks, ()))) as finished:
+        for files, (_, counted) in enumerate(finished, start=1):
+            total.add(Tally.from_dict(counted))
+            tell(total.rows, files)
+    return total
+
+
+def _read_tally(path: Path, of: Path) -> Tally | None:
+    """What was counted of a file that is finished; None where it is not."""
+    if not of.exists():
+        return None
+    try:
+        return Tally.from_dict(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,189 @@
+"""The manifest beside a release: what was done to which columns, what it costs in privacy, and nothing secret."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from privacygames.certificates import Certificate
+from privacygames.fleet import Fleet
+from privacygames.mechanism import Mechanism
+from privacygames.storage import write_text
+from privacygames.tables.accounting import Account
+from privacygames.tables.kernel import Tally
+from privacygames.tables.row_identity import Identity
+from privacygames.tables.rules import ColumnRule
+
+FORMAT = 1
+LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
+RANDOMNESS = (
+    "AES-256 of each row's identity and secret, under a release key from the operating system that is in no output: as "
+    "good as random for whoever does not have the key and cannot break AES"
+)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a recipient and an auditor may know of a release.
+
+    Attributes:
+        account: ε for each row, and composed for people.
+        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up.
+        rules: what became of which columns.
+        identity: what told rows apart.
+        warnings: what somebody should know before the release is used.
+        source: the names of files, where there are some.
+    """
+
+    account: Account
+    tally: Tally
+    rules: tuple[ColumnRule, ...]
+    identity: Identity
+    warnings: tuple[str, ...]
+    source: tuple[str, ...] = ()
+
+    @property
+    def rows_in(self) -> int:
+        """Rows read."""
+        return self.tally.rows
+
+    @property
+    def rows_dropped(self) -> int:
+        """Rows left out."""
+        return self.tally.dropped
+
+    @property
+    def rows_out(self) -> int:
+        """Rows written."""
+        return self.tally.rows - self.tally.dropped
+
+    @property
+    def epsilon_per_row(self) -> float:
+        """ε of one row, over all columns."""
+        return self.account.per_row
+
+    @property
+    def epsilon_per_user(self) -> float | None:
+        """ε of the person with most rows; None where it was not said whose rows are whose."""
+        return self.account.per_user
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "format": FORMAT,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": {name: _version(name) for name in LIBRARIES},
+            "source": list(self.source),
+            "rows": {
+                "in": self.rows_in,
+                "out": self.rows_out,
+                "dropped": self.rows_dropped,
+                "odd": [
+                    {"columns": name, "reason": reason, "rows": count, "became": self._policy(name, reason)}
+                    for (name, reason), count in sorted(self.tally.odd.items())
+                ],
+            },
+            "epsilon": self.account.to_dict(),
+            "columns": [described(rule) for rule in self.rules],
+            "rows_told_apart_by": self.identity.in_words(),
+            "repeat": self.account.repeat,
+            "randomness": RANDOMNESS,
+            "warnings": list(self.warnings),
+        }
+
+    def _policy(self, name: str, reason: str) -> str:
+        rule = next(each.rule for each in self.rules if each.name == name)
+        return rule.for_missing if reason == "missing" else rule.invalid
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write it as JSON, whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def __str__(self) -> str:
+        total = self.account.per_user
+        whom = "a row" if total is None else f"the person with most rows ({self.account.rows})"
+        epsilon = self.account.per_row if total is None else total
+        lines = [
+            f"{self.rows_in} rows in, {self.rows_out} out, {self.rows_dropped} dropped; "
+            f"ε for {whom}: {epsilon:.6g} over {len(self.rules)} mechanism(s)"
+        ]
+        lines += [
+            f"{count} rows of {name} were {reason}: {self._policy(name, reason)}"
+            for (name, reason), count in sorted(self.tally.odd.items())
+        ]
+        return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
+
+
+def described(rule: ColumnRule) -> dict[str, Any]:
+    """A rule and its mechanism in plain values; nothing of the prior but what the promises say."""
+    mechanism = rule.rule.mechanism
+    bounds = mechanism.bounds
+    found: dict[str, Any] = {
+        "columns": list(rule.columns),
+        "became": list(rule.outputs),
+        "answer": rule.rule.answer,
+        "original": rule.rule.original,
+        "mechanism": mechanism.digest,
+        "secrets": len(mechanism.secrets),
+        "observables": len(mechanism.observables),
+        "promises": {"epsilon": bounds.epsilon, "within": bounds.within, "distortion": bounds.distortion},
+    }
+    if bounds.against:
+        found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
+    if isinstance(mechanism, Fleet):
+        return found | {"people": len(mechanism), "unknown_people": mechanism.unknown}
+    certificate = mechanism.certificate
+    if isinstance(certificate, Certificate):
+        findings = certificate.findings
+        found["certificate"] = {
+            "largest_ratio": findings.largest_ratio,
+            "distortion": findings.distortion,
+            "cost": certificate.cost,
+            "gap": certificate.gap,
+            "distance": certificate.hashes.distance,
+            "distinguishability": certificate.hashes.distinguishability,
+            "bits_per_answer": certificate.usefulness.bits,
+        }
+    else:
+        found["certificate"] = {
+            "largest_ratio": certificate.largest_ratio,
+            "distinguishability": certificate.distinguishability,
+            "withheld": "prior and cost: nothing can be said of distortion",
+        }
+    return found
+
+
+def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
+    """What is to be said of answers that tell nothing, or never name some secrets; no secret is named."""
+    said = []
+    for rule in rules:
+        mechanism = rule.rule.mechanism
+        if isinstance(mechanism, Mechanism):
+            useful = mechanism.certificate.usefulness
+            if useful.constant and len(mechanism.secrets) > 1:
+                said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
+                continue
+            if useful.limitless:
+                said.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
+            if useful.unserved:
+                said.append(
+                    f"{rule.name}: {len(useful.unserved)} secrets that occur never get their best answer "
+                    f"({useful.unserved_share:.1%} of the prior)."
+                )
+        if mechanism.bounds.epsilon is None:
+            said.append(
+                f"{rule.name}: no differential privacy is promised, only distortion privacy of a single answer."
+            )
+        if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
+            said.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
+    return tuple(said)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"

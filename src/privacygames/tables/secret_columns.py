@@ -1,0 +1,224 @@
+"""From raw columns to secrets: coordinates, numbers, categories, lists of texts, or several columns together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.errors import InvalidProblem
+from privacygames.spaces import Grid, Numbers, Product, Sets, Space
+from privacygames.tables.libraries import needed_for_tables
+
+UNKNOWN, MISSING = -1, -2
+"""In place of a position: the row holds a value that is no secret of the mechanism; it holds none."""
+
+Place = str | tuple[str, ...] | tuple["Place", ...]
+"""A column, or columns that belong together: ``("lon", "lat")``, ``(("lon", "lat"), "age")``."""
+
+
+def column_names(place: Any) -> tuple[str, ...]:
+    """The columns of a place, one after the other."""
+    if isinstance(place, str):
+        return (place,)
+    if not isinstance(place, tuple | list) or not place:
+        raise InvalidProblem("a mechanism is for a column, or for a tuple of columns that belong together")
+    return tuple(name for part in place for name in column_names(part))
+
+
+@dataclass(frozen=True)
+class SecretReader:
+    """Finds the positions of secrets in columns.
+
+    Attributes:
+        space: the secrets.
+        place: the columns they are in.
+    """
+
+    space: Space
+    place: Any
+
+    def __post_init__(self) -> None:
+        names = column_names(self.place)
+        parts = self._parts
+        if not parts and len(names) != 1 and not self._by_point:
+            raise InvalidProblem(f"columns {names} belong to one secret, but {self.space!r} takes one column")
+
+    @cached_property
+    def _parts(self) -> "tuple[SecretReader, ...]":
+        if not isinstance(self.space, Product) or isinstance(self.place, str):
+            return ()
+        if len(self.place) != len(self.space.parts):
+            raise InvalidProblem(f"{self.space!r} has {len(self.space.parts)} parts, but {len(self.place)} were given")
+        return tuple(SecretReader(part, at) for part, at in zip(self.space.parts, self.place, strict=True))
+
+    @property
+    def _by_point(self) -> bool:
+        return isinstance(self.space, Grid) and not isinstance(self.place, str) and len(self.place) == 2
+
+    @property
+    def has_nearest(self) -> bool:
+        """Whether a value that is no secret may have a nearest one: of a product, in one of its parts."""
+        if self._parts:
+            return any(part.has_nearest for part in self._parts)
+        return self._by_point or isinstance(self.space, Numbers)
+
+    @cached_property
+    def _numeric(self) -> bool:
+        return all(isinstance(label, int | float) for label in self.space.labels)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it reads."""
+        return column_names(self.place)
+
+    @property
+    def wants_numbers(self) -> bool:
+        """Whether its columns hold numbers: coordinates, or numbers themselves."""
+        return self._by_point or self._numeric
+
+    def leaves(self) -> "tuple[SecretReader, ...]":
+        """The readers of single spaces, one for each part of a product."""
+        return tuple(leaf for part in self._parts for leaf in part.leaves()) if self._parts else (self,)
+
+    def positions(self, columns: Mapping[str, Any], *, nearest: bool = False) -> IntArray:
+        """The position of each row's secret, or ``UNKNOWN`` or ``MISSING``."""
+        if self._parts and isinstance(self.space, Product):
+            found = [part.positions(columns, nearest=nearest) for part in self._parts]
+            worst = np.minimum.reduce(found)
+            joined = self.space.join([np.maximum(each, 0) for each in found])
+            return np.where(worst < 0, worst, joined)
+        if self._by_point:
+            return self._by_points([columns[name] for name in column_names(self.place)], nearest=nearest)
+        (name,) = column_names(self.place)
+        if self._numeric:
+            return self._by_number(columns[name], name, nearest=nearest)
+        if isinstance(self.space, Sets):
+            return self._by_set(columns[name], name)
+        return self._by_text(columns[name], name)
+
+    def _by_points(self, axes: list[Any], *, nearest: bool) -> IntArray:
+        grid: Any = self.space
+        x, y = (_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
+        points = np.stack([x, y], axis=1)
+        missing = np.isnan(points).any(axis=1)
+        if nearest and not missing.any():
+            return np.asarray(grid.locate(points, outside="nearest"))
+        found = np.asarray(grid.locate(points, outside="drop"))
+        if nearest:
+            found[~missing] = grid.locate(points[~missing], outside="nearest")
+        found[missing] = MISSING
+        return found
+
+    def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
+        values = _numbers(array, name)
+        order, ordered = self._ordered
+        with np.errstate(invalid="ignore", over="ignore"):
+            at = self._evenly(values) if self._step and not nearest else np.searchsorted(ordered, values)
+            at = np.minimum(at, len(ordered) - 1)
+            exact = ordered[at] == values
+            if nearest:
+                below = np.maximum(at - 1, 0)
+                at = np.where(np.abs(values - ordered[below]) <= np.abs(ordered[at] - values), below, at)
+                exact = np.ones(len(values), dtype=bool)
+        found = np.where(exact, order[at], UNKNOWN)
+        found[np.isnan(values)] = MISSING
+        return found
+
+    def _evenly(self, values: FloatArray) -> IntArray:
+        """Where numbers at equal steps would be: a guess that is compared with what is there."""
+        last = len(self.space) - 1
+        steps = (values - self._ordered[1][0]) / self._step
+        return np.asarray(np.fmax(np.fmin(np.rint(steps), last), 0)).astype(np.int64)
+
+    @cached_property
+    def _step(self) -> float:
+        """The step between numbers that have one and the same; 0 where they do not."""
+        steps = np.diff(self._ordered[1])
+        return float(steps[0]) if len(steps) and (steps == steps[0]).all() else 0.0
+
+    @cached_property
+    def _ordered(self) -> tuple[IntArray, FloatArray]:
+        numbers = np.array(self.space.labels, dtype=np.float64)
+        order = np.argsort(numbers, kind="stable").astype(np.int64)
+        return order, numbers[order]
+
+    def _by_text(self, array: Any, name: str) -> IntArray:
+        pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+        if not all(isinstance(label, str) for label in self.space.labels):
+            raise InvalidProblem(
+                f"column {name!r}: secrets that are texts and numbers mixed cannot be found in a column"
+            )
+        kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            if pa.types.is_null(kind):
+                return np.full(len(array), MISSING, dtype=np.int64)
+            raise InvalidProblem(
+                f"column {name!r} is of type {kind}, but the secrets of the mechanism are texts, "
+                f"which look like {self.space.labels[0]!r}: cast it to text"
+            )
+        labels = pa.array(self.space.labels, pa.string())
+        coded = pa.types.is_dictionary(array.type)
+        values = pc.cast(array.dictionary if coded else array, pa.string())
+        found = _filled(pc.index_in(values, value_set=labels), UNKNOWN)
+        if coded:
+            codes = _filled(array.indices, MISSING)
+            texts = np.append(_with_nulls(found, values), MISSING)  # a dictionary may itself hold a null
+            return texts[np.where(codes < 0, len(texts) - 1, codes)]
+        return _with_nulls(found, array)
+
+    def _by_set(self, array: Any, name: str) -> IntArray:
+        pa = needed_for_tables("pyarrow")
+        if pa.types.is_null(array.type):
+            return np.full(len(array), MISSING, dtype=np.int64)
+        if not (
+            pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_list_view(array.type)
+        ):
+            raise InvalidProblem(
+                f"column {name!r} is of type {array.type}, but the secrets are sets: give lists of texts"
+            )
+        known = {label: position for position, label in enumerate(self.space.labels)}
+        rows = (MISSING if row is None else known.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
+        return np.fromiter(rows, dtype=np.int64, count=len(array))
+
+    def hint(self, columns: Mapping[str, Any]) -> str:
+        """What may be wrong with points that lie outside: for messages."""
+        grid = self.space
+        if not self._by_point or not isinstance(grid, Grid) or grid.box is None:
+            return ""
+        y, x = (_numbers(columns[name], name) for name in column_names(self.place))
+        inside = int((grid.locate(np.stack([x, y], axis=1), outside="drop") >= 0).sum())
+        return " (inside with latitude and longitude swapped: the longitude comes first)" if 2 * inside > len(x) else ""
+
+
+def _numbers(array: Any, name: str) -> FloatArray:
+    """A column of numbers as floats; NaN where there is none."""
+    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    if pa.types.is_dictionary(array.type):
+        array = pc.cast(array, array.type.value_type)
+    kind = array.type
+    if not (
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)
+    ):
+        raise InvalidProblem(
+            f"column {name!r} is of type {kind}, but the secrets of the mechanism need numbers: cast it"
+        )
+    if pa.types.is_null(kind):
+        return np.full(len(array), np.nan)
+    if array.null_count == 0 and not pa.types.is_decimal(kind):
+        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _filled(array: Any, instead: int) -> IntArray:
+    pc = needed_for_tables("pyarrow.compute")
+    filled = pc.fill_null(array, instead) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64).copy()
+
+
+def _with_nulls(found: IntArray, array: Any) -> IntArray:
+    if array.null_count:
+        found[np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = MISSING
+    return found

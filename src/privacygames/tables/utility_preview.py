@@ -1,0 +1,195 @@
+"""Before a release: how well means, quantiles and histograms will survive it. For the analyst: it shows the truth.
+
+Releases are made up, many of them, from the true counts, with randomness of their own; what a recipient would find in
+each is compared with the truth.
+"""
+
+import secrets
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidProblem
+from privacygames.fleet import Fleet
+from privacygames.mechanism import Mechanism, PublicMechanism
+from privacygames.spaces import Numbers, Subsets, counted
+from privacygames.tables.application import Rules
+from privacygames.tables.estimates import estimate
+from privacygames.tables.rules import ColumnRule, rules_from
+from privacygames.tables.table_files import ENDINGS, open_table
+
+TRIALS = 40
+"""Made-up releases."""
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Survival:
+    """How one statistic survives.
+
+    Attributes:
+        statistic: its name.
+        truth: of the data.
+        released: taken from the answers as they are, on average over releases; None where answers have no such thing.
+        released_error: its root mean square error.
+        estimated: by :func:`privacygames.estimate` (the likeliest), on average over releases.
+        estimated_error: its root mean square error.
+    """
+
+    statistic: str
+    truth: float
+    released: float | None
+    released_error: float | None
+    estimated: float
+    estimated_error: float
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a recipient would find.
+
+    Attributes:
+        columns: of which secret.
+        rows_read: how many rows hold one.
+        survivals: statistic by statistic. Of the histogram: the share of rows in a wrong place.
+    """
+
+    columns: str
+    rows_read: int
+    survivals: tuple[Survival, ...]
+
+    @property
+    def title(self) -> str:
+        """What it is about, in a line."""
+        return f"{self.columns}: {self.rows_read:,} rows, {TRIALS} made-up releases (± is the error to expect)"
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """As a table: statistic, truth, as released, estimated."""
+        return [
+            (
+                each.statistic,
+                f"{each.truth:.4g}",
+                "-" if each.released is None else f"{each.released:.4g} ± {each.released_error:.2g}",
+                f"{each.estimated:.4g} ± {each.estimated_error:.2g}",
+            )
+            for each in self.survivals
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [self.title, f"{'':<16}{'truth':>10}{'as released':>20}{'estimated':>20}"]
+        return "\n".join([*lines, *(f"{a:<16}{b:>10}{c:>20}{d:>20}" for a, b, c, d in self.rows())])
+
+
+def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> Preview:
+    """How well statistics of some secrets survive a release by a mechanism. Shows the truth: not for the recipient.
+
+    Args:
+        mechanism: what would draw the answers.
+        values: the secrets one by one (a list, an array, a column), or counts by secret.
+    """
+    if not isinstance(mechanism, Mechanism | PublicMechanism):
+        raise InvalidProblem("preview needs a mechanism")
+    positions, times = counted(mechanism.secrets, values)
+    return _previewed(mechanism, np.bincount(positions, times, len(mechanism.secrets)).astype(np.float64), "secrets")
+
+
+def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | None = None) -> list[Preview]:
+    """The same for the columns of a CSV or Parquet file, or of a folder of them: a preview for each rule."""
+    path = Path(source)
+    if not path.exists():
+        raise InvalidProblem(f"there is no file or folder {path}")
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.suffix.lower() in ENDINGS)
+    made = []
+    for rule in rules_from(rules):
+        if isinstance(rule.rule.mechanism, Fleet):
+            raise InvalidProblem("a preview is of one mechanism: a fleet has many")
+        counts = _counts(rule, files, separator)
+        if not counts.sum():
+            raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
+        made.append(_previewed(rule.rule.mechanism, counts, rule.name))
+    return made
+
+
+def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> FloatArray:
+    counts = np.zeros(len(rule.rule.mechanism.secrets))
+    for path in files:
+        for batch in open_table(path, (rule,), separator).batches(rule.columns):
+            columns = {name: batch.column(name) for name in rule.columns}
+            found = rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest")
+            counts += np.bincount(found[found >= 0], minlength=len(counts))
+    return counts
+
+
+def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, columns: str) -> Preview:
+    generator = np.random.default_rng(secrets.randbits(128))
+    whole = counts.astype(np.int64)
+    drawn = np.zeros((TRIALS, len(mechanism.observables)))
+    for count, row in zip(whole, _rows(mechanism), strict=True):
+        drawn += generator.multinomial(count, row, TRIALS) if count else 0
+    released, truth = drawn / whole.sum(), whole / whole.sum()
+    found = [estimate(mechanism, _by_label(mechanism, each)).frequencies for each in drawn]
+    survivals = _survivals(mechanism, truth, released, np.array(found))
+    return Preview(columns, int(whole.sum()), tuple(survivals))
+
+
+def _by_label(mechanism: Mechanism | PublicMechanism, counts: FloatArray) -> dict[Any, float]:
+    return dict(zip(mechanism.observables.labels, counts.tolist(), strict=True))
+
+
+def _rows(mechanism: Mechanism | PublicMechanism) -> FloatArray:
+    """The probabilities as floats that sum to one, as made-up releases need them."""
+    table = mechanism.probabilities
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+def _survivals(
+    mechanism: Mechanism | PublicMechanism, truth: FloatArray, released: FloatArray, estimated: FloatArray
+) -> list[Survival]:
+    found = []
+    space, middles = mechanism.secrets, _middles(mechanism)
+    if isinstance(space, Numbers):
+        for name, share in [("mean", None), *((f"{share:.0%} quantile", share) for share in QUANTILES)]:
+            right = _statistic(space.values, truth, share)
+            as_seen = None if middles is None else np.array([_statistic(middles, each, share) for each in released])
+            worked_out = np.array([_statistic(space.values, each, share) for each in estimated])
+            found.append(_survival(name, right, as_seen, worked_out))
+    alike = mechanism.observables == space
+    wrong = None if not alike else np.abs(released - truth).sum(axis=1) / 2
+    found.append(_survival("histogram", 0.0, wrong, np.abs(estimated - truth).sum(axis=1) / 2))
+    return found
+
+
+def _survival(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> Survival:
+    def error(found: FloatArray) -> float:
+        return float(np.sqrt(((found - truth) ** 2).mean()))
+
+    middle, off = (None, None) if released is None else (float(released.mean()), error(released))
+    return Survival(name, truth, middle, off, float(estimated.mean()), error(estimated))
+
+
+def _middles(mechanism: Mechanism | PublicMechanism) -> FloatArray | None:
+    """The number that each answer stands for, where it stands for one."""
+    answers = mechanism.observables
+    if isinstance(answers, Numbers):
+        return answers.values
+    if isinstance(answers, Subsets) and isinstance(answers.underlying, Numbers):
+        return np.array([answers.underlying.values[group].mean() for group in answers.members])
+    return None
+
+
+def _statistic(values: FloatArray, shares: FloatArray, share: float | None) -> float:
+    """The quantile at a share; the mean where there is none."""
+    if share is None:
+        return float(values @ shares)
+    order = np.argsort(values)
+    reached = np.cumsum(shares[order]) >= share - 1e-12
+    return float(values[order][int(np.argmax(reached)) if reached.any() else -1])

@@ -1,0 +1,142 @@
+"""The release key: who has it can repeat every draw, and nobody else learns anything of it."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+import privacygames as pg
+from privacygames.tables import ReleaseKey
+from privacygames.tables.release_key import KeyedBits
+from privacygames.tables.row_identity import Identity, identity_of
+
+
+def test_bits_are_aes_of_each_block() -> None:
+    """Block by block, against the cipher used in the plainest way."""
+    key = bytes(range(32))
+    identity = np.array([[7, 0], [8, 0], [2**63 + 5, 9]], dtype=np.uint64)
+    secrets = np.array([3, 0, 12], dtype=np.int64)
+    for row, secret, word in zip(identity, secrets, KeyedBits(key).words(identity, secrets), strict=True):
+        block = int(row[0]).to_bytes(8, "little") + (int(row[1]) ^ int(secret)).to_bytes(8, "little")
+        encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+        expected = encryptor.update(block) + encryptor.finalize()
+        assert int(word) == int.from_bytes(expected[:8], "little")
+
+
+def test_published_vector() -> None:
+    """FIPS 197, appendix C.3."""
+    block = np.frombuffer(bytes.fromhex("00112233445566778899aabbccddeeff"), dtype="<u8").reshape(1, 2)
+    found = KeyedBits(bytes(range(32))).encrypt(block.astype(np.uint64))
+    assert found.astype("<u8").tobytes().hex() == "8ea2b7ca516745bfeafc49904b496089"
+
+
+def test_words_look_uniform_and_rows_and_secrets_independent() -> None:
+    bits = KeyedBits(ReleaseKey().derive("test"))
+    identity = Identity().tags(ReleaseKey(), {}, 20_000, 0)
+    words = [bits.words(identity, np.full(20_000, secret)) for secret in (0, 1)]
+    for each in words:
+        counts = np.bincount((each >> np.uint64(60)).astype(int), minlength=16)
+        assert ((counts - 1250) ** 2 / 1250).sum() < 60  # chi-square, 15 degrees: once in ten million
+    agree = float((words[0] >> np.uint64(63) == words[1] >> np.uint64(63)).mean())
+    assert abs(agree - 0.5) < 0.02  # six standard deviations are 0.021
+
+
+def test_purposes_have_keys_of_their_own() -> None:
+    key = ReleaseKey(bytes(32))
+    purposes = [("a", "b"), ("ab",), ("a", "", "b"), ("b", "a"), ()]
+    assert len({key.derive(*purpose) for purpose in purposes}) == len(purposes)
+
+
+def test_a_key_is_in_no_representation() -> None:
+    key = ReleaseKey()
+    secret = pickle.dumps(key)
+    assert key == pickle.loads(secret)  # workers need it
+    assert ReleaseKey() != key
+    for shown in (repr(key), str(key), f"{key}", key.check_value()):
+        assert not any(part in shown for part in (repr(key.derive("x")), key.derive("check value").hex()))
+    assert repr(key) == "ReleaseKey(hidden)"
+
+
+def test_a_key_file_is_its_owners(tmp_path: Path) -> None:
+    path = tmp_path / "release.key"
+    key = ReleaseKey.create(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert ReleaseKey.load(path) == key
+    with pytest.raises(pg.InvalidProblem, match="never replaced"):
+        ReleaseKey.create(path)
+    path.chmod(0o644)
+    with pytest.raises(pg.InvalidProblem, match="read by others"):
+        ReleaseKey.load(path)
+    path.chmod(0o600)
+    path.write_text("privacygames release key 1\nnot hex\n")
+    with pytest.raises(pg.InvalidFile, match="not a release key"):
+        ReleaseKey.load(path)
+    with pytest.raises(pg.UnreadableFile):
+        ReleaseKey.load(tmp_path / "none.key")
+
+
+def test_a_wrong_key_is_refused() -> None:
+    for wrong in (b"short", "x" * 32, 5):
+        with pytest.raises(pg.InvalidProblem, match="32 bytes"):
+            ReleaseKey(wrong)  # type: ignore[arg-type]
+
+
+KEY = ReleaseKey(bytes(range(32)))
+
+
+def tags(columns: dict[str, pa.Array]) -> list[list[int]]:
+    count = len(next(iter(columns.values())))
+    found: list[list[int]] = Identity(tuple(columns)).tags(KEY, columns, count, 0).tolist()
+    return found
+
+
+def test_key_columns_say_the_same_in_every_type_engines_have() -> None:
+    names, numbers = ["ann", "bob", "ann"], [1, 2**40, 3]
+    texts = [pa.array(names), pa.array(names, pa.large_string()), pa.array(names).dictionary_encode()]
+    wholes = [pa.array(numbers), pa.array(numbers, pa.uint64()), pa.array(numbers).dictionary_encode()]
+    expected = tags({"name": texts[0], "number": wholes[0]})
+    for text in texts:
+        for whole in wholes:
+            assert tags({"name": text, "number": whole}) == expected
+    assert len({tuple(tag) for tag in expected}) == 3
+    assert tags({"number": wholes[0], "name": texts[0]}) != expected
+    times = pa.array([1_700_000_000_123_456], pa.timestamp("us"))
+    assert tags({"t": times}) == tags({"t": times.cast(pa.timestamp("ns"))})
+
+
+def test_the_position_is_the_tag_and_the_source_has_its_own_key() -> None:
+    assert Identity().tags(KEY, {}, 3, 5)[:, 0].tolist() == [5, 6, 7]
+    assert Identity().tags(KEY, {}, 2, np.array([9, 4]))[:, 0].tolist() == [9, 4]
+    assert Identity(source="a").purpose() != Identity(source="b").purpose()
+    assert Identity(("id",), source="a").purpose() == Identity(("id",), source="b").purpose()
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([1.5, 2.0]), "may be whole numbers"),
+        (pa.array(["a", None]), "is empty in 1 rows"),
+        (pa.array([2**63 + 1], pa.uint64()), "64 bits"),
+        (pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")), "finer than 1 µs"),
+        (pa.array([[1]]), "may be whole numbers"),
+    ],
+)
+def test_columns_that_tell_no_rows_apart_are_refused(column: pa.Array, message: str) -> None:
+    with pytest.raises(pg.InvalidProblem, match=message):
+        tags({"k": column})
+
+
+def test_wrong_identities_are_refused() -> None:
+    plain: dict[str, object] = {"key_columns": None, "repeat": "fresh", "user": None, "source": ""}
+    for change, message in (
+        ({"repeat": "never"}, "choose 'fresh'"),
+        ({"repeat": "same"}, "needs user"),
+        ({"repeat": "same", "user": "u", "key_columns": "id"}, "leave key_columns out"),
+        ({"key_columns": ["a", "a"]}, "each once"),
+        ({"source": 5}, "must be a text"),
+    ):
+        with pytest.raises(pg.InvalidProblem, match=message):
+            identity_of(**{**plain, **change})  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ from ipaddress import ip_address
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.studio.application import create_app
 from privacygames.studio.guard import LOOPBACK
+from privacygames.studio.http_api import create_app
 from privacygames.studio.limits import Limits
 
 LONGEST_HEAD = 16 * 1024

@@ -85,7 +85,9 @@ def test_other_machines_need_a_token() -> None:
     with pytest.raises(InvalidProblem, match="PRIVACYGAMES_TOKEN"):
         serve(Address("0.0.0.0", 0))
     with pytest.raises(InvalidProblem, match="16 or more"):
-        serve(Address("0.0.0.0", 0), token="short")
+        serve(Address("0.0.0.0", 0, ("studio.example",)), token="short")
+    with pytest.raises(InvalidProblem, match="--name"):
+        serve(Address("0.0.0.0", 0), token=TOKEN)
     assert Address("0.0.0.0", 1, ("studio.example",)).allowed() == {"studio.example"}
     assert not Address("192.168.1.7").is_loopback
     assert Address("::1").is_loopback
@@ -94,6 +96,7 @@ def test_other_machines_need_a_token() -> None:
 def test_huge_bodies(api: TestClient) -> None:
     refused(api.post("/api/problems", content=b"x" * 100_001), 413, "TOO_LARGE")
     refused(api.post("/api/verify", content=(b"x" * 10_000 for _ in range(20))), 413, "TOO_LARGE")  # not announced
+    refused(api.request("GET", "/api/about", content=b"x" * 100_001), 413, "TOO_LARGE")
     assert api.get("/api/about").status_code == 200
 
 

@@ -109,9 +109,9 @@ class Guard:
 
     def _reserved(self, scope: Scope) -> int:
         """Room for the body that is announced, or for the largest one where none is."""
-        if scope["method"] in ("GET", "HEAD"):
-            return 0
         lengths = _all(scope, b"content-length")
+        if not lengths and not _all(scope, b"transfer-encoding"):
+            return 0
         announced = int(lengths[0]) if lengths and lengths[0].isdecimal() and len(lengths[0]) < 16 else None
         if announced is not None and announced > self.limits.body:
             raise self._too_large()

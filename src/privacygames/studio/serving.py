@@ -75,6 +75,10 @@ def serve(
             f"{address.host} can be reached from other machines: set a token in the environment variable "
             "PRIVACYGAMES_TOKEN, or keep to 127.0.0.1"
         )
+    if not address.allowed():
+        raise InvalidProblem(
+            f"{address.host} is every address of this machine: say what the server is called with --name"
+        )
     if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
         raise InvalidProblem(f"the token must be {SHORTEST_TOKEN} or more printable ASCII characters")
     bounded = limits or Limits()

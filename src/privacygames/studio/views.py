@@ -223,7 +223,13 @@ def _epsilon_range(problem: Problem) -> View:
 def _warnings(kept: Shelved, gap: float | None) -> list[str]:
     found = remarks(kept.report.usefulness, kept.mechanism.problem)
     if gap is not None and gap > 1e-6:
-        found.append(f"Stopped before the optimum: the cost may be {gap:.1%} above the least possible.")
+        reverse = kept.mechanism.certificate.bounds.reverse
+        open_gap = (
+            f"the attacker's error may be {gap:.1%} below the most"
+            if reverse
+            else f"the cost may be {gap:.1%} above the least"
+        )
+        found.append(f"Stopped before the optimum: {open_gap} possible.")
     return found
 
 

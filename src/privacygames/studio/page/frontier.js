@@ -39,7 +39,7 @@ async function run() {
       $("draw-says").textContent = now.state === "queued" ? "waiting …" : `${points.length} points, ${now.seconds.toFixed(0)} s`;
       drawFrontier();
     });
-    $("draw-says").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points.`;
+    $("draw-says").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points${done.result.left_out ? `; ${done.result.left_out} more cannot be had with everything else as asked` : ""}.`;
   } catch (error) {
     $("draw-says").textContent = error.message;
   } finally {

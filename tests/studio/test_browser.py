@@ -292,3 +292,28 @@ def test_a_page_with_a_token(browser: "Browser") -> None:
         visit.context.close()
         assert visit.elsewhere == []
         assert all("401" in each for each in visit.complaints)  # the browser notes the first refusal
+
+
+def test_a_tab_that_is_left_on_does_not_grow(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&what=categories")
+    page = visit.page
+    session = visit.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def held() -> dict[str, float]:
+        page.request_gc()
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return {each["name"]: each["value"] for each in metrics}
+
+    sizes = []
+    for number in range(40):
+        page.locator("#epsilon").fill(str(500 + 5 * number))
+        visit.design(min(number + 1, 12))
+        visit.says("#history tr.now", text=f"ε {page.text_content('#epsilon-out')}")
+        page.click(f"#picture #cell-at-{number % 6}")
+        if number in (14, 39):
+            sizes.append(held())
+    early, late = sizes
+    assert late["Nodes"] < 1.5 * early["Nodes"]
+    assert late["JSHeapUsedSize"] < early["JSHeapUsedSize"] + 2e6
+    visit.done()

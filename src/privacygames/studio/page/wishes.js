@@ -15,16 +15,16 @@ export function setUpWishes() {
 }
 
 const part = (id) => Number($(id).value) / STEPS;
-export const errorAsked = () => part("error") * FULL * state.problem.most_distortion;
-export const priceAsked = () => part("price") * state.problem.blind_cost;
-export const epsilonAsked = () => { const { low, high } = state.problem.epsilon; return low * (high / low) ** part("epsilon"); };
-const rounded = (value) => Number(value.toPrecision(4));
+const rounded = (value) => Number(value.toPrecision(4)); // what is shown is what is asked
+export const errorAsked = () => rounded(part("error") * FULL * state.problem.most_distortion);
+export const priceAsked = () => rounded(part("price") * state.problem.blind_cost);
+export const epsilonAsked = () => { const { low, high } = state.problem.epsilon; return rounded(low * (high / low) ** part("epsilon")); };
 
 export function bounds() {
   const found = {};
-  if (chosen("goal") === "use") found.cost_at_most = rounded(priceAsked());
-  else if (part("error") > 0) found.distortion = rounded(errorAsked());
-  if ($("with-epsilon").checked) found.epsilon = rounded(epsilonAsked());
+  if (chosen("goal") === "use") found.cost_at_most = priceAsked();
+  else if (part("error") > 0) found.distortion = errorAsked();
+  if ($("with-epsilon").checked) found.epsilon = epsilonAsked();
   if (chosen("case") === "worst") found.worst_case = true;
   if (chosen("case") === "cap") found.worst_cost_at_most = Number($("cap").value);
   return found;

@@ -6,16 +6,16 @@ from privacygames.tables.file_release import apply_files
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.rules import Rule
-from privacygames.tables.utility_preview import Preview, Survival, preview, preview_file
+from privacygames.tables.utility_preview import Survival, UtilityPreview, preview, preview_file
 
 __all__ = [
     "Estimate",
     "Estimated",
     "Manifest",
-    "Preview",
     "ReleaseKey",
     "Rule",
     "Survival",
+    "UtilityPreview",
     "apply",
     "apply_files",
     "estimate",

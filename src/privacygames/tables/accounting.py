@@ -143,7 +143,7 @@ def _unit(mechanism: Mechanisms) -> str:
 
 
 @dataclass(frozen=True)
-class Account:
+class ReleaseAccount:
     """What a release costs.
 
     Attributes:
@@ -240,10 +240,10 @@ class Account:
         return said
 
 
-def account(rules: Sequence[ColumnRule], totals: tuple[int, int] | None, repeat: str) -> Account:
+def account(rules: Sequence[ColumnRule], totals: tuple[int, int] | None, repeat: str) -> ReleaseAccount:
     """The account of a release; ``totals`` are the most rows of a person, and how many people there are."""
     rows, people = (None, None) if totals is None else totals
-    return Account(tuple(charge(rule) for rule in rules), rows, people, repeat)
+    return ReleaseAccount(tuple(charge(rule) for rule in rules), rows, people, repeat)
 
 
 def _plain(value: float | None) -> float | str | None:

@@ -12,7 +12,7 @@ from privacygames.certificates import Certificate
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism
 from privacygames.storage import write_text
-from privacygames.tables.accounting import Account
+from privacygames.tables.accounting import ReleaseAccount
 from privacygames.tables.kernel import Tally
 from privacygames.tables.row_identity import Identity
 from privacygames.tables.rules import ColumnRule
@@ -38,7 +38,7 @@ class Manifest:
         source: the names of files, where there are some.
     """
 
-    account: Account
+    account: ReleaseAccount
     tally: Tally
     rules: tuple[ColumnRule, ...]
     identity: Identity

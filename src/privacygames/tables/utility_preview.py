@@ -50,7 +50,7 @@ class Survival:
 
 
 @dataclass(frozen=True)
-class Preview:
+class UtilityPreview:
     """What a recipient would find.
 
     Attributes:
@@ -89,7 +89,7 @@ class Preview:
         return "\n".join([*lines, *(f"{a:<16}{b:>10}{c:>20}{d:>20}" for a, b, c, d in self.rows())])
 
 
-def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> Preview:
+def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> UtilityPreview:
     """How well statistics of some secrets survive a release by a mechanism. Shows the truth: not for the recipient.
 
     Args:
@@ -102,7 +102,7 @@ def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> Preview:
     return _previewed(mechanism, np.bincount(positions, times, len(mechanism.secrets)).astype(np.float64), "secrets")
 
 
-def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | None = None) -> list[Preview]:
+def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | None = None) -> list[UtilityPreview]:
     """The same for the columns of a CSV or Parquet file, or of a folder of them: a preview for each rule."""
     path = Path(source)
     if not path.exists():
@@ -129,7 +129,7 @@ def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> Float
     return counts
 
 
-def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, columns: str) -> Preview:
+def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, columns: str) -> UtilityPreview:
     generator = np.random.default_rng(secrets.randbits(128))
     whole = counts.astype(np.int64)
     drawn = np.zeros((TRIALS, len(mechanism.observables)))
@@ -138,7 +138,7 @@ def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, colum
     released, truth = drawn / whole.sum(), whole / whole.sum()
     found = [estimate(mechanism, _by_label(mechanism, each)).frequencies for each in drawn]
     survivals = _survivals(mechanism, truth, released, np.array(found))
-    return Preview(columns, int(whole.sum()), tuple(survivals))
+    return UtilityPreview(columns, int(whole.sum()), tuple(survivals))
 
 
 def _by_label(mechanism: Mechanism | PublicMechanism, counts: FloatArray) -> dict[Any, float]:

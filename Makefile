@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo test check bench spark docs docs-serve format clean
+.PHONY: help setup demo studio browser test check bench spark docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,11 +22,20 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup  ## Design, attack and report on a small synthetic city; writes out/demo.png
 	@$(BIN)/privacygames demo --figure out/demo.png
 
+studio: setup  ## Open the studio in the browser: a local page; nothing leaves the machine
+	@$(BIN)/privacygames studio
+
+# The page's tests drive Debian's Chromium; where it cannot be had they are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null 2>&1; } || \
+	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
+
 test: setup  ## Run the tests, but for the slow ones: three minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-check: setup  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[gpu]'
+check: setup browser  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[gpu]' || \
+	  echo "PyTorch cannot be installed here: the tests of its engine are skipped."
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -1,6 +1,7 @@
 """Values: objects that never change once built, and are equal to whatever has the same content."""
 
 from functools import cached_property
+from math import isfinite
 from typing import NoReturn
 
 
@@ -31,3 +32,16 @@ class Value:
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._content))
+
+
+def plain(value: object) -> object:
+    """Values that JSON has: ∞ becomes the text "inf", sets become lists."""
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return value

@@ -25,6 +25,7 @@ from privacygames.cli import (
     release,
     replay,
     sample,
+    serve,
     study,
     verify,
 )
@@ -114,6 +115,8 @@ COMMANDS = (
     release.release,
     study.study,
     replay.replay,
+    serve.serve,
+    serve.studio,
 )
 
 for each in COMMANDS:

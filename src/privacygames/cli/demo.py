@@ -39,3 +39,4 @@ def demo(
     )
     if figure is not None:
         typer.echo(f"The figure is in {figure}.")
+    typer.echo("To turn the knobs yourself, on a map: privacygames studio (or make studio).")

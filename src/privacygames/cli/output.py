@@ -5,13 +5,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privacygames.errors import InvalidProblem
+from privacygames.values import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 
 def print_json(values: object) -> None:
     """Print values as JSON; ∞ becomes the text "inf", which JSON has no number for."""
-    typer.echo(json.dumps(_plain(values), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(plain(values), indent=2, ensure_ascii=False))
 
 
 def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str, ...] = ()) -> None:
@@ -97,15 +97,3 @@ def working(message: str) -> "Iterator[Watcher]":
 
     with Console(stderr=True).status(message) as status:
         yield lambda now: status.update(f"{message} {now.message}")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float) and not isfinite(value):
-        return str(value)
-    return value

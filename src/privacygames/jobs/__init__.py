@@ -9,6 +9,7 @@ from privacygames.jobs.workers import (
     Job,
     Processes,
     Workers,
+    bind_to_parent,
     unfinished,
     workers_for,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Table",
     "Value",
     "Workers",
+    "bind_to_parent",
     "number",
     "read_table",
     "unfinished",

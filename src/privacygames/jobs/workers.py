@@ -158,6 +158,11 @@ def _results(futures: dict["Future[Any]", str]) -> Finished:
 def _begin(jobs: int) -> None:
     """Use a share of the processors; leave Ctrl-C to the process that hands out the work, and die when it dies."""
     share_processors(jobs)
+    bind_to_parent()
+
+
+def bind_to_parent() -> None:
+    """Leave Ctrl-C to the process that started this one, and die when it dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
 

@@ -4,7 +4,7 @@ from privacygames.mechanism.certification import Realised
 from privacygames.mechanism.container import read as read_container
 from privacygames.mechanism.container import write as write_container
 from privacygames.mechanism.contents import Contents
-from privacygames.mechanism.mechanism import Mechanism, certify, load, require_fit, require_secrets, verify
+from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
 from privacygames.mechanism.public import PublicCertificate, PublicMechanism, is_public, load_public
 from privacygames.mechanism.sampling import Sampler
 
@@ -18,6 +18,7 @@ __all__ = [
     "certify",
     "is_public",
     "load",
+    "load_bytes",
     "load_public",
     "read_container",
     "require_fit",

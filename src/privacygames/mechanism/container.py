@@ -43,6 +43,11 @@ Arrays = dict[str, NDArray[Any]]
 
 def write(path: str | os.PathLike[str], header: Header, arrays: Arrays, *, version: int = VERSION) -> None:
     """Write a file in one step: it appears complete or not at all, and only its owner can read it."""
+    write_bytes(path, *content(header, arrays, version=version), private=True)
+
+
+def content(header: Header, arrays: Arrays, *, version: int = VERSION) -> tuple[bytes, bytes, bytes]:
+    """What a file consists of: its first lines, the header and the arrays."""
     listed = [
         {"name": name, "type": array.dtype.newbyteorder("<").str, "shape": list(array.shape)}
         for name, array in arrays.items()
@@ -51,7 +56,7 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays, *, versi
     body = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays.values())
     checksum = hashlib.sha256(text + body).hexdigest()
     first = f"{FORMAT} {version}\n{checksum} {len(text)} {len(body)}\n".encode()
-    write_bytes(path, first, text, body, private=True)
+    return first, text, body
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:

@@ -201,6 +201,11 @@ class Mechanism:
         header, arrays = pack(self._contents, multipliers=multipliers)
         container.write(path, header, arrays, version=version_of(header))
 
+    def to_bytes(self, *, multipliers: bool = True) -> bytes:
+        """What :meth:`save` writes, kept in memory: :func:`privacygames.mechanism.load_bytes` reads it back."""
+        header, arrays = pack(self._contents, multipliers=multipliers)
+        return b"".join(container.content(header, arrays, version=version_of(header)))
+
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape
         return f"Mechanism({secrets} secrets, {observables} observables, cost {self.certificate.cost:.4g})"
@@ -239,7 +244,15 @@ def certify(
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read a mechanism file, re-checking every promise in it."""
-    header, arrays = container.read(path)
+    return _checked(*container.read(path))
+
+
+def load_bytes(content: bytes) -> Mechanism:
+    """Read the content of a mechanism file, re-checking every promise in it."""
+    return _checked(*container.parse(content))
+
+
+def _checked(header: container.Header, arrays: container.Arrays) -> Mechanism:
     if "withheld" in header:
         raise InvalidFile("this file was exported without prior and cost: read it with load_public")
     contents = unpack(header, arrays)

@@ -1,8 +1,9 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
 from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
+from privacygames.problem.adversary_tables import adversaries_from
 from privacygames.problem.bounds import PLAIN, Bounds, Distortion, Promise
-from privacygames.problem.document import read_adversaries, read_prior, read_problem
+from privacygames.problem.document import problem_from, read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, rounding
 
@@ -15,10 +16,12 @@ __all__ = [
     "Opponent",
     "Problem",
     "Promise",
+    "adversaries_from",
     "distance_matrix",
     "finite",
     "hulls",
     "max_distortion",
+    "problem_from",
     "read_adversaries",
     "read_prior",
     "read_problem",

@@ -10,7 +10,7 @@ from privacygames.keys import Keys
 from privacygames.problem.adversary import Adversary, max_distortion
 from privacygames.problem.prior_table import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.problem.visit_table import PAIR_KEYS, pairs_from_csv
+from privacygames.problem.visit_table import PAIR_KEYS, file_at, pairs_from_csv
 from privacygames.spaces import Categories, Space, blaming
 
 KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
@@ -32,8 +32,8 @@ class Named:
     sought: bool
 
 
-def adversaries_from(tables: object, problem: Problem, folder: Path) -> list[Named]:
-    """The adversaries that tables describe; files are relative to ``folder``."""
+def adversaries_from(tables: object, problem: Problem, folder: Path | None) -> list[Named]:
+    """The adversaries that tables describe; files are relative to ``folder``, and refused where that is None."""
     if not isinstance(tables, list):
         raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
     found = []
@@ -44,7 +44,7 @@ def adversaries_from(tables: object, problem: Problem, folder: Path) -> list[Nam
     return found
 
 
-def _named(given: Keys, problem: Problem, folder: Path) -> Named:
+def _named(given: Keys, problem: Problem, folder: Path | None) -> Named:
     adversary = _adversary(given, problem, folder)
     adversary.require_fit(problem)
     if given.value("distortion", None) == MOST:
@@ -57,7 +57,7 @@ def _named(given: Keys, problem: Problem, folder: Path) -> Named:
     return Named(adversary, distortion, sought=False)
 
 
-def _adversary(given: Keys, problem: Problem, folder: Path) -> Adversary:
+def _adversary(given: Keys, problem: Problem, folder: Path | None) -> Adversary:
     name = given.text("name")
     prior = _prior(given, problem, folder)
     errors = given.listed("errors", None)
@@ -70,14 +70,14 @@ def _adversary(given: Keys, problem: Problem, folder: Path) -> Adversary:
     if "given" in about:
         table = about.listed("given")
         return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
-    pairs = pairs_from_csv(problem.space, about, folder / about.text("csv"))
+    pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
     smoothing = about.number("smoothing", 0.0)
     return Adversary.from_table(
         name, problem.space, pairs, errors=errors, attributes=guesses, smoothing=smoothing, prior=prior
     )
 
 
-def _prior(given: Keys, problem: Problem, folder: Path) -> Prior | None:
+def _prior(given: Keys, problem: Problem, folder: Path | None) -> Prior | None:
     prior = prior_from(problem.space, given.value("prior"), folder) if "prior" in given else None
     if "sharpened" not in given:
         return prior

@@ -24,17 +24,25 @@ MEASURES = ("cost", "distance", "distinguishability")
 
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     """The problem a file describes, and the bounds it asks for."""
-    document = _read(path)
+    return _described(_read(path), path.parent)
+
+
+def problem_from(tables: object) -> tuple[Problem, dict[str, Any]]:
+    """The problem that tables from elsewhere describe, and the bounds they ask for; they may name no files."""
+    return _described(Keys(tables, "the problem", TABLES), None)
+
+
+def _described(document: Keys, folder: Path | None) -> tuple[Problem, dict[str, Any]]:
     bounds = Keys(document.value("bounds", {}), "[bounds]", BOUNDS)
     measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
     space = space_from(document.value("space", None), name="[space]")
     with blaming("[prior]"):
-        prior = prior_from(space, document.value("prior", {}), path.parent)
+        prior = prior_from(space, document.value("prior", {}), folder)
     with blaming("[observables]"):
         observables = _observables(space, document.value("observables", None))
     with blaming("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
-    named = _adversaries(document, problem, path.parent)
+    named = _adversaries(document, problem, folder)
     return problem, bounds.table | _promises(bounds.table, named)
 
 
@@ -43,7 +51,7 @@ def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
     return [each.adversary for each in _adversaries(_read(path), problem, path.parent)]
 
 
-def _adversaries(document: Keys, problem: Problem, folder: Path) -> list[Named]:
+def _adversaries(document: Keys, problem: Problem, folder: Path | None) -> list[Named]:
     found = adversaries_from(document.value("adversary", []), problem, folder)
     names = [each.adversary.name for each in found]
     for name in names:

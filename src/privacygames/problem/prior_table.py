@@ -5,14 +5,14 @@ from pathlib import Path
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.keys import Keys
-from privacygames.problem.visit_table import CSV_KEYS, label_at, prior_from_csv
+from privacygames.problem.visit_table import CSV_KEYS, file_at, label_at, prior_from_csv
 from privacygames.spaces import Space
 
 SOURCES = ("uniform", "weights", "counts", "csv")
 
 
-def prior_from(space: Space, table: object, folder: Path) -> Prior:
-    """The prior that a table describes; files are relative to ``folder``."""
+def prior_from(space: Space, table: object, folder: Path | None) -> Prior:
+    """The prior that a table describes; files are relative to ``folder``, and refused where that is None."""
     given = Keys(table, "[prior]", (*SOURCES, *CSV_KEYS, "smoothing"))
     given.flag("uniform", False)
     sources = [key for key in SOURCES if given.value(key, False) is not False]
@@ -26,7 +26,7 @@ def prior_from(space: Space, table: object, folder: Path) -> Prior:
         raise InvalidProblem("smoothing goes with counts or csv")
     match sources[0]:
         case "csv":
-            return prior_from_csv(space, given, folder / given.text("csv"))
+            return prior_from_csv(space, given, file_at(folder, given))
         case "weights":
             return Prior(space, given.listed("weights"))
         case "uniform":

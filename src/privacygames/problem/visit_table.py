@@ -18,6 +18,13 @@ PAIR_KEYS = ("label", "value", "count", "format", "where", "smoothing")
 Rows = list[tuple[int, dict[str, str]]]
 
 
+def file_at(folder: Path | None, given: Keys) -> Path:
+    """The file a table names; none may be named where there is no folder, as in what a stranger sent."""
+    if folder is None:
+        raise InvalidProblem("csv names a file, and files are not read here: give counts or weights instead")
+    return folder / str(given.text("csv"))
+
+
 def prior_from_csv(space: Space, given: Keys, path: Path) -> Prior:
     """The prior estimated from the rows of a file: labels or points, one visit each or counted."""
     rows = list(_csv_rows(path, _where(given)))

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem, PrivacyGamesError, Status
+from privacygames.errors import InvalidProblem, PrivacyGamesError, Status, TooLarge
 from privacygames.keys import Keys
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.graph import Graph
@@ -80,7 +80,9 @@ def blaming(name: str) -> Iterator[None]:
         if str(error).startswith("[") or error.status is Status.FILE_TROUBLE:
             raise
         raise InvalidProblem(f"{name} {error}") from None
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, MemoryError, RecursionError):
+    except MemoryError:
+        raise TooLarge(f"{name} needs more memory than there is: use fewer secrets or observables") from None
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError):
         raise InvalidProblem(f"{name} has a value of the wrong type or size") from None
 
 

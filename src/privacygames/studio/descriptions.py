@@ -1,0 +1,231 @@
+"""What is secret, as the tables of a problem document, wherever it comes from: the one currency of the studio."""
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygames import traces
+from privacygames.beliefs import Mobility
+from privacygames.errors import InvalidProblem
+from privacygames.problem import Problem, adversaries_from, max_distortion, problem_from
+from privacygames.spaces import Grid, Label, Numbers
+from privacygames.studio.refusals import Refused
+
+Tables = dict[str, Any]
+INVENTED_DAYS = 28
+HOURS = 24
+MARGIN = 0.02
+STRONG, PLACES = 20.0, 2
+FORMATS = {"csv": "table", "parquet": "table", "gpx": "gpx", "geolife": "geolife", "checkins": "checkins"}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An adversary to tick: what she is called, in words, as a table of the document, and the most against her."""
+
+    key: str
+    name: str
+    about: str
+    table: Tables
+    possible: float
+
+
+@dataclass(frozen=True)
+class Described:
+    """A problem with where it comes from; ``visits`` of ``user``, where there are some, say how a day goes."""
+
+    tables: Tables
+    problem: Problem
+    asked: Tables = field(default_factory=dict)
+    visits: traces.Visits | None = None
+    user: str = ""
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many visits of the person are outside the grid, and do not count."""
+        if self.visits is None or not isinstance(self.problem.space, Grid):
+            return 0
+        mine = int((self.visits.user == self.visits.users.index(self.user)).sum())
+        return mine - int(self.visits.counts(self.problem.space, self.user).sum())
+
+    @cached_property
+    def offers(self) -> tuple[Offer, ...]:
+        """The adversaries there are to tick."""
+        return tuple(_offered(self.problem, self.tables.get("adversary", [])))
+
+    def with_wishes(self, bounds: Tables, shares: dict[str, float]) -> Tables:
+        """The whole document: the problem, what is asked, and who else is to be kept in the dark by how much."""
+        known = {offer.key: offer for offer in self.offers}
+        unknown = sorted(set(shares) - set(known))
+        if unknown:
+            raise InvalidProblem(f"there is no such adversary here; there are: {', '.join(known) or 'none'}")
+        ticked = [known[key].table | {"share": share} for key, share in shares.items()]
+        whole = {key: value for key, value in self.tables.items() if key not in ("bounds", "adversary")}
+        return whole | {"bounds": bounds} | ({"adversary": ticked} if ticked else {})
+
+    @cached_property
+    def day(self) -> list[Label] | None:
+        """Where a typical day goes: the cell of each hour that is commonest at that hour."""
+        if self.visits is None or not isinstance(self.problem.space, Grid):
+            return None
+        cells, times = self.visits.trace(self.problem.space, self.user)
+        hours = times // 3600 % HOURS
+        found: list[Label] = []
+        for hour in range(HOURS):
+            here = cells[hours == hour]
+            likely = int(np.bincount(here).argmax()) if len(here) else int(self.problem.prior.probabilities.argmax())
+            found.append(self.problem.space.labels[likely])
+        return found
+
+    def mobility(self, space: Grid | Any) -> Mobility:
+        """How the secret moves from one hour to the next; not at all where nothing is known of that."""
+        if self.visits is None:
+            return Mobility.still(space)
+        cells, times = self.visits.trace(space, self.user)
+        hourly: dict[int, Label] = {}
+        for cell, time in zip(cells.tolist(), (times // 3600).tolist(), strict=True):
+            hourly.setdefault(time, space.labels[cell])
+        first, last = min(hourly), max(hourly)
+        return Mobility.from_visits(space, [hourly.get(hour) for hour in range(first, last + 1)])
+
+
+def described(tables: Tables, *, most: int, visits: traces.Visits | None = None, user: str = "") -> Described:
+    """The problem of a document, if it is not too large for this server."""
+    problem, _ = problem_from({key: value for key, value in tables.items() if key != "bounds"})
+    if max(problem.shape) > most:
+        raise Refused(
+            413, "TOO_LARGE", f"the problem has {problem.shape[0]} secrets and {problem.shape[1]} answers; at most "
+            f"{most} of each are designed for here: use the command line or a coarser grid"
+        )  # fmt: skip
+    asked = tables.get("bounds", {})
+    return Described(tables, problem, asked if isinstance(asked, dict) else {}, visits, user)
+
+
+def from_toml(text: str) -> Tables:
+    """The tables of a problem document."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidProblem(f"the problem file is not valid TOML: {error}") from None
+
+
+def invented(seed: int, person: int, columns: int, rows: int, cost: str) -> tuple[Tables, traces.Visits, str]:
+    """An invented person in an invented city."""
+    visits = traces.synthetic(users=person + 1, days=INVENTED_DAYS, seed=seed)
+    user = visits.users[person]
+    return positions(visits, user, columns, rows, cost, box=traces.WINDOW), visits, user
+
+
+def positions(
+    visits: traces.Visits,
+    user: str,
+    columns: int,
+    rows: int,
+    cost: str,
+    *,
+    box: tuple[float, float, float, float] | None = None,
+) -> Tables:
+    """Somebody's visits, counted in the cells of a grid over them."""
+    grid = Grid.over(box or _around(visits, user), columns=columns, rows=rows)
+    counts = visits.counts(grid, user)
+    return {
+        "space": {"kind": "grid", "columns": columns, "rows": rows, "box": list(grid.box or ())},
+        "prior": {"counts": counts.tolist()},
+        "problem": {"cost": cost, "distance": "euclidean"},
+    }
+
+
+def read_traces(content: bytes, form: str) -> traces.Visits:
+    """Visits from the content of a file, which is kept in memory."""
+    if form == "parquet":
+        return traces.read(_parquet(content))
+    with _file_in_memory(content) as path:
+        try:
+            return traces.read(path, format=FORMATS[form])
+        except InvalidProblem as error:  # the name of the file in memory says nothing to anybody
+            raise InvalidProblem(str(error).replace(str(path), "the file").replace(path.name, "the file")) from None
+
+
+def _parquet(content: bytes) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_table(pyarrow.BufferReader(content))
+    except (pyarrow.ArrowInvalid, OSError):
+        raise InvalidProblem("the file is not a readable Parquet file") from None
+
+
+@contextmanager
+def _file_in_memory(content: bytes) -> Iterator[Path]:
+    """A file that is nowhere but in memory; where a system has none, one that only its owner can read, for a moment."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield Path(file.name)
+        return
+    handle = os.memfd_create("traces")
+    try:
+        with os.fdopen(os.dup(handle), "wb") as file:
+            file.write(content)
+        yield Path(f"/proc/self/fd/{handle}")
+    finally:
+        os.close(handle)
+
+
+def _around(visits: traces.Visits, user: str) -> tuple[float, float, float, float]:
+    """A window with nearly all positions of a person in it: the farthest hundredth may be outside."""
+    mine = np.asarray(visits.user) == visits.users.index(user)
+    low, high = [], []
+    for values in (visits.longitude[mine], visits.latitude[mine]):
+        first, last = (float(each) for each in np.quantile(values, (0.01, 0.99)))
+        spare = max(MARGIN * (last - first), 2e-3)
+        low.append(first - spare)
+        high.append(last + spare)
+    return low[0], low[1], high[0], high[1]
+
+
+def _offered(problem: Problem, own: object) -> Iterator[Offer]:
+    space = problem.space
+    if isinstance(own, list):
+        for number, table in enumerate(own):
+            bare = {key: value for key, value in table.items() if key not in ("distortion", "share")}
+            yield _offer(problem, f"file-{number + 1}", str(bare["name"]), "from the problem file", bare)
+    if len(space) < 3:
+        return
+    likely = {"strength": STRONG, "places": min(PLACES, len(space) - 1)}
+    if isinstance(space, Grid):
+        about = "has evidence that you are at one of your two likeliest places"
+        yield _offer(problem, "home", "knows home and work", about, {"sharpened": likely})
+        halves = _halves(space.centres[:, 0], problem.prior.probabilities)
+        asks = {"attribute": {"given": halves}, "guesses": ["west", "east"]}
+        yield _offer(problem, "side", "wants the side of town", "only asks: east or west?", asks)
+    elif isinstance(space, Numbers):
+        halves = _halves(np.array(space.labels, dtype=float), problem.prior.probabilities)
+        asks = {"attribute": {"given": halves}, "guesses": ["low", "high"]}
+        yield _offer(problem, "half", "wants low or high", "only asks: lower or upper half?", asks)
+    else:
+        about = "has evidence that it is one of the two likeliest"
+        yield _offer(problem, "likely", "suspects the commonest", about, {"sharpened": likely})
+
+
+def _halves(values: Any, weights: Any) -> list[list[float]]:
+    order = np.argsort(values, kind="stable")
+    middle = values[order[int(np.searchsorted(weights[order].cumsum(), 0.5))]]
+    upper = values > middle if (values > middle).any() else values >= middle
+    return [[0.0, 1.0] if high else [1.0, 0.0] for high in upper.tolist()]
+
+
+def _offer(problem: Problem, key: str, name: str, about: str, table: Tables) -> Offer:
+    whole = {"name": name} | table
+    adversary = adversaries_from([whole], problem, None)[0].adversary
+    return Offer(key, name, about, whole, max_distortion(problem, adversary))

@@ -1,0 +1,106 @@
+"""What one takes away: the problem file, the Python and the command that reproduce a mechanism, and a report."""
+
+import re
+from typing import Any
+
+import tomli_w
+
+from privacygames.presentation import render
+from privacygames.problem import PLAIN, problem_from
+from privacygames.spaces import Grid, Numbers
+from privacygames.studio.views import Shelved
+
+FILE, PROBLEM = "mechanism.pgm", "problem.toml"
+NUMBERS = re.compile(r"\[\s+(?:[-+.\deE]+,\s+)+\]")
+"""Lists of numbers, which are written a number a line."""
+
+COMMAND = f"privacygames design {PROBLEM} --out {FILE}"
+
+
+def toml_of(tables: dict[str, Any]) -> str:
+    """The problem document as a file."""
+    text = tomli_w.dumps(tables)
+    return NUMBERS.sub(lambda found: " ".join(found[0].split()).replace(", ]", "]").replace("[ ", "["), text)
+
+
+def python_of(tables: dict[str, Any]) -> str:
+    """A program that designs the mechanism again."""
+    kind = tables["space"]["kind"]
+    plain = kind in ("grid", "numbers", "categories") and "observables" not in tables
+    plain = plain and all(_is_ours(table) for table in tables.get("adversary", []))
+    if not plain or "counts" not in tables.get("prior", {}) or not isinstance(tables["prior"]["counts"], list):
+        return _from_file()
+    problem, _ = problem_from(tables)
+    measures = ", ".join(f"{key}={value!r}" for key, value in tables.get("problem", {}).items())
+    lines = [
+        "import privacygames as pg",
+        "",
+        f"space = {_space(problem.space)}",
+        f"prior = pg.Prior.from_counts(space, {tables['prior']['counts']!r})",
+        f"problem = pg.Problem(prior, {measures})",
+    ]
+    bounds = dict(tables["bounds"])
+    promises = [f"    pg.Adversary({PLAIN!r}): {bounds['distortion']!r},"] if "distortion" in bounds else []
+    for number, table in enumerate(tables.get("adversary", []), start=1):
+        lines += _adversary(number, table)
+        promises.append(f"    adversary_{number}: {table['share']!r} * pg.max_distortion(problem, adversary_{number}),")
+    if tables.get("adversary"):
+        bounds.pop("distortion", None)
+        first = [f"    pg.Adversary({PLAIN!r}): None,"] if "cost_at_most" in bounds else []
+        lines += ["promises = {", *first, *promises, "}"]
+    given = [f"{key}={value!r}" for key, value in bounds.items()]
+    given += ["distortion=promises"] if tables.get("adversary") else []
+    lines.append(f"mechanism = pg.design(problem, {', '.join(given)})")
+    return "\n".join([*lines, *_ending()]) + "\n"
+
+
+def report_of(kept: Shelved, view: dict[str, Any]) -> str:
+    """One page about a mechanism, for people who were not there."""
+    return render("mechanism.html", title="A certified mechanism", view=view, command=COMMAND, toml=_toml(kept))
+
+
+def _toml(kept: Shelved) -> str:
+    return "" if kept.tables is None else toml_of(kept.tables)
+
+
+def _from_file() -> str:
+    lines = [
+        "from pathlib import Path",
+        "",
+        "import privacygames as pg",
+        "from privacygames.problem import read_problem",
+        "",
+        f'problem, bounds = read_problem(Path("{PROBLEM}"))',
+        "mechanism = pg.design(problem, **bounds)",
+    ]
+    return "\n".join([*lines, *_ending()]) + "\n"
+
+
+def _ending() -> list[str]:
+    return [f'mechanism.save("{FILE}")', f'print(pg.verify("{FILE}"))']
+
+
+def _space(space: Any) -> str:
+    if isinstance(space, Grid):
+        if space.box is not None:
+            return f"pg.Grid.over({space.box!r}, columns={space.columns}, rows={space.rows})"
+        return f"pg.Grid(columns={space.columns}, rows={space.rows}, width={space.width!r}, height={space.height!r})"
+    if isinstance(space, Numbers):
+        return f"pg.Numbers({list(space.labels)!r}, unit={space.counted_in!r})"
+    return f"pg.Categories({list(space.labels)!r})"
+
+
+def _is_ours(table: dict[str, Any]) -> bool:
+    """Whether an adversary is one of those the studio offers itself."""
+    keys = set(table) - {"name", "share"}
+    return keys == {"sharpened"} or (keys == {"attribute", "guesses"} and set(table["attribute"]) == {"given"})
+
+
+def _adversary(number: int, table: dict[str, Any]) -> list[str]:
+    name = f"adversary_{number}"
+    if "attribute" in table:
+        guesses = f"pg.Categories({table['guesses']!r})"
+        given = table["attribute"]["given"]
+        return [f"{name} = pg.Adversary.of_attribute({table['name']!r}, given={given!r}, guesses={guesses})"]
+    strength, places = table["sharpened"]["strength"], table["sharpened"]["places"]
+    return [f"{name} = pg.Adversary({table['name']!r}, prior=prior.sharpened({strength!r}, places={places!r}))"]

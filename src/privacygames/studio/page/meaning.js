@@ -1,0 +1,85 @@
+// In words, warnings first; and what one takes away.
+import { ask, get } from "./api.js";
+import { $, element, on, save, say, state } from "./shared.js";
+
+const PIXELS = 2;
+
+export function setUpMeaning() {
+  on("result", (view) => { words(view); recipe(view); });
+  on("problem", () => { $("words").replaceChildren(element("p", { class: "soft" }, "Design something first.")); $("recipe").hidden = true; enable(false); });
+  document.querySelectorAll("[data-take]").forEach((each) => each.addEventListener("click", () => take(each.dataset.take)));
+}
+
+function words(view) {
+  const certificate = element("dl");
+  for (const [name, value] of view.certificate_rows) certificate.append(element("dt", {}, name), element("dd", {}, value));
+  $("words").replaceChildren(
+    ...view.warnings.map((text) => element("p", { class: "note" }, text)),
+    element("p", { class: "lead" }, view.words[0]),
+    element("ul", {}, ...view.words.slice(1).map((text) => element("li", {}, text))),
+    element("h3", {}, "What it does not mean"),
+    element("ul", {}, ...view.not_promised.map((text) => element("li", {}, text))),
+    element("details", {}, element("summary", {}, "The certificate"), certificate),
+  );
+}
+
+function enable(yes, again = yes) {
+  document.querySelectorAll("[data-take]").forEach((each) => { each.disabled = !yes || (["toml", "python"].includes(each.dataset.take) && !again); });
+}
+
+async function recipe(view) {
+  say("away-error", "");
+  enable(true, view.reproducible);
+  $("recipe").hidden = !view.reproducible;
+  if (!view.reproducible) return;
+  try {
+    const found = await get(`mechanisms/${view.id}/recipe`);
+    if (state.result !== view) return;
+    $("command").textContent = found.command;
+    $("python").textContent = found.python;
+  } catch (error) { say("away-error", error.message); }
+}
+
+async function take(what) {
+  const { result } = state;
+  if (!result) return;
+  say("away-error", "");
+  const text = (content, kind) => new Blob([content], { type: kind });
+  try {
+    if (what === "file") save(await ask("GET", `mechanisms/${result.id}/file`, undefined, { bytes: true }), "mechanism.pgm");
+    else if (what === "report") save(await ask("GET", `mechanisms/${result.id}/report`, undefined, { bytes: true }), "report.html");
+    else if (what === "certificate") save(text(JSON.stringify(result.certificate, null, 2), "application/json"), "certificate.json");
+    else if (what === "svg") save(text(drawn().text, "image/svg+xml"), "picture.svg");
+    else if (what === "png") save(await png(), "picture.png");
+    else {
+      const found = await get(`mechanisms/${result.id}/recipe`);
+      save(text(found[what], "text/plain"), what === "toml" ? "problem.toml" : "make_again.py");
+    }
+  } catch (error) { say("away-error", error.message); }
+}
+
+function drawn() {
+  const copy = document.querySelector("#picture svg").cloneNode(true);
+  const [x, y, width, height] = copy.getAttribute("viewBox").split(" ").map(Number);
+  copy.setAttribute("width", width);
+  copy.setAttribute("height", height);
+  const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, value] of Object.entries({ x, y, width, height, fill: getComputedStyle(document.querySelector(".card")).backgroundColor })) paper.setAttribute(name, value);
+  copy.prepend(paper);
+  return { text: new XMLSerializer().serializeToString(copy), width, height };
+}
+
+async function png() {
+  const { text, width, height } = drawn();
+  const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+  try {
+    const image = new Image();
+    image.src = address;
+    await image.decode();
+    const canvas = element("canvas");
+    canvas.width = PIXELS * width;
+    canvas.height = PIXELS * height;
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((done) => { canvas.toBlob(done, "image/png"); });
+  } finally { URL.revokeObjectURL(address); }
+}

@@ -1,0 +1,74 @@
+// What the parts of the page share: the state, numbers as people say them, and small helpers.
+export const $ = (id) => document.getElementById(id);
+export const state = { problem: null, result: null, results: [], secret: null, answer: null, names: new Set(), sent: null, samples: [] };
+
+const listeners = {};
+export const on = (event, act) => { (listeners[event] ??= []).push(act); };
+export const emit = (event, value) => { for (const act of listeners[event] ?? []) act(value); };
+
+export const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
+export function choose(name, value) {
+  const found = document.querySelector(`input[name="${name}"][value="${CSS.escape(value)}"]`);
+  if (found) found.checked = true;
+}
+
+export function digits(value) {
+  if (value === null || value === undefined) return "–";
+  if (value === "inf" || !Number.isFinite(Number(value))) return "∞";
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
+}
+export const percent = (share) => (share === 0 ? "0\u00a0%" : share > 0 && share < 0.001 ? "<0.1\u00a0%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`);
+export function inUnit(value, unit) {
+  if (value === null || value === undefined) return "–";
+  if (unit === "km") return value < 0.995 ? `${Math.round(1000 * value)}\u00a0m` : `${digits(value)}\u00a0km`;
+  if (unit && Number(digits(value)) === 1) return `1\u00a0${unit.replace(/s$/, "")}`;
+  return unit ? `${digits(value)}\u00a0${unit}` : digits(value);
+}
+const measured = (value, name, unit) => (value === null ? "–" : name === "hamming" ? percent(value) : inUnit(value, unit));
+export const asError = (value, p = state.problem) => measured(value, p.measures.distance, p.units.distance);
+export const asCost = (value, p = state.problem) => measured(value, p.measures.cost, p.units.cost);
+export const perUnit = (p) => (p.units.epsilon ? ` per ${p.units.epsilon}` : "");
+export const shown = (label) => (Array.isArray(label) ? `{${label.join(", ")}}` : String(label));
+
+export function say(id, message) {
+  $(id).textContent = message ?? "";
+  $(id).hidden = !message;
+}
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "class") made.className = value;
+    else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+export function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+export const isDark = () => document.documentElement.dataset.theme === "dark";
+export function palette() {
+  return isDark()
+    ? { low: [29, 37, 46], high: [142, 197, 255], ink: "#e7ebef", soft: "#a4aeb8", line: "#374049", card: "#1b2127", mark: "#ffb000", accent: "#8ec5ff" }
+    : { low: [243, 246, 250], high: [8, 60, 122], ink: "#1b1f24", soft: "#545d67", line: "#d5dae0", card: "#ffffff", mark: "#d94f00", accent: "#0b4f8a" };
+}
+export function heat(share) {
+  // Lightness alone carries the value, so that nobody has to tell hues apart; small values stay visible.
+  const { low, high } = palette();
+  const at = Math.sqrt(Math.max(0, Math.min(1, share)));
+  return `rgb(${low.map((from, i) => Math.round(from + at * (high[i] - from))).join(",")})`;
+}
+export function save(blob, name) {
+  const link = element("a", { href: URL.createObjectURL(blob), download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+export const wide = () => Math.max(340, Math.min(760, Math.round($("picture").clientWidth) || 720));

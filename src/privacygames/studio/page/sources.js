@@ -1,0 +1,134 @@
+// 1 What is secret: makes a problem of whatever was chosen, and tells the others.
+import { ask, post } from "./api.js";
+import { $, chosen, element, emit, percent, say, state } from "./shared.js";
+
+let traces = null;
+let latest = 0;
+
+const shapes = {
+  even: () => 1,
+  hill: (at) => Math.round(10 + 90 * Math.exp(-((at - 0.5) ** 2) / 0.08)),
+  young: (at) => Math.round(5 + 95 * Math.exp(-3 * at)),
+};
+
+export function setUpSources() {
+  for (let n = 0; n < 10; n += 1) {
+    $("person").append(element("option", { value: n }, `${n + 1}`));
+    $("seed").append(element("option", { value: n }, "ABCDEFGHIJ"[n]));
+  }
+  $("person").value = 7;
+  document.querySelectorAll('input[name="what"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
+  for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
+    $(id).addEventListener("change", load);
+  }
+  $("traces").addEventListener("change", readTraces);
+  $("document").addEventListener("change", load);
+}
+
+export function showPanel() {
+  const what = chosen("what");
+  document.querySelectorAll(".panel").forEach((panel) => { panel.hidden = panel.dataset.for !== what; });
+  $("grid-size").hidden = !["places", "own"].includes(what);
+  $("cost-label").hidden = ["categories", "file"].includes(what);
+}
+
+export async function load() {
+  const mine = (latest += 1);
+  let waiting = true;
+  say("source-error", "");
+  try {
+    const body = await wanted();
+    if (body === null || mine !== latest) return;
+    setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
+    const found = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
+    if (mine !== latest) return;
+    const problem = body.pgm ? found.problem : found;
+    state.names.add(found.id);
+    if (state.problem?.id) post("forget", { ids: [state.problem.id, ...state.results.map((each) => each.id)] }).catch(() => {});
+    const held = problem.prior.filter((p) => p > 0).length;
+    const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
+    $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
+    emit("problem", problem);
+    if (body.pgm) emit("opened", found);
+  } catch (error) {
+    if (mine !== latest) return;
+    $("source-note").textContent = "";
+    say("source-error", error.message);
+  } finally {
+    waiting = false;
+  }
+}
+
+async function wanted() {
+  const what = chosen("what");
+  const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean" };
+  if (what === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
+  if (what === "own") return traces && $("user").value ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
+  if (what === "ages") return { document: ages() };
+  if (what === "categories") return { document: categories() };
+  const file = $("document").files[0];
+  if (!file) return null;
+  return file.name.endsWith(".pgm") ? { pgm: await file.arrayBuffer() } : { toml: await file.text() };
+}
+
+function ages() {
+  const [from, to] = [Number($("age-from").value), Number($("age-to").value)];
+  if (!(Number.isInteger(from) && Number.isInteger(to) && from < to && to - from <= 150)) throw new Error("Ages go from a whole number to a larger one, at most 150 years apart.");
+  const counts = [];
+  for (let age = from; age <= to; age += 1) counts.push(shapes[$("age-shape").value]((age - from) / (to - from)));
+  return {
+    space: { kind: "numbers", from, to, unit: "years" },
+    prior: { counts },
+    problem: { cost: $("cost").value === "hamming" ? "hamming" : "absolute", distance: "absolute" },
+  };
+}
+
+function categories() {
+  const rows = $("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  const parsed = rows.map((line, at) => {
+    const found = /^(.*?)(?:[,;\t]\s*([\d.]+))?$/.exec(line);
+    const count = found[2] === undefined ? 1 : Number(found[2]);
+    if (!found[1].trim() || !Number.isFinite(count)) throw new Error(`Line ${at + 1} is not a name and a number.`);
+    return [found[1].trim(), count];
+  });
+  if (parsed.length < 2) throw new Error("Give at least two categories, one a line.");
+  return {
+    space: { kind: "categories", labels: parsed.map(([label]) => label) },
+    prior: { counts: parsed.map(([, count]) => count) },
+    problem: { cost: "hamming", distance: "hamming" },
+  };
+}
+
+async function readTraces() {
+  const files = [...$("traces").files];
+  if (!files.length) return;
+  say("source-error", "");
+  $("traces-note").textContent = "Reading …";
+  try {
+    const [content, form] = await together(files);
+    const found = await ask("POST", `traces?form=${form}`, content, { raw: true });
+    if (traces) post("forget", { ids: [traces] }).catch(() => {});
+    traces = found.id;
+    state.names.add(traces);
+    $("user").replaceChildren(...found.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
+    $("user-label").hidden = found.users.length < 2;
+    const skipped = Object.entries(found.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
+    await load();
+    $("traces-note").textContent = `${found.rows} rows read${skipped ? `; left out: ${skipped}` : ""}.`;
+  } catch (error) {
+    $("traces-note").textContent = "";
+    say("source-error", error.message);
+  }
+}
+
+async function together(files) {
+  // GeoLife keeps a file for each way: six lines of head, then fixes. Several are read as one.
+  const name = files[0].name.toLowerCase();
+  if (name.endsWith(".plt")) {
+    const texts = await Promise.all(files.map((file) => file.text()));
+    return [texts.map((text, at) => (at ? text.split("\n").slice(6).join("\n") : text)).join(""), "geolife"];
+  }
+  if (files.length > 1) throw new Error("Choose one file; only GeoLife's .plt files are read several at a time.");
+  const form = name.endsWith(".parquet") ? "parquet" : /\.gpx(\.gz)?$/.test(name) ? "gpx" : name.endsWith(".txt") ? "checkins" : "csv";
+  return [await files[0].arrayBuffer(), form];
+}

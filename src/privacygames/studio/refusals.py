@@ -1,0 +1,29 @@
+"""What a server refuses, and errors as HTTP tells them: one JSON shape, ``{"error": {kind, status, message}}``."""
+
+from privacygames.errors import PrivacyGamesError, Status
+from privacygames.values import plain
+
+CODES = {Status.TOO_LARGE: 413, Status.INFEASIBLE: 409, Status.SPENT: 409, Status.CANCELLED: 409}
+"""HTTP's number for how something ended; 422 for the rest: what was sent cannot be worked with."""
+
+
+class Refused(PrivacyGamesError):
+    """A request that is not served; ``code`` is HTTP's number, ``reason`` a word for programs."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+    def to_dict(self) -> dict[str, object]:
+        """With the reason as its status."""
+        return super().to_dict() | {"status": self.reason}
+
+
+def code_of(error: PrivacyGamesError) -> int:
+    """HTTP's number for an error."""
+    return error.code if isinstance(error, Refused) else CODES.get(error.status, 422)
+
+
+def shape(error: PrivacyGamesError) -> dict[str, object]:
+    """The one shape of an error."""
+    return {"error": plain(error.to_dict())}

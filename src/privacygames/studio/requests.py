@@ -1,0 +1,125 @@
+"""What may be asked, field by field: nothing else is accepted."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Side = Annotated[int, Field(ge=1, le=60)]
+Name = Annotated[str, Field(min_length=1, max_length=64)]
+LabelBody = Annotated[str, Field(max_length=1000)] | int | float | list[str]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Cost = Literal["hamming", "euclidean"]
+
+
+class Body(BaseModel):
+    """Unknown fields are refused, and numbers are not made of texts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class InventedBody(Body):
+    """An invented person of an invented city."""
+
+    seed: Annotated[int, Field(ge=0, le=9999)] = 0
+    person: Annotated[int, Field(ge=0, le=9)] = 0
+    columns: Side = 12
+    rows: Side = 8
+    cost: Cost = "hamming"
+
+
+class TracesBody(Body):
+    """One person of traces that were sent before."""
+
+    id: Name
+    user: Annotated[str, Field(max_length=1000)]
+    columns: Side = 12
+    rows: Side = 8
+    cost: Cost = "hamming"
+
+
+class ProblemBody(Body):
+    """One of: the tables of a problem document, the document as text, an invented person, or one of traces."""
+
+    document: dict[str, Any] | None = None
+    toml: str | None = None
+    invented: InventedBody | None = None
+    traces: TracesBody | None = None
+
+
+class BoundsBody(Body):
+    """What is asked of a mechanism; what is left out is not asked."""
+
+    epsilon: Amount | None = None
+    distortion: Amount | None = None
+    within: Amount | None = None
+    cost_at_most: Amount | None = None
+    worst_case: bool = False
+    worst_cost_at_most: Amount | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Only what is asked."""
+        return {key: value for key, value in self.model_dump().items() if value is not None and value is not False}
+
+
+class JobBody(Body):
+    """A design; the frontier of cost against distortion around one; or known mechanisms side by side."""
+
+    kind: Literal["design", "frontier", "compare"] = "design"
+    problem: Name
+    bounds: BoundsBody = BoundsBody()
+    adversaries: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    time_limit: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    names: Annotated[list[str], Field(max_length=20)] | None = None
+
+
+class SampleBody(Body):
+    """A secret, and how many answers to draw for it."""
+
+    secret: LabelBody
+    count: Annotated[int, Field(ge=1)] = 1
+
+
+class SecretBody(Body):
+    """A secret."""
+
+    secret: LabelBody
+
+
+class AttackBody(Body):
+    """An answer somebody saw."""
+
+    observable: LabelBody
+
+
+class EvaluateBody(Body):
+    """Another belief for the adversary, one weight a secret; by default the problem's prior."""
+
+    adversary_prior: list[Amount] | None = None
+
+
+class SendBody(Body):
+    """A secret sent so many times; or, without one, the typical day of the person whose traces these are."""
+
+    secret: LabelBody | None = None
+    times: Annotated[int, Field(ge=1, le=48)] = 1
+
+
+class ForgetBody(Body):
+    """Names of what may be forgotten."""
+
+    ids: Annotated[list[Name], Field(max_length=1000)]
+
+
+class ErrorDetail(BaseModel):
+    """What went wrong: the kind of error, a word for programs, a sentence for people."""
+
+    model_config = ConfigDict(extra="allow")
+    kind: str
+    status: str
+    message: str
+
+
+class ErrorBody(BaseModel):
+    """The one shape of every error."""
+
+    error: ErrorDetail

@@ -1,0 +1,252 @@
+"""What the page and other programs are shown: problems, mechanisms, beliefs and days as plain values."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privacygames.analysis import (
+    Attack,
+    Report,
+    attacks,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+    evaluate,
+    remarks,
+)
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.presentation import in_words
+from privacygames.problem import Adversary, Problem, max_distortion
+from privacygames.releases import Releases
+from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
+from privacygames.studio.descriptions import Described
+from privacygames.values import plain
+
+View = dict[str, Any]
+PLAIN_NAME = "knows your habits"
+DIGITS = 6
+NEAR_ONE, SURE = 0.1, 7.0
+"""Exponents at which odds hardly move, and at which they move a thousandfold."""
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A mechanism on the shelf, with the problem it was designed for where that is known."""
+
+    mechanism: Mechanism
+    tables: View | None = None
+    described: Described | None = None
+    label: str = ""
+    seconds: float | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return 8 * self.mechanism.weights.nbytes
+
+    @cached_property
+    def report(self) -> Report:
+        """Everything measured."""
+        return evaluate(self.mechanism, self.mechanism.problem)
+
+    @cached_property
+    def attackers(self) -> list[tuple[Adversary, Attack]]:
+        """The one who knows the prior, and everybody something is promised against, with their best attacks."""
+        against = [each.adversary for each in self.mechanism.certificate.bounds.against]
+        named = [Adversary(PLAIN_NAME), *(each for each in against if each.prior or each.errors is not None)]
+        return [(each, attacks.optimal(self.mechanism, self.mechanism.problem, adversary=each)) for each in named]
+
+
+def problem_view(name: str, given: Described) -> View:
+    """A problem for the page: labels, prior, and in which ranges its bounds make sense."""
+    problem = given.problem
+    cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)
+    blind = float((problem.cost @ problem.prior.probabilities).min())
+    return {
+        "id": name,
+        "kind": kind_of(problem.space),
+        "shape": list(problem.shape),
+        "labels": labels(problem.space),
+        "answers": labels(problem.observables),
+        "same_answers": problem.observables == problem.space,
+        "grid": _grid(problem.space),
+        "prior": rounded(problem.prior.probabilities),
+        "entropy": problem.prior.entropy(),
+        "most_distortion": max_distortion(problem),
+        "blind_cost": blind,
+        "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.one},
+        "measures": {"cost": cost.name, "distance": distance.name},
+        "epsilon": _epsilon_range(problem),
+        "asked": {key: value for key, value in given.asked.items() if isinstance(value, int | float)},
+        "adversaries": [
+            {"key": offer.key, "name": offer.name, "about": offer.about, "possible": offer.possible}
+            for offer in given.offers
+        ],
+        "has_day": given.day is not None,
+        "left_out": given.left_out,
+    }
+
+
+def mechanism_view(name: str, kept: Shelved) -> View:
+    """A mechanism for the page: what it promises, what was measured, what that means."""
+    certificate, report = kept.mechanism.certificate, kept.report
+    problem = kept.mechanism.problem
+    gap = certificate.gap
+    found = {
+        "id": name,
+        "label": kept.label,
+        "seconds": kept.seconds,
+        "certificate": certificate.to_dict(),
+        "certificate_rows": certificate.rows(),
+        "report": report.to_dict(),
+        "report_rows": report.rows(),
+        "warnings": _warnings(kept, gap),
+        "words": _sentences(in_words(report, problem), remarks(report.usefulness, problem)),
+        "not_promised": _not_promised(kept),
+        "gap": gap,
+        "cost": certificate.findings.expected_cost,
+        "worst_cost": certificate.findings.worst_cost,
+        "distortion": report.distortion,
+        "epsilon": report.epsilon if report.epsilon_promised else None,
+        "bound": certificate.bound,
+        "against": [
+            {"name": each.adversary, "promised": each.promised, "realised": each.realised, "possible": each.possible}
+            for each in report.against
+        ],
+        "reproducible": kept.tables is not None,
+    }
+    return dict(plain(found))  # type: ignore[call-overload,no-any-return]
+
+
+def answers_view(kept: Shelved, secret: object) -> View:
+    """Where the answers of a secret go."""
+    mechanism = kept.mechanism
+    row = mechanism.probabilities[mechanism.secrets.index(label_from(mechanism.secrets, secret, "secret"))]
+    return {"probabilities": rounded(row)}
+
+
+def beliefs_view(kept: Shelved, observable: object) -> View:
+    """What each attacker believes and guesses after an answer."""
+    mechanism = kept.mechanism
+    answer = label_from(mechanism.observables, observable, "observable")
+    likelihood = mechanism.probabilities[:, mechanism.observables.index(answer)]
+    found = []
+    for adversary, attack in kept.attackers:
+        belief = (adversary.prior or mechanism.problem.prior).posterior(likelihood)
+        found.append(
+            {
+                "name": adversary.name,
+                "belief": rounded(belief.probabilities),
+                "guess": written(attack.estimate(answer)),
+                "guesses_secret": adversary.errors is None,
+                "error": attack.error,
+            }
+        )
+    return {"attackers": found, "possible": bool(likelihood.any())}
+
+
+def sent_view(kept: Shelved, secrets: list[Label], *, moving: bool) -> View:
+    """Answers one after the other, and what an observer believes after each."""
+    from privacygames.beliefs import Mobility
+
+    mechanism = kept.mechanism
+    known = kept.described if moving and kept.described is not None else None
+    mobility = Mobility.still(mechanism.secrets) if known is None else known.mobility(mechanism.secrets)
+    releases = Releases(mechanism.problem, mobility, mechanism=mechanism)
+    steps = []
+    for secret in secrets:
+        made = releases.release(secret)
+        step = {
+            "secret": mechanism.secrets.index(secret),
+            "answer": mechanism.observables.index(made.observable),
+            "epsilon": made.spent,
+            "error": made.realised,
+            "entropy": made.entropy,
+            "belief": rounded(releases.belief.probabilities),
+        }
+        steps.append(step)
+    return dict(plain({"steps": steps}))  # type: ignore[call-overload,no-any-return]
+
+
+def label_from(space: Space, given: object, what: str) -> Label:
+    """The label somebody sent; the message does not repeat it."""
+    if isinstance(given, list):
+        return space.labels[space.index(frozenset(str(each) for each in given))]
+    if isinstance(given, str):
+        return find_label(space, given)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InvalidProblem(f"the {what} must be a label: a text, a number or a list of texts")
+    return space.labels[space.index(given)]
+
+
+def kind_of(space: Space) -> str:
+    """Which picture suits a space."""
+    if isinstance(space, Grid):
+        return "grid"
+    return "numbers" if isinstance(space, Numbers) else "categories" if isinstance(space, Categories) else "other"
+
+
+def labels(space: Space) -> list[object]:
+    """Labels as JSON has them."""
+    return [written(label) for label in space.labels]
+
+
+def written(label: Label) -> object:
+    """A label as JSON has it."""
+    return sorted(label) if isinstance(label, frozenset) else label
+
+
+def rounded(values: Any) -> list[float]:
+    """Numbers for pictures: enough digits, and not more."""
+    return [float(each) for each in np.round(np.asarray(values, dtype=float), DIGITS)]
+
+
+def _grid(space: Space) -> View | None:
+    if not isinstance(space, Grid):
+        return None
+    return {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
+
+
+def _epsilon_range(problem: Problem) -> View:
+    """From where answers hardly depend on the secret to where neighbours are told apart almost surely."""
+    apart = problem.distinguishability
+    finite = apart[np.isfinite(apart) & (apart > 0)]
+    if not finite.size:
+        return {"low": 0.01, "high": 10.0, "near": 1.0, "far": 1.0}
+    near, far = float(finite.min()), float(np.median(finite))
+    return {"low": NEAR_ONE / far, "high": SURE / near, "near": near, "far": far}
+
+
+def _warnings(kept: Shelved, gap: float | None) -> list[str]:
+    found = remarks(kept.report.usefulness, kept.mechanism.problem)
+    if gap is not None and gap > 1e-6:
+        reverse = kept.mechanism.certificate.bounds.reverse
+        open_gap = (
+            f"the attacker's error may be {gap:.1%} below the most"
+            if reverse
+            else f"the cost may be {gap:.1%} above the least"
+        )
+        found.append(f"Stopped before the optimum: {open_gap} possible.")
+    return found
+
+
+def _sentences(text: str, without: list[str]) -> list[str]:
+    for remark in without:
+        text = text.replace(remark, "")
+    return [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
+
+
+def _not_promised(kept: Shelved) -> list[str]:
+    """What a setting does not mean."""
+    bounds = kept.mechanism.certificate.bounds
+    found = ["It holds for one answer. Asking again reveals more: see “send” on the map, which counts it."]
+    if bounds.epsilon is None:
+        found.append("No ε is promised: an attacker who knows more than your habits may learn more.")
+    if bounds.distortion is None and not bounds.against and not bounds.reverse:
+        found.append("No error is promised: for an attacker who knows your habits well it may be small.")
+    if bounds.distortion is not None or bounds.against or bounds.reverse:
+        found.append("The attacker's error is an average over your habits, not a promise for each single answer.")
+    return found

@@ -1,0 +1,153 @@
+"""The process in which jobs run: it takes one at a time from a pipe, and tells progress, parts and the result."""
+
+import sys
+import warnings
+from itertools import product
+from multiprocessing.connection import Connection
+from time import monotonic
+from typing import Any
+
+from privacygames.errors import Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, TooLarge
+from privacygames.events import Progress
+from privacygames.jobs import bind_to_parent
+
+EVERY = 0.1
+"""Seconds between two reports of progress at least."""
+
+STEPS = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
+"""At which shares of the largest distortion the frontier is drawn."""
+
+BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response", "uniform")
+
+Spec = dict[str, Any]
+
+
+def work(pipe: Connection, memory: int) -> None:
+    """Do jobs until the pipe is closed or whoever started us is gone."""
+    bind_to_parent()
+    _limit_memory(memory)
+    warnings.simplefilter("ignore")  # remarks are part of the result
+    while True:
+        try:
+            spec = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(_outcome(spec, pipe))
+
+
+def _outcome(spec: Spec, pipe: Connection) -> tuple[str, Any]:
+    try:
+        return "done", JOBS[spec["kind"]](spec, _Reporter(pipe))
+    except PrivacyGamesError as error:
+        return "failed", error.to_dict()
+    except MemoryError:
+        return "failed", TooLarge("the job needs more memory than one may have: use fewer secrets").to_dict()
+    except Exception as error:  # the text of an unknown error may hold a secret: its kind does not
+        print(f"a job ended with {type(error).__name__}", file=sys.stderr)
+        return "failed", SolveFailed("the job failed for a reason that was not foreseen").to_dict()
+
+
+class _Reporter:
+    """Passes progress on, not more often than somebody looks."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe, self.last = pipe, 0.0
+
+    def __call__(self, now: Progress) -> None:
+        if monotonic() - self.last >= EVERY:
+            self.last = monotonic()
+            self.pipe.send(("progress", {"done": now.done, "gap": now.gap, "value": now.value, "message": now.message}))
+
+    def part(self, part: Spec) -> None:
+        self.pipe.send(("part", part))
+
+
+def _designed(spec: Spec, report: _Reporter) -> Spec:
+    from privacygames.designer import design
+    from privacygames.problem import problem_from
+
+    problem, bounds = problem_from(spec["tables"])
+    mechanism = design(problem, **bounds, time_limit=spec["time_limit"], progress=report)
+    return {"mechanism": mechanism.to_bytes(), "seconds": None}
+
+
+def _frontier(spec: Spec, report: _Reporter) -> Spec:
+    """The least cost at several distortions, everything else as asked, and what others use, each as soon as it is."""
+    from privacygames.designer import design
+    from privacygames.problem import max_distortion, problem_from
+
+    tables = {key: value for key, value in spec["tables"].items() if key != "adversary"}
+    problem, bounds = problem_from(tables)
+    kept = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
+    most = max_distortion(problem)
+    limit = spec["time_limit"] / (2 * len(STEPS) + len(BASELINES))
+    curves = {"optimal": kept}
+    if "epsilon" in kept:
+        curves["free"] = {key: value for key, value in kept.items() if key not in ("epsilon", "within")}
+    left_out = 0
+    for (name, bound), step in product(curves.items(), STEPS):
+        asked = step * most
+        try:
+            made = design(problem, **bound, distortion=asked, time_limit=limit, progress=report)
+        except (Infeasible, SolveFailed):
+            left_out += 1
+            continue
+        report.part(_point(name, asked, made, problem) | {"bounds": bound | {"distortion": asked}})
+    target = {"epsilon": bounds["epsilon"]} if "epsilon" in bounds else {"distortion": most / 2}
+    for name in BASELINES:
+        point = _baseline(name, problem, target, bounds.get("within"))
+        if point is not None:
+            report.part(point)
+    return {"left_out": left_out}
+
+
+def _baseline(name: str, problem: Any, target: dict[str, float], within: float | None) -> Spec | None:
+    from privacygames.analysis import contenders
+
+    epsilon, distortion = target.get("epsilon"), target.get("distortion")
+    form = None if epsilon is None else within
+    try:
+        made = contenders(problem, epsilon=epsilon, distortion=distortion, within=form, names=[name])[name]()
+    except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
+        return None
+    return _point(name, None, made, problem)
+
+
+def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
+    from privacygames.analysis import evaluate
+
+    report = evaluate(made, problem)
+    return {
+        "name": name,
+        "asked": asked,
+        "cost": report.cost,
+        "worst_cost": report.worst_cost,
+        "distortion": report.distortion,
+        "epsilon": report.epsilon if report.epsilon_promised else None,
+        "bound": made.certificate.bound,
+        "mechanism": made.to_bytes(multipliers=name in ("optimal", "free")),
+    }
+
+
+def _compared(spec: Spec, report: _Reporter) -> Spec:
+    from privacygames.analysis import compare, contenders
+    from privacygames.problem import problem_from
+
+    problem, _ = problem_from(spec["tables"])
+    chosen = contenders(problem, **spec["at"], names=spec["names"], progress=report)
+    compared = compare(problem, chosen, progress=report)
+    return {"rows": [row.to_dict() for row in compared.rows], "table": compared.table()}
+
+
+JOBS = {"design": _designed, "frontier": _frontier, "compare": _compared}
+"""What can be asked for."""
+
+
+def _limit_memory(memory: int) -> None:
+    try:
+        import resource
+    except ImportError:  # not on every system
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

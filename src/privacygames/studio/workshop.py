@@ -1,0 +1,131 @@
+"""Everything a running server holds in memory, and the work that several routes share."""
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from privacygames import traces
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import load_bytes
+from privacygames.studio.descriptions import Described, described, from_toml, invented, positions
+from privacygames.studio.job_queue import JobQueue, Ticket
+from privacygames.studio.limits import Limits
+from privacygames.studio.refusals import Refused
+from privacygames.studio.requests import JobBody, ProblemBody
+from privacygames.studio.shelf import Shelf
+from privacygames.studio.views import Shelved
+from privacygames.values import plain
+
+
+@dataclass
+class Underway:
+    """A job, the problem it is about, and the names under which what it made is kept."""
+
+    ticket: Ticket
+    tables: dict[str, Any]
+    described: Described
+    lock: Lock = field(default_factory=Lock)
+    mechanism: str | None = None
+    parts: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Workshop:
+    """The shelves and the queue of one server."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.queue = JobQueue(limits)
+        kept: dict[str, Any] = {"most": limits.kept, "seconds": limits.idle_seconds}
+        self.problems: Shelf[Described] = Shelf("problem", **kept)
+        self.traces: Shelf[traces.Visits] = Shelf("file of traces", most=3, seconds=limits.idle_seconds)
+        self.mechanisms: Shelf[Shelved] = Shelf(
+            "mechanism", **kept, size=lambda each: each.size, most_bytes=limits.kept_bytes
+        )
+        jobs: dict[str, Any] = kept | {"most": limits.kept + limits.queue + limits.workers}
+        self.jobs: Shelf[Underway] = Shelf("job", **jobs, drop=lambda each: self.queue.cancel(each.ticket))
+
+    def close(self) -> None:
+        """End every job and forget everything."""
+        self.queue.close()
+        for shelf in (self.problems, self.traces, self.mechanisms, self.jobs):
+            shelf.clear()
+
+    def forget(self, names: list[str]) -> int:
+        """Forget what has these names; says how many there were."""
+        shelves = (self.problems, self.traces, self.mechanisms, self.jobs)
+        return sum(shelf.forget(name) for name in names for shelf in shelves)
+
+    def describe(self, body: ProblemBody) -> Described:
+        """The problem of a request."""
+        given = [name for name in ("document", "toml", "invented", "traces") if getattr(body, name) is not None]
+        if len(given) != 1:
+            raise InvalidProblem("give exactly one of: document, toml, invented, traces")
+        most = self.limits.secrets
+        if body.invented is not None:
+            asked = body.invented
+            _small(asked.columns, asked.rows, most)
+            tables, visits, user = invented(asked.seed, asked.person, asked.columns, asked.rows, asked.cost)
+            return described(tables, most=most, visits=visits, user=user)
+        if body.traces is not None:
+            wanted = body.traces
+            _small(wanted.columns, wanted.rows, most)
+            visits = self.traces.get(wanted.id)
+            if wanted.user not in visits.users:
+                raise InvalidProblem("the traces have no such user; the answer to sending them lists the users")
+            tables = positions(visits, wanted.user, wanted.columns, wanted.rows, wanted.cost)
+            return described(tables, most=most, visits=visits, user=wanted.user)
+        tables = from_toml(body.toml) if body.toml is not None else dict(body.document or {})
+        return described(tables, most=most)
+
+    def start(self, body: JobBody) -> str:
+        """Queue a job; returns its name."""
+        about = self.problems.get(body.problem)
+        bounds = body.bounds.given()
+        tables = about.with_wishes(bounds, body.adversaries)
+        seconds = min(body.time_limit or self.limits.job_seconds, self.limits.job_seconds)
+        spec: dict[str, Any] = {"kind": body.kind, "tables": tables, "time_limit": seconds}
+        if body.kind == "compare":
+            spec |= {"at": {key: bounds[key] for key in ("epsilon", "distortion") if key in bounds}}
+            spec |= {"names": body.names}
+        return self.jobs.put(Underway(self.queue.submit(spec), tables, about))
+
+    def job_view(self, name: str) -> dict[str, Any]:
+        """Where a job stands; what it has made is put on the shelf and named."""
+        running = self.jobs.get(name)
+        ticket = running.ticket
+        state = ticket.state  # read once: what follows is complete for it
+        with running.lock:
+            self._adopt(running)
+        result = {key: value for key, value in (ticket.result or {}).items() if key != "mechanism"}
+        found = {
+            "id": name,
+            "kind": ticket.spec["kind"],
+            "state": state,
+            "ahead": self.queue.ahead_of(ticket),
+            "seconds": ticket.seconds,
+            "progress": ticket.progress,
+            "parts": running.parts,
+            "result": result | {"mechanism": running.mechanism} if state == "done" else None,
+            "error": ticket.error,
+        }
+        return dict(plain(found))  # type: ignore[call-overload,no-any-return]
+
+    def _adopt(self, running: Underway) -> None:
+        ticket = running.ticket
+        while len(running.parts) < len(ticket.parts):
+            part = ticket.parts[len(running.parts)]
+            bounds = part.pop("bounds", None)
+            own = None if bounds is None else {**running.tables, "bounds": bounds}
+            tables = None if own is None else {key: value for key, value in own.items() if key != "adversary"}
+            kept = Shelved(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
+            running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
+        if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
+            made = load_bytes(ticket.result.pop("mechanism"))
+            kept = Shelved(made, running.tables, running.described, label="optimal", seconds=ticket.seconds)
+            running.mechanism = self.mechanisms.put(kept)
+
+
+def _small(columns: int, rows: int, most: int) -> None:
+    """Refuse a grid that is too large before anything is read or counted for it."""
+    if columns * rows > most:
+        raise Refused(413, "TOO_LARGE", f"the grid has {columns * rows} cells; at most {most} are designed for here")

@@ -1,0 +1,268 @@
+"""The HTTP API does what the library does, and says what was wrong in one shape."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+import privacygames as pg
+from privacygames.problem import problem_from
+from privacygames.studio import Limits
+from studio_server import AGES, client, described, designed, over
+
+CATEGORIES = {
+    "space": {"kind": "categories", "labels": ["none", "cold", "asthma", "HIV"]},
+    "prior": {"counts": [60, 20, 9, 1]},
+    "problem": {"cost": "hamming", "distance": "hamming"},
+}
+GRID = {
+    "space": {"kind": "grid", "columns": 3, "rows": 2, "width": 3.0, "height": 2.0},
+    "prior": {"counts": [5, 3, 1, 1, 4, 2]},
+    "problem": {"cost": "hamming", "distance": "euclidean"},
+}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[TestClient]:
+    with client() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def made(api: TestClient) -> str:
+    """The name of a mechanism for six ages."""
+    job = designed(api, described(api))
+    assert job["state"] == "done", job["error"]
+    return str(job["result"]["mechanism"])
+
+
+def test_a_design_is_the_librarys(api: TestClient, made: str) -> None:
+    problem, _ = problem_from(AGES)
+    own = pg.design(problem, epsilon=0.8, distortion=0.5)
+    view = api.get(f"/api/mechanisms/{made}").json()
+    assert view["cost"] == pytest.approx(own.certificate.cost, rel=1e-6)
+    assert view["bound"] <= view["cost"]
+    assert view["gap"] < 1e-6
+    report = api.post(f"/api/mechanisms/{made}/evaluate", json={}).json()
+    assert report["distortion"] >= 0.5 - 1e-12
+    assert report["epsilon"] <= 0.8 + 1e-9
+
+
+def test_the_file_verifies_here_and_there(api: TestClient, made: str, tmp_path: Path) -> None:
+    content = api.get(f"/api/mechanisms/{made}/file").content
+    (tmp_path / "mechanism.pgm").write_bytes(content)
+    certificate = pg.verify(tmp_path / "mechanism.pgm")
+    answer = api.post("/api/verify", content=content)
+    assert answer.json()["cost"] == pytest.approx(certificate.cost)
+    broken = api.post("/api/verify", content=content[:-9] + b"somethin\n")
+    assert broken.status_code == 422
+    assert broken.json()["error"]["kind"] == "InvalidFile"
+
+
+def test_samples_follow_the_mechanism(api: TestClient, made: str) -> None:
+    shares = api.post(f"/api/mechanisms/{made}/answers", json={"secret": 22}).json()["probabilities"]
+    drawn = api.post(f"/api/mechanisms/{made}/sample", json={"secret": 22, "count": 4000}).json()["answers"]
+    for label, share in zip(range(20, 26), shares, strict=True):
+        assert abs(drawn.count(label) / 4000 - share) < 6 * (share * (1 - share) / 4000) ** 0.5 + 1e-9
+    table = api.get(f"/api/mechanisms/{made}/table").json()["probabilities"]
+    assert table[2] == shares
+
+
+def test_beliefs_are_bayes_rule(api: TestClient, made: str, tmp_path: Path) -> None:
+    (tmp_path / "m.pgm").write_bytes(api.get(f"/api/mechanisms/{made}/file").content)
+    mechanism = pg.load(tmp_path / "m.pgm")
+    attacked = api.post(f"/api/mechanisms/{made}/attack", json={"observable": 23}).json()["attackers"][0]
+    assert attacked["belief"] == pytest.approx(mechanism.posterior(23).probabilities, abs=1e-6)
+    assert attacked["guess"] == pg.attacks.optimal(mechanism, mechanism.problem).estimate(23)
+
+
+def test_sending_twice_costs_twice(api: TestClient, made: str) -> None:
+    steps = api.post(f"/api/mechanisms/{made}/send", json={"secret": 22, "times": 2}).json()["steps"]
+    assert [step["epsilon"] for step in steps] == pytest.approx([0.8, 1.6])
+    no_day = api.post(f"/api/mechanisms/{made}/send", json={})
+    assert no_day.status_code == 422
+    assert "neither is a day" in no_day.json()["error"]["message"]
+
+
+def test_an_invented_person_has_a_day(api: TestClient) -> None:
+    answer = api.post("/api/problems", json={"invented": {"columns": 5, "rows": 4}}).json()
+    job = designed(
+        api, answer["id"], bounds={"epsilon": 1.0, "distortion": 0.4}, adversaries={"home": 0.5, "side": 0.25}
+    )
+    name = job["result"]["mechanism"]
+    stands = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
+    for who, share in (("knows home and work", 0.5), ("wants the side of town", 0.25)):
+        assert stands[who]["realised"] >= share * stands[who]["possible"] * (1 - 1e-9)
+    steps = api.post(f"/api/mechanisms/{name}/send", json={}).json()["steps"]
+    assert len(steps) == 24
+    attackers = api.post(f"/api/mechanisms/{name}/attack", json={"observable": "cell-3"}).json()["attackers"]
+    assert len(attackers) == 3
+    assert attackers[2]["guess"] in ("west", "east")
+
+
+@pytest.mark.parametrize(
+    ("document", "bounds", "shares"),
+    [
+        (GRID, {"epsilon": 0.9, "distortion": 0.3}, {"home": 0.5, "side": 0.5}),
+        (AGES, {"cost_at_most": 0.6, "epsilon": 1.5}, {"half": 0.25}),
+        (CATEGORIES, {"epsilon": 2.0, "worst_case": True}, {}),
+        (
+            {"space": {"kind": "sets", "sets": [["a"], ["b"], ["a", "b"]]}, "prior": {"uniform": True}},
+            {"epsilon": 1},
+            {},
+        ),
+    ],
+    ids=["grid", "numbers", "categories", "sets"],
+)
+def test_what_is_taken_away_makes_it_again(
+    api: TestClient, tmp_path: Path, document: Any, bounds: Any, shares: Any
+) -> None:
+    job = designed(api, described(api, document), bounds=bounds, adversaries=shares)
+    assert job["state"] == "done", job["error"]
+    name = job["result"]["mechanism"]
+    cost = api.get(f"/api/mechanisms/{name}").json()["cost"]
+    recipe = api.get(f"/api/mechanisms/{name}/recipe").json()
+    (tmp_path / "problem.toml").write_text(recipe["toml"])
+    subprocess.run([sys.executable, "-c", recipe["python"]], cwd=tmp_path, check=True, capture_output=True)
+    by_python = pg.verify(tmp_path / "mechanism.pgm")
+    (tmp_path / "mechanism.pgm").unlink()
+    command = [sys.executable, "-m", *recipe["command"].split()]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    by_command = pg.verify(tmp_path / "mechanism.pgm")
+    assert by_python.findings.expected_cost == pytest.approx(cost, rel=1e-5, abs=1e-9)
+    assert by_command.bounds == by_python.bounds
+    report = api.get(f"/api/mechanisms/{name}/report").text
+    assert "What it does not mean" in report
+    assert "http" not in report
+
+
+def test_compare_and_frontier(api: TestClient) -> None:
+    problem = described(api)
+    started = api.post(
+        "/api/jobs",
+        json={"kind": "compare", "problem": problem, "bounds": {"epsilon": 0.8}, "names": ["optimal", "geometric"]},
+    )
+    job = over(api, started.json()["id"])
+    costs = {row["mechanism"]: row["cost"] for row in job["result"]["rows"]}
+    assert costs["optimal"] <= costs["geometric"] + 1e-9
+    started = api.post("/api/jobs", json={"kind": "frontier", "problem": problem, "bounds": {"epsilon": 0.8}})
+    parts = over(api, started.json()["id"])["parts"]
+    best = sorted((part["distortion"], part["cost"]) for part in parts if part["name"] == "optimal")
+    assert [cost for _, cost in best] == sorted(cost for _, cost in best)
+    for part in parts:
+        view = api.get(f"/api/mechanisms/{part['mechanism']}").json()
+        assert view["cost"] == pytest.approx(part["cost"], abs=1e-9)
+        if part["name"] not in ("optimal", "free"):  # nothing others use is below what was proved
+            above = [cost for error, cost in best if error <= part["distortion"]]
+            assert not above or part["cost"] >= above[-1] - 1e-9
+
+
+CSV = "user,time,lat,lon\n" + "".join(f"ann,2024-05-01T{h:02}:00:00Z,52.{h % 5}1,5.{h % 3}2\n" for h in range(24))
+PLT = "a\nb\nc\nd\ne\nf\n" + "".join(
+    f"39.9{h % 4},116.3{h % 3},0,50,39000.5,2009-01-{h + 1:02},0{h % 9}:00:00\n" for h in range(9)
+)
+GPX = (
+    '<gpx xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>'
+    + "".join(f'<trkpt lat="52.1{h}" lon="5.2{h}"><time>2024-05-01T0{h}:00:00Z</time></trkpt>' for h in range(9))
+    + "</trkseg></trk></gpx>"
+)
+
+
+def parquet() -> bytes:
+    import io
+
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    buffer = io.BytesIO()
+    parquet.write_table(csv.read_csv(pa.BufferReader(CSV.encode())), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [("csv", CSV.encode()), ("parquet", parquet()), ("gpx", GPX.encode()), ("geolife", PLT.encode())],
+)
+def test_own_traces(api: TestClient, form: str, content: bytes) -> None:
+    sent = api.post(f"/api/traces?form={form}", content=content)
+    assert sent.status_code == 201, sent.text
+    user = sent.json()["users"][0]["name"]
+    body = {"traces": {"id": sent.json()["id"], "user": user, "columns": 4, "rows": 3}}
+    found = api.post("/api/problems", json=body).json()
+    assert sum(found["prior"]) == pytest.approx(1.0, abs=1e-4)
+    assert found["has_day"]
+    assert found["left_out"] < sent.json()["rows"] / 10  # told, where the farthest are outside the window
+    assert api.post("/api/forget", json={"ids": [sent.json()["id"]]}).json() == {"forgotten": 1}
+    assert api.post("/api/problems", json=body).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "exactly one of"),
+        ({"document": {}}, r"\[space\] needs a kind"),
+        ({"document": AGES | {"prior": {"csv": "/etc/passwd", "label": "x"}}}, "files are not read here"),
+        (
+            {"document": AGES | {"adversary": [{"name": "x", "prior": {"csv": "../x.csv", "label": "l"}}]}},
+            "files are not read",
+        ),
+        ({"toml": "[space"}, "not valid TOML"),
+        ({"invented": {"columns": 60, "rows": 60}}, "at most 400"),
+        (
+            {"document": AGES | {"space": {"kind": "numbers", "from": 0, "to": 900}, "prior": {"uniform": True}}},
+            "at most 400",
+        ),
+        ({"nonsense": 1}, "not known here"),
+        ({"document": AGES | {"prior": {"counts": [1e999, 2, 3, 3, 2, 1]}}}, "prior"),
+    ],
+)
+def test_wrong_problems_are_refused_in_one_shape(api: TestClient, body: Any, words: str) -> None:
+    answer = api.post("/api/problems", content=json.dumps(body), headers={"content-type": "application/json"})
+    assert answer.status_code in (413, 422)
+    assert set(answer.json()) == {"error"}
+    assert {"kind", "status", "message"} <= set(answer.json()["error"])
+    assert re.search(words, answer.json()["error"]["message"]), answer.text
+
+
+def test_no_message_repeats_a_secret(api: TestClient, made: str) -> None:
+    for path, body in (
+        ("sample", {"secret": "hunter2-secret"}),
+        ("sample", {"secret": {"hunter2-secret": 1}}),
+        ("sample", {"hunter2-secret": 1}),
+        ("attack", {"observable": ["hunter2-secret"]}),
+        ("send", {"secret": "hunter2-secret"}),
+    ):
+        answer = api.post(f"/api/mechanisms/{made}/{path}", json=body)
+        assert answer.status_code == 422
+        assert "hunter2" not in answer.text
+    assert "hunter2" not in api.post("/api/traces?form=csv", content=b"user,time,lat,lon\nhunter2,hunter2,1,2\n").text
+
+
+def test_what_is_impossible_says_the_limit(api: TestClient) -> None:
+    job = designed(api, described(api), bounds={"epsilon": 0.1, "cost_at_most": 0.01})
+    assert job["state"] == "failed"
+    assert job["error"]["kind"] == "Infeasible"
+    assert 0.01 < job["error"]["limit"] < 1
+
+
+def test_addresses_that_are_not_there(api: TestClient) -> None:
+    for path in ("/api/nothing", "/page/../serving.py", "/page/%2e%2e/serving.py", "/page/", "/api/mechanisms/none"):
+        answer = api.get(path)
+        assert answer.status_code == 404
+        assert "error" in answer.json()
+    assert api.put("/api/jobs").status_code == 405
+
+
+def test_only_so_much_is_kept() -> None:
+    with client(Limits(kept=3)) as small:
+        names = [described(small) for _ in range(5)]
+        codes = [small.get(f"/api/problems/{name}").status_code for name in names]
+        assert codes == [404, 404, 200, 200, 200]
+    with client(Limits(idle_seconds=0.0)) as short:
+        assert short.get(f"/api/problems/{described(short)}").status_code == 404

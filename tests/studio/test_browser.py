@@ -1,0 +1,319 @@
+"""The page, walked through in Debian's Chromium: nothing is asked from another host, and the console stays empty."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import privacygames as pg
+from studio_server import command
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PATIENCE = 60_000
+PICTURES = os.environ.get("PRIVACYGAMES_PICTURES")
+"""A folder for pictures of every state, where somebody wants to look at them."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"),
+]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with command() as (url, _):
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with api.sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+class Visit:
+    """A page that is watched: what it asks for, and what it complains about."""
+
+    def __init__(self, browser: "Browser", url: str, **options: Any) -> None:
+        self.url, self.complaints, self.elsewhere = url, list[str](), list[str]()
+        size = {"width": 1280, "height": 900}
+        self.context = browser.new_context(**{"viewport": size, "accept_downloads": True, **options})
+        self.context.set_default_timeout(PATIENCE)
+        self.page: Page = self.context.new_page()
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.context.on("request", self.asked)
+
+    def asked(self, request: Any) -> None:
+        if not request.url.startswith((self.url, f"blob:{self.url}")):
+            self.elsewhere.append(request.url)
+
+    def opened(self, settings: str = "auto=0") -> "Visit":
+        self.page.goto(f"{self.url}#{settings}")
+        self.page.wait_for_selector("#picture .cell")
+        return self
+
+    def design(self, results: int) -> None:
+        self.page.click("#design")
+        self.says("#history tbody tr", count=results)
+
+    def says(self, selector: str, *, count: int | None = None, text: str | None = None) -> None:
+        from playwright.sync_api import expect
+
+        found = expect(self.page.locator(selector))
+        if count is not None:
+            found.to_have_count(count, timeout=PATIENCE)
+        if text is not None:
+            found.to_contain_text(re.compile(text), timeout=PATIENCE)
+
+    def view(self, name: str) -> None:
+        self.page.check(f"input[name=view][value={name}]", force=True)
+
+    def taken(self, what: str, folder: Path) -> Path:
+        with self.page.expect_download() as download:
+            self.page.click(f"[data-take={what}]")
+        target = folder / download.value.suggested_filename
+        download.value.save_as(target)
+        return target
+
+    def picture(self, name: str) -> None:
+        if PICTURES:
+            Path(PICTURES).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+    def done(self, refusals: int = 0) -> None:
+        wide = self.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+        assert wide, "something is wider than the window"
+        self.context.close()
+        assert self.elsewhere == []
+        noted = [each for each in self.complaints if "status of 4" in each]  # a browser notes every refusal
+        assert len(noted) == refusals
+        assert self.complaints == noted
+
+
+@pytest.mark.parametrize("what", ["places", "ages", "categories"])
+def test_the_whole_walk(browser: "Browser", address: str, tmp_path: Path, what: str) -> None:
+    visit = Visit(browser, address).opened(f"auto=0&what={what}&columns=6&rows=4")
+    page = visit.page
+    visit.says("#source-note", text="secrets")
+    visit.picture(f"{what}-1-loaded")
+    visit.design(1)
+    visit.says("#words", text="attacker's best guess")
+    visit.picture(f"{what}-2-designed")
+    page.locator("#error").fill("300")
+    page.dispatch_event("#error", "change")
+    visit.says("#old", text="setting before")
+    assert page.is_visible("#words .lead")  # the last result stays until the new one is there
+    visit.picture(f"{what}-3-old")
+    visit.design(2)
+    assert page.is_hidden("#old")
+    page.locator("#offers input").first.check()
+    visit.design(3)
+    page.click("#picture #cell-at-3")
+    visit.says("#picture-says", text="Where the answers to")
+    page.click("#drop")
+    visit.says("#picture svg > circle", count=51)  # fifty answers and the secret
+    visit.picture(f"{what}-4-samples")
+    visit.view("beliefs")
+    visit.says("#picture-says", text="Her best guess is")
+    visit.says("#attacker option", count=2)
+    page.click("#send-2")
+    visit.says("#picture-says", text="After 2 answers")
+    visit.picture(f"{what}-5-sent")
+    if what == "places":
+        page.click("#send-day")
+        visit.says("#picture-says", text="After 24 answers")
+    else:
+        assert page.is_visible("#matrix")
+    page.click("#draw")
+    visit.says("#draw-says", text=r"^\d+ points\.$")
+    page.locator("#frontier .point").first.focus()
+    page.keyboard.press("Enter")
+    visit.says("#history tbody tr", count=4)
+    visit.picture(f"{what}-6-frontier")
+    page.locator("#history button").nth(3).click()  # back to the first
+    visit.says("#history tr.now", text="ε")
+    took_away(visit, tmp_path)
+    assert not re.search(r"cell-|none|cold|HIV", page.url), "a label is in the address"
+    visit.done()
+
+
+def took_away(visit: Visit, folder: Path) -> None:
+    """Every export, verified or run."""
+    certificate = pg.verify(visit.taken("file", folder))
+    (folder / "mechanism.pgm").rename(folder / "downloaded.pgm")
+    visit.taken("toml", folder)
+    script = visit.taken("python", folder)
+    subprocess.run([sys.executable, script.name], cwd=folder, check=True, capture_output=True)
+    assert pg.verify(folder / "mechanism.pgm").cost == pytest.approx(certificate.cost, rel=1e-5)
+    (folder / "mechanism.pgm").unlink()
+    command_line = visit.page.text_content("#command") or ""
+    subprocess.run([sys.executable, "-m", *command_line.split()], cwd=folder, check=True, capture_output=True)
+    assert pg.verify(folder / "mechanism.pgm").bounds == certificate.bounds
+    assert visit.taken("svg", folder).read_text().startswith("<svg")
+    assert visit.taken("png", folder).read_bytes().startswith(b"\x89PNG")
+    assert "certificate" in visit.taken("report", folder).read_text()
+    assert '"findings"' in visit.taken("certificate", folder).read_text()
+
+
+def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=20&rows=20&cost=apart&with-epsilon=1")
+    page = visit.page
+    page.click("#design")
+    visit.says("#progress-text", text=r"\d s")
+    page.locator("#epsilon").fill("500")  # the page does not freeze meanwhile
+    visit.picture("running")
+    page.click("#cancel")
+    visit.says("#progress-text", text="Cancelled")
+    assert page.is_enabled("#design")
+    page.fill("#columns", "5")
+    page.dispatch_event("#columns", "change")
+    page.fill("#rows", "4")
+    page.dispatch_event("#rows", "change")
+    visit.says("#source-note", text="^20 secrets")
+    page.check("#auto")
+    page.locator("#error").fill("700")
+    page.dispatch_event("#error", "change")
+    visit.says("#history tbody tr", count=1)
+    visit.done()
+
+
+def test_what_cannot_be_is_said_and_mended(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&what=categories&goal=use&price=20&epsilon=500")
+    visit.page.click("#design")
+    visit.says("#design-error", text="least possible cost")
+    visit.picture("impossible")
+    visit.page.click("#use-limit")
+    visit.says("#history tbody tr", count=1)
+    visit.page.fill("#labels", "only one")
+    visit.page.dispatch_event("#labels", "change")
+    visit.says("#source-error", text="at least two")
+    visit.done()
+
+
+def test_own_files(browser: "Browser", address: str, tmp_path: Path) -> None:
+    hours = "".join(f"ann,2024-05-01T{h:02}:00:00Z,52.{h % 5}1,5.{h % 3}2\n" for h in range(24))
+    (tmp_path / "mine.csv").write_text("user,time,lat,lon\n" + hours)
+    visit = Visit(browser, address).opened()
+    page = visit.page
+    page.check("input[name=what][value=own]", force=True)
+    page.set_input_files("#traces", tmp_path / "mine.csv")
+    visit.says("#traces-note", text="24 rows read")
+    visit.design(1)
+    visit.picture("own")
+    assert "ann" not in page.url
+    mechanism = visit.taken("file", tmp_path)
+    page.check("input[name=what][value=file]", force=True)
+    page.set_input_files("#document", mechanism)
+    visit.says("#history tbody tr", text="from a file")
+    page.set_input_files("#document", Path(__file__).parents[2] / "examples" / "home.toml")
+    visit.says("#epsilon-out", text="0.9")
+    visit.design(1)
+    page.set_input_files("#document", tmp_path / "mine.csv")
+    visit.says("#source-error", text="not valid TOML")
+    visit.done(refusals=1)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone(browser: "Browser", address: str, scheme: Any) -> None:
+    phone = {"width": 390, "height": 844}
+    visit = Visit(browser, address, viewport=phone, color_scheme=scheme, has_touch=True).opened(
+        "auto=0&columns=6&rows=4"
+    )
+    visit.design(1)
+    assert visit.page.get_attribute("html", "data-theme") == scheme
+    visit.picture(f"phone-{scheme}")
+    visit.page.click("#theme")
+    assert visit.page.get_attribute("html", "data-theme") != scheme
+    visit.done()
+
+
+def test_with_the_keyboard_alone(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    page = visit.page
+    page.focus("#design")
+    page.keyboard.press("Enter")
+    visit.says("#history tbody tr", count=1)
+    page.focus("#picture")
+    for key in ("Home", "ArrowRight", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    visit.says("#picture-says", text="answers to cell-7 ")
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, textarea, [role=button], canvas")]
+            .filter((each) => !each.hidden && !(each.textContent.trim() || each.labels?.length
+                || each.getAttribute("aria-label"))).map((each) => each.id)"""
+    )
+    assert nameless == []
+    visit.done()
+
+
+def test_closing_the_page_forgets(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    visit.design(1)
+    with visit.page.expect_request("**/api/mechanisms/*/answers") as asked:
+        visit.page.click("#picture #cell-at-2")
+    held = asked.value.url
+    other = visit.context.new_page()
+    other.goto(f"{address}#auto=0")
+    visit.page.close()
+    ask = """async (url) => (await fetch(url, {method: "POST", body: '{"secret": "cell-2"}',
+        headers: {"Content-Type": "application/json"}})).status"""
+    for _ in range(50):
+        code = other.evaluate(ask, held)
+        if code == 404:
+            break
+        other.wait_for_timeout(100)
+    assert code == 404
+    visit.context.close()
+    assert visit.elsewhere == []
+
+
+def test_a_page_with_a_token(browser: "Browser") -> None:
+    token = "a-token-of-enough-characters"
+    with command(token=token) as (url, _):
+        visit = Visit(browser, url)
+        visit.page.goto(f"{url}#auto=0")
+        visit.page.fill("#token", token)
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector("#picture .cell")
+        assert token not in visit.page.url
+        visit.context.close()
+        assert visit.elsewhere == []
+        assert all("401" in each for each in visit.complaints)  # the browser notes the first refusal
+
+
+def test_a_tab_that_is_left_on_does_not_grow(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&what=categories")
+    page = visit.page
+    session = visit.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def held() -> dict[str, float]:
+        page.request_gc()
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return {each["name"]: each["value"] for each in metrics}
+
+    sizes = []
+    for number in range(40):
+        page.locator("#epsilon").fill(str(500 + 5 * number))
+        visit.design(min(number + 1, 12))
+        visit.says("#history tr.now", text=f"ε {page.text_content('#epsilon-out')}")
+        page.click(f"#picture #cell-at-{number % 6}")
+        if number in (14, 39):
+            sizes.append(held())
+    early, late = sizes
+    assert late["Nodes"] < 1.5 * early["Nodes"]
+    assert late["JSHeapUsedSize"] < early["JSHeapUsedSize"] + 2e6
+    visit.done()

@@ -469,6 +469,10 @@ def test_find_holds_the_others() -> None:
     smallest = pg.find(problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=0.8, precision=0.01)
     assert smallest.limit < smallest.value <= 1.01 * smallest.limit
     assert smallest.mechanism.certificate.findings.against[1] >= 0.3
+    reached = pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.2, PLAIN: 0.6}, cost_at_most=0.7)
+    assert reached.value >= 0.2
+    with pytest.raises(pg.Infeasible, match="'which side'"):  # a number for her is no less of a promise
+        pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.3, PLAIN: 0.1}, cost_at_most=0.15)
     with pytest.raises(pg.InvalidProblem, match='goes with "distortion" only'):
         pg.find(problem, "cost", adversary=curious, epsilon=1.0)
 
@@ -478,6 +482,14 @@ def test_the_time_limit_leaves_a_valid_mechanism() -> None:
     promises = {PLAIN: 0.5, nosy(problem): 0.3}
     found = pg.design(problem, epsilon=2.0, distortion=promises, time_limit=1e-9)
     assert found.certificate.findings.against[1] >= 0.3
+
+
+def test_a_number_that_was_not_reached_in_time_is_not_called_impossible() -> None:
+    asked: dict[str, Any] = {"cost_at_most": 0.7, "distortion": {PLAIN: 0.6}}
+    assert pg.design(sided(), **asked).certificate.achieved >= 0.6
+    with pytest.raises(pg.SolveFailed, match=r"leaves 'plain' 0\.6 was found in time") as caught:
+        pg.design(sided(), **asked, time_limit=1e-9)
+    assert caught.value.status is pg.Status.TIME_LIMIT
 
 
 # Where adversaries come from.

@@ -172,13 +172,10 @@ class _Design:
         if floor is None:
             return self._best(self.bounds, self.options)
         first, *others = self.bounds.against
-        found = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), self.options)
+        tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
+        found = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), tight)
         if found.certificate.achieved < floor:
-            raise Infeasible(
-                f"no mechanism can be certified to leave {first.adversary.name!r} {floor:.9g} with the other promises: "
-                f"the most, with room for rounding, is {found.certificate.achieved!r}",
-                limit=found.certificate.achieved,
-            )
+            raise _too_little(first.adversary.name, floor, found)
         origin = found.certificate.provenance.solver
         return certify(self.problem, self.bounds, found.weights, found.multipliers, origin=origin)
 
@@ -288,6 +285,21 @@ class _Design:
             f"the least possible cost, with room for rounding, is {least!r}",
             limit=least,
         )
+
+
+def _too_little(name: str, floor: float, found: Mechanism) -> PrivacyGamesError:
+    """The error where the most that was found against an adversary is less than is promised: proved, or not in time."""
+    certificate = found.certificate
+    if certificate.bound is None or (certificate.bound >= floor and _gap(found) > CLOSE):
+        return SolveFailed(
+            f"no mechanism that leaves {name!r} {floor:.9g} was found in time, and none was shown not to exist",
+            status=Status.TIME_LIMIT,
+        )
+    return Infeasible(
+        f"no mechanism can be certified to leave {name!r} {floor:.9g} with the other promises: "
+        f"the most, with room for rounding, is {certificate.achieved!r}",
+        limit=certificate.achieved,
+    )
 
 
 def _unlimited(bounds: Bounds) -> Bounds | None:

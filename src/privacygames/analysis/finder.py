@@ -124,7 +124,8 @@ def find(
         distortion: distortion privacy to keep, as in :func:`privacygames.design`: a number, or one for each of several
             adversaries.
         adversary: for ``"distortion"``, against whom the most is sought; by default one who knows the problem's prior
-            and guesses the secret. Promises against others, in ``distortion``, are held.
+            and guesses the secret. Promises against others, in ``distortion``, are held; a number for her is to be
+            reached, or else :class:`Infeasible` says what can be.
         within: the threshold form of ε, as in :func:`privacygames.design`.
         worst_case: count the cost of the worst secret instead of the average.
         worst_cost_at_most: no secret's cost is above this; for ``"distortion"`` and ``"cost"``.
@@ -174,13 +175,13 @@ def find(
 
 
 def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
-    """What is asked for where the most distortion is sought: nothing against the first, promises against the others."""
+    """What is asked for where the most distortion is sought: the first is she; a number of hers has to be reached."""
     if not isinstance(held, Mapping):
         return held if adversary is None else {adversary: None}
     if adversary is None and None in held.values():
         return held  # it says itself against whom
     first = Adversary(PLAIN) if adversary is None else of_kind(adversary, Adversary, "the adversary")
-    return {first: None} | {each: least for each, least in held.items() if each != first}
+    return {first: held.get(first)} | {each: least for each, least in held.items() if each != first}
 
 
 class _Search:

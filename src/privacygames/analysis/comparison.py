@@ -222,6 +222,8 @@ def _adversaries(problem: Problem, given: Whom) -> tuple[Mapping[str, Prior], li
     crowd = [each for each in given.values() if isinstance(each, Adversary)]
     if len(priors) + len(crowd) < len(given):
         raise InvalidProblem("adversaries given by name must be priors, or of type Adversary")
+    if any(isinstance(each, Adversary) and each.name != name for name, each in given.items()):
+        raise InvalidProblem("an Adversary among adversaries given by name goes by her own name: give that one")
     return priors or usual_adversaries(problem.prior), crowd
 
 

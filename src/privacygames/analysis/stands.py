@@ -9,7 +9,7 @@ from privacygames.arguments import of_kind, several
 from privacygames.certificates import Stand
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Adversary, Problem
+from privacygames.problem import Adversary, Opponent, Problem
 
 HEADINGS = ("adversary", "promised", "realised", "best possible")
 
@@ -20,12 +20,12 @@ def stands_of(mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adve
     names = [each.name for each in crowd]
     if len(set(names)) < len(names):
         raise InvalidProblem("two adversaries have one name; names tell them apart")
-    promised = {each.adversary: each.distortion for each in mechanism.certificate.bounds.against}
+    promises = mechanism.certificate.bounds.facing(mechanism.problem)
     found = []
     for each in crowd:
-        known = each in promised and _the_same(each, problem, mechanism.problem)
-        possible = each.facing(problem).blind
-        found.append(Stand(each.name, promised[each] if known else None, privacy(mechanism, problem, each), possible))
+        opponent = each.facing(problem)
+        promised = max((one.least for one in promises if one.least is not None and _same(one, opponent)), default=None)
+        found.append(Stand(each.name, promised, privacy(mechanism, problem, each), opponent.blind))
     return tuple(found)
 
 
@@ -52,7 +52,6 @@ def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:
     )
 
 
-def _the_same(adversary: Adversary, problem: Problem, other: Problem) -> bool:
-    """Whether an adversary has the same numbers about two problems."""
-    first, second = adversary.facing(problem), adversary.facing(other)
+def _same(first: Opponent, second: Opponent) -> bool:
+    """Whether two believe and want the same, whatever they are called: what is promised against one is of the other."""
     return np.array_equal(first.prior, second.prior) and np.array_equal(first.errors, second.errors)

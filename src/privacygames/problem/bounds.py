@@ -181,4 +181,5 @@ def _number(name: str, value: object) -> float | None:
     if isinstance(value, Mapping):
         raise InvalidProblem(f"{name} is one number here; numbers for several adversaries are for design and find")
     kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
-    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST:g}")
+    other = "; or a dict from adversaries to such numbers" if name == "distortion" else ""
+    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST:g}{other}")

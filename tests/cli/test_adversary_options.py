@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -75,6 +76,7 @@ def test_a_file_names_adversaries(file: Path) -> None:
     ("old", "new", "message"),
     [
         ("share = 0.8", "share = 1.8", "[[adversary]] 1 share is between 0 and 1"),
+        ("share = 0.8", 'share = 0.8\ndistortion = "most"', "[[adversary]] 1 share is between 0 and 1"),
         ("share = 0.8", "sure = 0.8", "[[adversary]] 1 has no key 'sure'"),
         ('name = "vague"', 'name = "habits"', "two are called 'habits'"),
         ('name = "vague"', 'title = "x"', "has no key 'title'"),
@@ -84,6 +86,11 @@ def test_a_file_names_adversaries(file: Path) -> None:
         ("distortion = 0.3", 'distortion = "most"', "goes with --cost-at-most"),
         ("distortion = 0.3", "distortion = 0.3\nerrors = [[1, 2, 3]]", "2 attributes need"),
         ("prior = { uniform = true }", "errors = [[1, 2, 3]]", "about 3 secrets"),
+        (
+            "prior = { uniform = true }",
+            f"attribute = {{ given = {[[0.5, 0.5]] * 12}, smoothing = 2.0 }}",
+            "attribute with given = … has no key 'smoothing'",
+        ),
     ],
 )
 def test_mistakes_in_a_file_are_named(file: Path, old: str, new: str, message: str) -> None:
@@ -136,6 +143,8 @@ def test_options_add_to_the_file_and_replace_it(file: Path) -> None:
         (("--against", "vague"), "goes with --cost-at-most"),
         (("--against", "vague=much"), "--against takes NAME=DISTORTION"),
         (("--against", "nobody=1"), "there is no adversary called 'nobody'"),
+        (("--against", "vague=0.7", "--against", "vague=0.2"), "names 'vague' twice"),
+        (("--cost-at-most", 0.9, "--against", "habits", "--against", "vague"), "only one can be maximised"),
         (("--worst-case", "--worst-cost-at-most", 1), "give one of them"),
     ):
         done = run("design", file, "--out", out, "--force", *wrong)
@@ -144,6 +153,33 @@ def test_options_add_to_the_file_and_replace_it(file: Path) -> None:
     impossible = run("design", file, "--out", out, "--force", "--against", "which side=2")
     assert impossible.exit_code == 4
     assert "'which side'" in impossible.stderr
+
+
+@pytest.mark.parametrize("kind", ["optimal", "bayesian", "uniform", "minmax"])
+def test_an_attack_is_told_with_what_it_errs_by_on_average(file: Path, kind: str) -> None:
+    """Not with what it minimised: a sum over secrets, or the worst of them."""
+    out = file.with_name("all.pgm")
+    assert run("design", file, "--out", out).exit_code == 0
+    made = pg.load(out)
+    habits = made.certificate.bounds.against[1].adversary
+    assert habits.prior is not None
+    attack = getattr(pg.attacks, kind)(made, made.problem, adversary=habits)
+    error = np.einsum(
+        "s,so,og,gs->", habits.prior.probabilities, made.probabilities, attack.matrix, made.problem.distance
+    )
+    told = json.loads(run("attack", out, "--against", "habits", "--kind", kind, "--json").stdout)["distortion"]
+    assert told == pytest.approx(error)
+
+
+def test_a_name_means_one_adversary(file: Path) -> None:
+    out, other = file.with_name("all.pgm"), file.with_name("other.toml")
+    assert run("design", file, "--out", out).exit_code == 0
+    other.write_text(PROBLEM.replace("strength = 3.0", "strength = 9.0"))
+    for command in ("evaluate", "attack"):
+        done = run(command, out, "--adversary", other, "--against", "habits")
+        assert done.exit_code == 3
+        assert "'habits' of other.toml is not the 'habits' that the mechanism promises" in done.stderr
+        assert run(command, out, "--adversary", file, "--against", "the paper's").exit_code == 0
 
 
 def test_find_and_compare_take_them(file: Path) -> None:
@@ -159,6 +195,13 @@ def test_find_and_compare_take_them(file: Path) -> None:
         "adversary": "the paper's",
         "promised": None,
     }
+    options = ("--cost-at-most", 0.9, "--distortion", 0.6, "--json")
+    other = json.loads(run("find", file, "distortion", *options, "--against", "habits").stdout)["certificate"][
+        "against"
+    ]
+    assert [(each["adversary"], each["promised"]) for each in other[:2]] == [("habits", None), ("the paper's", 0.6)]
+    assert "distortion is what is to be found" in run("find", file, "distortion", *options).stderr
+    assert "distortion in find" in run("find", file, "epsilon", "--cost-at-most", 0.9, "--against", "habits").stderr
     least = json.loads(run("find", file, "cost", "--json").stdout)
     assert len(least["certificate"]["against"]) == 3
     figure = file.with_name("all.png")
@@ -168,3 +211,8 @@ def test_find_and_compare_take_them(file: Path) -> None:
     assert "best possible" in done.stdout
     assert figure.with_name("all-adversaries.png").read_bytes().startswith(b"\x89PNG")
     assert "all-adversaries.png" in done.stdout
+    problem, bounds = read_problem(file)
+    near = json.loads(run("compare", file, "--mechanism", "constant", "--within", 1.0, "--json").stdout)["rows"][0]
+    assert near["mechanism"] == "optimal against all"
+    assert near["cost"] == pytest.approx(pg.design(problem, **bounds, within=1.0).certificate.cost, rel=2e-6)
+    assert near["cost"] < 0.99 * pg.design(problem, **bounds).certificate.cost

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privacygames.cli.bounds_options import by_name
+from privacygames.cli.bounds_options import by_name, known_adversaries
 from privacygames.cli.output import Json, print_json, print_rows, working
 
 
@@ -45,7 +45,7 @@ def attack(
     from privacygames.analysis import attacks, metrics
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import load
-    from privacygames.problem import read_adversaries, read_prior
+    from privacygames.problem import read_prior
     from privacygames.spaces import shown
 
     mechanism = load(file)
@@ -55,16 +55,17 @@ def attack(
     if against is not None:
         if kind is Kind.MINMAX_PAIRS:
             raise InvalidProblem("the minmax-pairs attack is on the secret itself; leave --against out")
-        promised = [promise.adversary for promise in mechanism.certificate.bounds.against]
-        known = promised if adversary is None else read_adversaries(adversary, problem)
-        options["adversary"] = by_name(known, against)
+        options["adversary"] = by_name(known_adversaries(mechanism, adversary), against)
     elif adversary is not None:
         if kind not in (Kind.OPTIMAL, Kind.BAYESIAN):
             raise InvalidProblem(f"the {kind} attack uses no prior; leave --adversary out")
         options["prior"] = read_prior(adversary, mechanism.secrets)
     with working(f"running the {kind} attack …"):
         found = run(mechanism, problem, **options)
-    privacy = metrics.distortion(mechanism, problem, found) if against is None else found.error
+    if against is None:
+        privacy = metrics.distortion(mechanism, problem, found)
+    else:  # what this attack minimised may be something else: a sum, or the worst case
+        privacy = attacks.given(mechanism, problem, found.matrix, **options).error
     likelihood = problem.prior.probabilities @ mechanism.probabilities
     order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
     listed = [

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privacygames.mechanism import Mechanism
     from privacygames.problem import Adversary
+
+NAME_ALONE = (
+    "--against NAME, without a number, asks for the most against her: it goes with --cost-at-most in design, and with "
+    "distortion in find"
+)
 
 
 def merged_bounds(
@@ -58,6 +64,21 @@ def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
     raise InvalidProblem(f"there is no adversary called {name[:100]!r}; there is {known}")
 
 
+def known_adversaries(mechanism: "Mechanism", file: Path | None) -> "list[Adversary]":
+    """Those a mechanism promises something against, and those of a problem file; a name means one of them."""
+    from privacygames.errors import InvalidProblem
+    from privacygames.problem import read_adversaries
+
+    found = {promise.adversary.name: promise.adversary for promise in mechanism.certificate.bounds.against}
+    for each in [] if file is None else read_adversaries(file, mechanism.problem):
+        if found.setdefault(each.name, each) != each:
+            raise InvalidProblem(
+                f"{each.name!r} of {file.name if file else ''} is not the {each.name!r} that the mechanism promises "
+                "something against: give her another name in that file"
+            )
+    return list(found.values())
+
+
 def merged_distortion(
     from_file: Any,
     number: float | None,
@@ -81,17 +102,22 @@ def merged_distortion(
     from privacygames.problem import PLAIN, Adversary
 
     plain = Adversary(PLAIN)
+    asked_for = _by_name_asked(against, [*adversaries, plain])
+    open_ones = [who.name for who, least in asked_for.items() if least is None]
+    if open_ones and not sought:
+        raise InvalidProblem(NAME_ALONE)
+    if len(open_ones) > 1:
+        raise InvalidProblem(
+            f"--against asks for the most against {open_ones[0]!r} and against {open_ones[1]!r}; only one can be "
+            "maximised: give a number for the other"
+        )
     found: dict[Adversary, float | None]
     found = dict(from_file) if isinstance(from_file, dict) else {} if from_file is None else {plain: from_file}
     if number is not None:
         found.pop(plain, None)
         found = {plain: number, **found}
     first = next((who for who, least in found.items() if least is None), plain)
-    for each in against:
-        name, least = _against(each, adversaries)
-        who = by_name([*adversaries, plain], name)
-        if least is None and not sought:
-            raise InvalidProblem("--against NAME, without a number, asks for the most: it goes with --cost-at-most")
+    for who, least in asked_for.items():
         first = who if least is None else first
         found[who] = least
     if sought:
@@ -102,6 +128,28 @@ def merged_distortion(
         if wanted is not None or (sought and who == first):
             asked[who] = wanted
     return asked if set(asked) - {plain} else asked.get(plain)
+
+
+def seeks_another(against: "Sequence[str]", adversaries: "Sequence[Adversary]") -> bool:
+    """Whether --against asks for the most against somebody of the file, rather than the problem's own adversary."""
+    return any(
+        least is None and any(each.name == name for each in adversaries)
+        for name, least in (_against(text, adversaries) for text in against)
+    )
+
+
+def _by_name_asked(against: "Sequence[str]", adversaries: "Sequence[Adversary]") -> "dict[Adversary, float | None]":
+    """What --against asks for, each adversary once."""
+    from privacygames.errors import InvalidProblem
+
+    found: dict[Adversary, float | None] = {}
+    for each in against:
+        name, least = _against(each, adversaries)
+        who = by_name(adversaries, name)
+        if who in found:
+            raise InvalidProblem(f"--against names {who.name!r} twice: say once what is promised against her")
+        found[who] = least
+    return found
 
 
 def _against(text: str, adversaries: "Sequence[Adversary]") -> tuple[str, float | None]:

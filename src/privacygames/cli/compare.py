@@ -80,7 +80,8 @@ def compare(
         else:
             makers = _makers(described, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show)
             if several:
-                makers = {"optimal against all": partial(design, described, **from_file, progress=show), **makers}
+                asked = from_file | ({} if within is None else {"within": within})
+                makers = {"optimal against all": partial(design, described, **asked, progress=show), **makers}
             given = {each.name: load(each) for each in file or []}
             made = run(described, {**makers, **given}, adversaries=adversaries, within=within, progress=show)
     _write(made, figure, table, curve=curve)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.bounds_options import by_name
+from privacygames.cli.bounds_options import by_name, known_adversaries
 from privacygames.cli.output import Json, print_json, print_rows
 
 
@@ -29,15 +29,12 @@ def evaluate(
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import load
     from privacygames.presentation import in_words
-    from privacygames.problem import read_adversaries, read_prior
+    from privacygames.problem import read_prior
 
     mechanism = load(file)
     problem = mechanism.problem
-    belief, crowd = None, [promise.adversary for promise in mechanism.certificate.bounds.against]
-    if adversary is not None:
-        belief = read_prior(adversary, mechanism.secrets)
-        names = {each.name for each in crowd}
-        crowd += [each for each in read_adversaries(adversary, problem) if each.name not in names]
+    belief = None if adversary is None else read_prior(adversary, mechanism.secrets)
+    crowd = known_adversaries(mechanism, adversary)
     if against:
         crowd = [by_name(crowd, name) for name in against]
     report = measure(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.bounds_options import merged_distortion
+from privacygames.cli.bounds_options import merged_distortion, seeks_another
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
 
 
@@ -62,8 +62,8 @@ def find(
     from_file = bounds.pop("distortion", None)
     bounds.pop("cost_at_most" if what is Sought.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    if distortion is None or what is not Sought.DISTORTION:
-        crowd, sought = read_adversaries(problem, described), what is Sought.DISTORTION
+    crowd, sought = read_adversaries(problem, described), what is Sought.DISTORTION
+    if not (sought and distortion is not None) or seeks_another(against or [], crowd):
         bounds["distortion"] = merged_distortion(
             from_file, distortion, crowd, against or [], sought=sought, floor=False
         )

@@ -47,14 +47,14 @@ def adversaries_from(tables: object, problem: Problem, folder: Path | None) -> l
 def _named(given: Keys, problem: Problem, folder: Path | None) -> Named:
     adversary = _adversary(given, problem, folder)
     adversary.require_fit(problem)
+    if "share" in given:
+        share = given.number("share")
+        if "distortion" in given or not 0 <= share <= 1:
+            raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
+        return Named(adversary, share * max_distortion(problem, adversary), sought=False)
     if given.value("distortion", None) == MOST:
         return Named(adversary, None, sought=True)
-    distortion, share = given.number("distortion", None), given.number("share", None)
-    if share is not None:
-        if distortion is not None or not 0 <= share <= 1:
-            raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
-        distortion = share * max_distortion(problem, adversary)
-    return Named(adversary, distortion, sought=False)
+    return Named(adversary, given.number("distortion", None), sought=False)
 
 
 def _adversary(given: Keys, problem: Problem, folder: Path | None) -> Adversary:
@@ -68,7 +68,7 @@ def _adversary(given: Keys, problem: Problem, folder: Path | None) -> Adversary:
     if ("given" in about) == ("csv" in about):
         raise InvalidProblem("attribute needs either given = [[…], …], P(a|s) with a row for each secret, or csv = …")
     if "given" in about:
-        table = about.listed("given")
+        table = Keys(about.table, "attribute with given = …", ("given",)).listed("given")
         return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
     pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
     smoothing = about.number("smoothing", 0.0)

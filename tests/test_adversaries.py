@@ -239,6 +239,7 @@ def test_mixtures_are_only_of_those_who_want_the_same() -> None:
     promises = {PLAIN: 0.3, sharp: 0.2, nosy(problem): 0.1}
     found = pg.design(problem, distortion=promises).certificate
     assert found.mixtures == [(["plain", "sharp"], 0.2)]
+    assert found.to_dict()["mixtures"] == [{"adversaries": ["plain", "sharp"], "distortion": 0.2}]
     assert "for every mixture" in str(found)
     assert "for every mixture" not in str(pg.design(problem, distortion={PLAIN: 0.3, nosy(problem): 0.1}).certificate)
 

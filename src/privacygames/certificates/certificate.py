@@ -106,7 +106,9 @@ class Certificate:
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         plain = asdict(replace(self, bounds=Bounds(distortion=0.0)))
-        return plain | {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.stands]}
+        plain |= {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.stands]}
+        mixtures = [{"adversaries": names, "distortion": least} for names, least in self.mixtures]
+        return plain | {"mixtures": mixtures}
 
     def __str__(self) -> str:
         rows = self.rows()

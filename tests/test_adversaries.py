@@ -470,8 +470,12 @@ def test_find_holds_the_others() -> None:
     smallest = pg.find(problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=0.8, precision=0.01)
     assert smallest.limit < smallest.value <= 1.01 * smallest.limit
     assert smallest.mechanism.certificate.findings.against[1] >= 0.3
+    blind = pg.find(problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=5.0)  # a constant answer
+    assert [stand.promised for stand in blind.mechanism.certificate.stands] == [0.6, 0.3]
+    assert [stand.promised for stand in blind.report.against] == [0.6, 0.3]
     reached = pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.2, PLAIN: 0.6}, cost_at_most=0.7)
     assert reached.value >= 0.2
+    assert ("realised epsilon", "not bounded by design") in reached.rows()
     with pytest.raises(pg.Infeasible, match="'which side'"):  # a number for her is no less of a promise
         pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.3, PLAIN: 0.1}, cost_at_most=0.15)
     with pytest.raises(pg.InvalidProblem, match='goes with "distortion" only'):

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from privacygames import baselines
-from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.evaluation import UNBOUNDED, Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
 from privacygames.arguments import of_kind, one_of
 from privacygames.designer import designed
@@ -69,7 +69,8 @@ class Found:
             rows.append(("since there the least cost is", f"{self.refutation.certificate.bound:.9g}"))
         rows += [] if self.what == "cost" else [(f"cost, {kind}", f"{certificate.cost:.6g}")]
         rows += [] if self.what == "distortion" else [("distortion, optimal attack", f"{self.report.distortion:.6g}")]
-        rows += [] if self.what == "epsilon" else [("realised epsilon", f"{self.report.epsilon:.6g}")]
+        realised = f"{self.report.epsilon:.6g}" if self.report.epsilon_promised else UNBOUNDED
+        rows += [] if self.what == "epsilon" else [("realised epsilon", realised)]
         for stand in self.report.against:
             promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
             rows.append(
@@ -209,8 +210,9 @@ class _Search:
         blind = certify(
             self.problem, Realised(self.asked.within), baselines.constant(self.problem).weights, origin="constant"
         )
-        if self._affordable(blind) and self._keeps_distortion(blind):
-            return self._found(blind, 0.0, None)
+        kept = self._with_promises(blind)
+        if kept is not None and self._affordable(kept):
+            return self._found(kept, 0.0, None)
         self._require_possible()
         refused, met = self._bracket()
         if refused is not None:
@@ -225,15 +227,17 @@ class _Search:
     def _affordable(self, mechanism: Mechanism) -> bool:
         return mechanism.certificate.findings.cost(worst_case=self.asked.worst_case) <= self.most
 
-    def _keeps_distortion(self, mechanism: Mechanism) -> bool:
-        """Whether a mechanism is certified to keep what is asked for besides ε."""
+    def _with_promises(self, blind: Mechanism) -> Mechanism | None:
+        """A mechanism that tells nothing, with promises against adversaries in its certificate; None if it has none."""
         if self.asked.distortion is None and not self.asked.against:
-            return True
+            return blind
+        realised = blind.certificate.bounds
         try:
-            certify(self.problem, replace(self.asked, epsilon=None, within=None), mechanism.weights, origin="constant")
+            bounds = replace(self.asked, epsilon=realised.epsilon, within=realised.within)
+            kept = certify(self.problem, bounds, blind.weights, origin="constant")
         except BrokenPromise:
-            return False
-        return True
+            return None
+        return kept if self.asked.against else blind  # as it is, it promises all the distortion there is
 
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""

@@ -170,7 +170,7 @@ class Predictive(Policy):
             raise InvalidProblem(f"within is {repr(within)[:40]}; it must be a number, 0 or more")
         one_of(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
-        self._tests: dict[tuple[int, str], Mechanism] = {}
+        self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 
     def choose(self, now: Now) -> Choice | None:
         """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
@@ -184,11 +184,12 @@ class Predictive(Policy):
         return Choice(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
 
     def _test(self, problem: Problem, kept: int) -> Mechanism:
-        """Certified once for each prediction: its ratios do not depend on the belief."""
-        key = kept, repr(problem.space)
-        if key not in self._tests:
-            self._tests[key] = keep_or_renew(problem, kept, at_most(self.test_epsilon), self.within)
-        return self._tests[key]
+        """Certified once for each prediction: its ratios depend on what separates secrets, not on the belief."""
+        known = self._tests.get(kept)
+        if known is None or not _separates_alike(known[0], problem):
+            known = problem, keep_or_renew(problem, kept, at_most(self.test_epsilon), self.within)
+            self._tests[kept] = known
+        return known[1]
 
 
 class Memoised(Policy):
@@ -237,6 +238,15 @@ def keep_or_renew(problem: Problem, kept: int, epsilon: float, within: float) ->
     asked = Problem(problem.prior, wrong, problem.distance, problem.distinguishability, Categories(["keep", "renew"]))
     table = np.stack([keep, 1 - keep], axis=1)
     return certify(asked, Bounds(epsilon=epsilon), table, origin="noisy threshold")
+
+
+def _separates_alike(one: Problem, other: Problem) -> bool:
+    """Whether two problems, whatever is believed in them, have the same tests of predictions."""
+    return (
+        (one.space, one.observables) == (other.space, other.observables)
+        and np.array_equal(one.distinguishability, other.distinguishability)
+        and np.array_equal(one.cost, other.cost)
+    )
 
 
 def blind_answer(problem: Problem) -> int:

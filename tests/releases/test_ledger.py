@@ -54,7 +54,7 @@ def test_a_ledger_in_order_is_verified(tmp_path: Path) -> None:
         ("UPDATE charges SET amount = '0' WHERE release = 2", pg.InvalidFile, "release 2"),
         ("UPDATE charges SET total = '0.7' WHERE release = 4", pg.BrokenPromise, "adds up to 2.8"),
         ("UPDATE charges SET charged = 1 WHERE release = 4", pg.BrokenPromise, "adds up to 2.8 in 4"),
-        ("UPDATE releases SET observable = 2 - observable, time = time WHERE id = 1", pg.InvalidFile, "release 1"),
+        ("UPDATE releases SET observable = (observable + 1) % 3 WHERE id = 1", pg.InvalidFile, "release 1"),
         ("UPDATE releases SET likelihood = zeroblob(24) WHERE id = 3", pg.InvalidFile, "release 3"),
         ("DELETE FROM charges WHERE release = 3", pg.InvalidFile, "not charged"),
         ("UPDATE accounts SET amount = '1.0' WHERE id = 1", pg.BrokenPromise, "above its 1.0"),
@@ -115,9 +115,20 @@ def test_pages_that_were_overwritten_are_noticed(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     path.touch()
+    with pytest.raises(pg.InvalidFile, match="is empty"):  # a ledger that was cut off must not verify
+        Ledger.existing(path)
+    assert path.stat().st_size == 0
     assert Ledger(path).head().count == 0
     with pytest.raises(pg.UnreadableFile, match="no such ledger"):
         Ledger.existing(tmp_path / "other.db")
+
+
+def test_a_closed_ledger_says_so() -> None:
+    releases = Releases(PROBLEM, STILL, mechanism=FIXED)
+    releases.ledger.close()
+    with pytest.raises(pg.InvalidProblem, match="was closed"):
+        releases.release("cell-0")
+    assert "closed" in repr(releases)
 
 
 def test_older_ledgers_are_brought_up_to_date(tmp_path: Path) -> None:

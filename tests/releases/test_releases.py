@@ -115,6 +115,16 @@ def test_a_window_that_has_passed_is_free_again_and_not_before() -> None:
     assert releases.release("cell-0", at=60.001).epsilon == 0.7
 
 
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32])
+def test_windows_of_any_kind_of_number(kind: Any, tmp_path: Path) -> None:
+    for _ in range(2):
+        budget = Budget(5.0, every=kind(60))
+        Releases(PROBLEM, WALK, mechanism=FIXED, budget=budget, ledger=tmp_path / "l.db").release("cell-0", at=0.0)
+    for wrong in ({"epsilon": 10**400}, {"epsilon": 1.0, "every": 10**400}):
+        with pytest.raises(pg.InvalidProblem, match="positive"):
+            Budget(**wrong)
+
+
 def test_when_spent() -> None:
     settings_of: dict[str, Any] = {"mechanism": FIXED, "budget": 0.7}
     repeat = Releases(PROBLEM, WALK, when_spent="repeat", **settings_of)
@@ -326,11 +336,12 @@ def test_wrong_secrets_keys_and_times_are_refused_and_nothing_is_written(tmp_pat
         with pytest.raises(pg.UnknownLabel) as caught:
             releases.release(secret)  # type: ignore[arg-type]
         assert "nowhere" not in str(caught.value)
-    for key in ("", "x" * 201, 5):
+    for key in ("", "x" * 201, 5, "\ud800"):
         with pytest.raises(pg.InvalidProblem, match="key"):
             releases.release("cell-0", key=key)  # type: ignore[arg-type]
-    with pytest.raises(pg.InvalidProblem, match="a time must be"):
-        releases.release("cell-0", at="now")  # type: ignore[arg-type]
+    for at in ("now", 10**400):
+        with pytest.raises(pg.InvalidProblem, match="a time must be"):
+            releases.release("cell-0", at=at)  # type: ignore[arg-type]
     assert releases.ledger.records() == []
 
 

@@ -41,8 +41,11 @@ class Budget:
 
     def __post_init__(self) -> None:
         amount(self.epsilon, "a budget's epsilon")
-        if self.every is not None and not (is_number(self.every) and 0 < self.every < np.inf):
-            raise InvalidProblem(f"every is {repr(self.every)[:40]}; it must be a positive number of seconds, or None")
+        if self.every is not None:
+            if not (is_number(self.every) and 0 < self.every < np.inf):
+                allowed = "it must be a positive number of seconds, or None"
+                raise InvalidProblem(f"every is {repr(self.every)[:40]}; {allowed}")
+            object.__setattr__(self, "every", float(self.every))  # whatever kind of number: a ledger holds floats
         if self.name is not None and not (isinstance(self.name, str) and 0 < len(self.name) <= 100):
             raise InvalidProblem("a budget's name must be a text of 1 to 100 characters")
 

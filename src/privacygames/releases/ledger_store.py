@@ -44,15 +44,18 @@ class Ledger:
         self.path = None if path is None else Path(path)
         self.name = "the ledger" if self.path is None else self.path.name
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._process, self._closed = os.getpid(), False
         self._connection = self._open()
         self._inherited: list[sqlite3.Connection] = []
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> "Ledger":
         """A ledger that must be there already."""
-        if not Path(path).is_file():
+        file = Path(path)
+        if not file.is_file():
             raise UnreadableFile(path, "there is no such ledger")
+        if file.stat().st_size == 0:
+            raise InvalidFile(f"{file.name} is empty: it is no ledger, or what was in it is lost")
         return cls(path)
 
     def setup(self, about: dict[str, str], accounts: tuple[Account, ...]) -> None:
@@ -161,6 +164,7 @@ class Ledger:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
+            self._closed = True
 
     def __enter__(self) -> "Ledger":
         return self
@@ -169,7 +173,8 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Ledger({self.name!r}, {self.head().count} releases)"
+        held = "closed" if self._closed else f"{self.head().count} releases"
+        return f"Ledger({self.name!r}, {held})"
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
@@ -197,6 +202,8 @@ class Ledger:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         with self._lock, _translated(self.name):
+            if self._closed:
+                raise InvalidProblem(f"{self.name} was closed: open it again")
             if self._process != os.getpid():  # a connection must not be carried into a forked process
                 if self.path is None:
                     raise InvalidProblem("a ledger in memory belongs to the process that made it: give it a file")

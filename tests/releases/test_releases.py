@@ -102,6 +102,10 @@ def test_no_window_ever_exceeds_its_budget(waits: list[int], most: float, every:
     for start in times:
         inside = [charge for time, charge in zip(times, charges, strict=True) if start <= time <= start + every]
         assert sum(inside) <= Fraction(str(most))
+    for end in (*times, at):  # also of windows in which nothing, or all of it, lies
+        held = [charge for time, charge in zip(times, charges, strict=True) if time >= end - every]
+        spent = releases.ledger.spent(releases.accounts, end)[1]
+        assert (Fraction(spent.amount), spent.releases) == (sum(held), sum(charge > 0 for charge in held))
     assert sum(charges) <= 5
     assert releases.ledger.verify().releases == answered
 

@@ -13,7 +13,6 @@ from privacygames.problem import Problem
 from privacygames.releases.policies import Fixed, Policy
 from privacygames.releases.pursuits import Pursuit
 
-
 LONGEST_KEY = 200
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, SolveFailed, Status, UnreadableFile
-from privacygames.releases.amounts import read_amount, total
+from privacygames.releases.amounts import minus, read_amount, total
 from privacygames.releases.budgets import Account, Spent
 from privacygames.releases.entries import Entry, Head, Record, Verified, chained
 from privacygames.releases.schema import prepare
@@ -264,17 +264,24 @@ class Ledger:
 
 
 def _spent(connection: sqlite3.Connection, account: int, every: float | None, at: float) -> Spent:
-    """What was charged to an account: its last running total, or the sum over the window that ends at a time."""
+    """What was charged to an account: its running total, less what that was before the window that ends at a time.
+
+    Times never decrease, so what lies before a window are the first releases: no window is summed charge by charge.
+    """
+    query = "SELECT total, charged FROM charges WHERE account = ? ORDER BY release DESC LIMIT 1"
+    now = _balance(connection.execute(query, (account,)).fetchone())
     if every is None:
-        query = "SELECT total, charged FROM charges WHERE account = ? ORDER BY release DESC LIMIT 1"
-        row = connection.execute(query, (account,)).fetchone()
-        return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
+        return now
     query = (
-        "SELECT charges.amount FROM releases JOIN charges ON charges.release = releases.id "
-        "WHERE releases.time >= ? AND charges.account = ?"
+        "SELECT total, charged FROM charges WHERE account = ? AND release = "
+        "(SELECT id FROM releases WHERE time < ? ORDER BY time DESC, id DESC LIMIT 1)"
     )
-    amounts = [read_amount(text) for (text,) in connection.execute(query, (at - every, account))]
-    return Spent(total(amounts), sum(each > 0 for each in amounts))
+    before = _balance(connection.execute(query, (account, at - every)).fetchone())
+    return Spent(minus(now.amount, before.amount), now.releases - before.releases)
+
+
+def _balance(row: tuple[str, int] | None) -> Spent:
+    return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
 
 
 def _records(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Record]:

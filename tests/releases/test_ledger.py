@@ -68,6 +68,50 @@ def test_what_was_altered_is_found(tmp_path: Path, statement: str, error: type[E
         Ledger(path).verify()
 
 
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM charges", "release 4"),  # nothing would be spent yet
+        ("DELETE FROM charges WHERE release = 3", "release 3 is not charged"),
+        ("UPDATE charges SET total = '0.7'", "do not add up"),
+        ("UPDATE charges SET total = '-9'", "no number"),
+        ("UPDATE charges SET total = 'NaN'", "no number"),
+        ("UPDATE charges SET charged = charged - 1 WHERE release = 4", "do not add up"),
+        ("UPDATE releases SET time = 0", "release 4"),
+        ("UPDATE releases SET observable = -1", "release 4"),
+        ("UPDATE releases SET report = CAST(x'7bff' AS TEXT)", "damaged or altered"),
+        ("DELETE FROM settings", "does not say of what"),
+        ("DELETE FROM releases WHERE id < 4", "release 1 is missing"),
+    ],
+)
+def test_what_was_altered_is_not_gone_on_with(tmp_path: Path, statement: str, message: str) -> None:
+    """Where it would matter for what is left, without reading the whole ledger."""
+    path = filled(tmp_path / "l.db")
+    altered(path, statement)
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    with pytest.raises((pg.InvalidFile, pg.BrokenPromise), match=message):
+        Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path).release("cell-0", at=200.0)
+
+
+@pytest.mark.parametrize("change", ["observable = -1", "observable = 99", "report = '{}'", "report = '[]'"])
+def test_an_altered_answer_is_not_given_again(tmp_path: Path, change: str) -> None:
+    path = filled(tmp_path / "l.db")
+    altered(path, f"UPDATE releases SET {change} WHERE id = 2")
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path)
+    with pytest.raises(pg.InvalidFile, match="release 2"):
+        releases.release("cell-0", at=200.0, key="k1")
+
+
+@pytest.mark.parametrize("change", ["likelihood = NULL", "likelihood = x'00'", "likelihood = zeroblob(8)"])
+def test_altered_likelihoods_are_not_tracked_with(tmp_path: Path, change: str) -> None:
+    path = filled(tmp_path / "l.db")
+    altered(path, f"UPDATE releases SET {change} WHERE id = 2")
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    with pytest.raises(pg.InvalidFile, match="likelihood"):
+        Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path).observations()
+
+
 def test_an_altered_belief_is_not_gone_on_with(tmp_path: Path) -> None:
     path = filled(tmp_path / "l.db")
     altered(path, "UPDATE beliefs SET logarithms = zeroblob(24)")

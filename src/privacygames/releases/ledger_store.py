@@ -17,9 +17,11 @@ from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, 
 from privacygames.releases.amounts import minus, read_amount, total
 from privacygames.releases.budgets import Account, Spent
 from privacygames.releases.entries import Entry, Head, Record, Verified, chained
+from privacygames.releases.ledger_checks import Raw, require_last, verified
 from privacygames.releases.schema import prepare
 
 MAGIC = b"SQLite format 3\x00"
+LAST = 2**62
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
@@ -66,6 +68,8 @@ class Ledger:
         with self._transaction() as connection:
             known = dict(connection.execute("SELECT name, value FROM settings"))
             if not known:
+                if self._head(connection).count:
+                    raise InvalidFile(f"{self.name} holds releases and does not say of what: it was altered")
                 connection.executemany("INSERT INTO settings VALUES (?, ?)", about.items())
                 rows = [(number, *each) for number, each in enumerate(wanted)]
                 connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?, ?)", rows)
@@ -119,7 +123,7 @@ class Ledger:
     def records(self) -> list[Record]:
         """Every release, the first first."""
         with self._reading() as connection:
-            return list(_records(connection, 0, 2**62))
+            return list(_records(connection, 0, LAST))
 
     def accounts(self) -> list[dict[str, object]]:
         """Every account: its name, limit, window, and what was spent in all."""
@@ -135,7 +139,7 @@ class Ledger:
         """For each release its time, whether the clock told it, and the logarithms of its likelihood."""
         with self._reading() as connection:
             rows = connection.execute("SELECT time, clocked, likelihood FROM releases ORDER BY id").fetchall()
-        columns = [None if blob is None else np.frombuffer(blob, dtype="<f8") for _, _, blob in rows]
+            columns = [None if blob is None else _vector(blob, self.name) for _, _, blob in rows]
         return [row[0] for row in rows], [bool(row[1]) for row in rows], columns
 
     def verify(self) -> Verified:
@@ -145,8 +149,6 @@ class Ledger:
             BrokenPromise: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
             InvalidFile: the file is damaged, or a release was altered after it was written.
         """
-        from privacygames.releases.ledger_checks import verified
-
         with self._reading() as connection:
             trouble = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if trouble != "ok":
@@ -154,7 +156,7 @@ class Ledger:
             limits = connection.execute("SELECT id, name, amount, every FROM accounts ORDER BY id").fetchall()
             blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
             try:
-                return verified(_raw(connection), limits, None if blob is None else blob[0], self.name)
+                return verified(_raw(connection, 0, LAST), limits, None if blob is None else blob[0], self.name)
             except (ValueError, KeyError, TypeError, ArithmeticError) as error:
                 if isinstance(error, PrivacyGamesError):
                     raise
@@ -234,12 +236,12 @@ class Ledger:
             yield connection
 
     def _head(self, connection: sqlite3.Connection) -> Head:
-        row = connection.execute(
-            "SELECT id, time, clocked, observable, belief, chain FROM releases ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        if row is None:
+        last = connection.execute("SELECT max(id) FROM releases").fetchone()[0]
+        if last is None:
             return Head.start()
-        count, time, clocked, observable, belief, chain = row
+        rows = list(_raw(connection, last - 1, last))
+        require_last(rows, self.name)
+        count, _, time, clocked, observable, _, _, _, belief, chain = rows[-1][0]
         held = connection.execute("SELECT logarithms FROM beliefs").fetchone()
         if held is None or sha256(held[0]).hexdigest() != belief:
             raise InvalidFile(f"{self.name} holds another belief than its last release left: it was altered")
@@ -280,6 +282,12 @@ def _spent(connection: sqlite3.Connection, account: int, every: float | None, at
     return Spent(minus(now.amount, before.amount), now.releases - before.releases)
 
 
+def _vector(blob: bytes, name: str) -> FloatArray:
+    if len(blob) % 8:
+        raise InvalidFile(f"{name} holds a likelihood that is cut off: it was altered or is damaged")
+    return np.frombuffer(blob, dtype="<f8")
+
+
 def _balance(row: tuple[str, int] | None) -> Spent:
     return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
 
@@ -307,11 +315,12 @@ def _records(connection: sqlite3.Connection, first: int, last: int) -> Iterator[
         )
 
 
-def _raw(connection: sqlite3.Connection) -> Iterator[tuple[tuple[object, ...], list[tuple[str, str, int]]]]:
-    """Every release as it stands in the file, with its charges."""
+def _raw(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Raw]:
+    """Releases as they stand in the file, each with its charges."""
     rows = connection.execute(
         "SELECT id, key, time, clocked, observable, mechanism, report, likelihood, belief, chain FROM releases "
-        "ORDER BY id"
+        "WHERE id BETWEEN ? AND ? ORDER BY id",
+        (first, last),
     )
     for row in rows.fetchall():
         query = "SELECT amount, total, charged FROM charges WHERE release = ? ORDER BY account"
@@ -350,8 +359,10 @@ def _translated(name: str) -> Iterator[None]:
                 f"{name} was being written by another process for {PATIENCE:g} seconds: try again",
                 status=Status.TIME_LIMIT,
             ) from None
-        raise UnreadableFile(name, f"SQLite says {error}") from None
-    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
+        if code:
+            raise UnreadableFile(name, f"SQLite says {error}") from None
+        raise InvalidFile(f"{name} holds what is no text: it is damaged or altered") from None  # which it would show
+    except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InvalidFile(
             f"{name} is not a readable ledger ({type(error).__name__}): it is damaged or altered"
         ) from None

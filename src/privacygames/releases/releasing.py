@@ -11,7 +11,7 @@ import numpy as np
 from privacygames.arguments import is_number, of_kind, one_of
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, entropy
-from privacygames.errors import BudgetSpent, InvalidProblem
+from privacygames.errors import BudgetSpent, InvalidFile, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Promise, max_distortion
 from privacygames.releases.amounts import NOTHING, minus, total
@@ -177,6 +177,8 @@ class Releases:
         times, clocked, columns = self.ledger.likelihoods()
         if not times:
             raise InvalidProblem("nothing was released yet")
+        if any(column is None or len(column) != len(self.problem.space) for column in columns):
+            raise InvalidFile(f"{self.ledger.name} holds likelihoods of another size: it was altered")
         slots = [self._elapsed.slot(time, clocked=by_clock) for time, by_clock in zip(times, clocked, strict=True)]
         return Observations(np.array(columns), np.array(slots))
 

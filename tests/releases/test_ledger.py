@@ -167,6 +167,17 @@ def test_an_empty_file_is_a_new_ledger(tmp_path: Path) -> None:
         Ledger.existing(tmp_path / "other.db")
 
 
+def test_a_new_file_is_there_for_good_before_anything_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privacygames.releases import ledger_store
+
+    kept: list[tuple[Path, int]] = []
+    path = tmp_path / "l.db"
+    monkeypatch.setattr(ledger_store, "keep_the_name", lambda folder: kept.append((folder, path.stat().st_size)))
+    Ledger(path).close()
+    Ledger(path).close()
+    assert kept == [(tmp_path, 0)]
+
+
 def test_a_closed_ledger_says_so() -> None:
     releases = Releases(PROBLEM, STILL, mechanism=FIXED)
     releases.ledger.close()

@@ -19,6 +19,7 @@ from privacygames.releases.budgets import Account, Spent
 from privacygames.releases.entries import Entry, Head, Record, Verified, chained
 from privacygames.releases.ledger_checks import Raw, require_last, verified
 from privacygames.releases.schema import prepare
+from privacygames.storage import keep_the_name
 
 MAGIC = b"SQLite format 3\x00"
 LAST = 2**62
@@ -337,6 +338,7 @@ def _check_file(path: Path) -> None:
     try:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            keep_the_name(path.parent)  # or a power cut might take the file, and what is paid, with it
         with path.open("rb") as file:
             start = file.read(len(MAGIC))
     except OSError as error:

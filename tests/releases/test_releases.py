@@ -207,6 +207,8 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
     for before, each in pairwise(found):
         if each.source == "kept":
             assert each.observable == before.observable
+    first = Releases(PROBLEM, WALK, policy=Predictive(1.0, test=0.5, within=0.5), budget=1.0)
+    assert first.release("cell-0").epsilon <= 1.0  # there is nothing to test yet
     tight = Releases(PROBLEM, WALK, mechanism=NOISY, policy=policy, budget=2 * alone + 0.3)
     tight.release("cell-0")
     with pytest.raises(pg.BudgetSpent):  # room for the test alone is not enough: a failed one could not be answered

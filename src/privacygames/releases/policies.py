@@ -16,7 +16,7 @@ from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
-from privacygames.releases.amounts import NOTHING, amount, at_most
+from privacygames.releases.amounts import NOTHING, amount, at_most, total
 from privacygames.releases.budgets import Account, Spent, left_in
 from privacygames.spaces import Categories
 
@@ -174,11 +174,11 @@ class Predictive(Policy):
 
     def choose(self, now: Now) -> Choice | None:
         """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
-        need = (self.asks_for or NOTHING) + self.test_epsilon
-        if not affordable(now, need):
+        kept = now.last if self.prediction == "last" else blind_answer(now.problem)
+        tested = NOTHING if kept is None else self.test_epsilon
+        if not affordable(now, total([self.asks_for or NOTHING, tested])):
             return None
         mechanism = now.mechanism(self.asks_for)
-        kept = now.last if self.prediction == "last" else blind_answer(now.problem)
         if kept is None:
             return Choice(mechanism, self.asks_for)
         return Choice(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
@@ -195,8 +195,8 @@ class Predictive(Policy):
 class Memoised(Policy):
     """The same answer whenever the secret is the same: what comes back to one place cannot be averaged.
 
-    An observer sees *that* she came back: the ledger then counts places, not releases (docs/theory/sharing.md says what
-    that does and does not protect).
+    An observer sees *that* she came back: the ledger then counts places, not releases. Epsilon is charged once, holds
+    for each distinct place, and says nothing about returns (docs/theory/sharing.md: what that protects and what not).
 
     Args:
         key: at least 16 random bytes that only the user has; whoever has them and the answers can look up the places.

@@ -1,5 +1,6 @@
 """What callers pass: of the right kind, or refused with a message that says what is wanted and does not show it all."""
 
+import sys
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -8,6 +9,8 @@ import numpy as np
 from privacygames.errors import InvalidProblem
 
 Kind = TypeVar("Kind")
+
+LARGEST_WHOLE = int(sys.float_info.max)
 
 
 def of_kind(value: object, kind: type[Kind], name: str) -> Kind:
@@ -25,8 +28,10 @@ def one_of(value: object, choices: Iterable[str], name: str) -> None:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a number and not a truth value; NaN and ∞ are numbers."""
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    """Whether it is a number and not a truth value; NaN and ∞ are numbers, what no float can hold is not."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) <= LARGEST_WHOLE
+    return isinstance(value, float | np.integer | np.floating)
 
 
 def is_whole(value: object, *, least: int = 1) -> bool:

@@ -40,7 +40,7 @@ def written(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[
     finally:
         if part != Path():
             part.unlink(missing_ok=True)
-    _keep_the_name(target.parent)
+    keep_the_name(target.parent)
 
 
 def write_bytes(path: str | os.PathLike[str], *parts: bytes, private: bool = False) -> None:
@@ -79,7 +79,7 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _keep_the_name(folder: Path) -> None:
+def keep_the_name(folder: Path) -> None:
     """Ask for the folder's entry to be on the disk too, where the system lets one."""
     try:
         handle = os.open(folder, os.O_RDONLY)

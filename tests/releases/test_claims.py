@@ -1,6 +1,7 @@
 """Claim 1 against brute force: every trace, every sequence of answers, every policy, in exact arithmetic."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,7 +13,7 @@ import privacygames as pg
 from exact import exp_enclosure
 from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
 from privacygames.releases.drawing import memoised
-from privacygames.releases.policies import Choice, keep_or_renew
+from privacygames.releases.policies import Choice, Now, Policy, keep_or_renew
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
@@ -20,10 +21,34 @@ NEW_FUNCTION = "another key or mechanism than before: every place gets a new ans
 TRACES = [(first, second) for first in range(3) for second in range(3)]
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
+THIRDS = pg.Problem(PROBLEM.prior, cost="euclidean", distinguishability=3 * PROBLEM.distance)
+"""The same street, measured in thirds: an ε there is three times as much per kilometre."""
+
+
+class Modest(Policy):
+    """Says that it asks for less than its mechanism has."""
+
+    def choose(self, now: Now) -> Choice:
+        return Choice(now.mechanism(None), Decimal("0.1"))
+
+
+def used_elsewhere() -> Predictive:
+    """A policy that has made its tests for another distinguishability."""
+    policy = Predictive(test=0.3, within=0.5)
+    there = Releases(THIRDS, WALK, mechanism=FIXED, policy=policy)
+    for _ in range(9):
+        there.release("cell-1")
+        there.preview()
+    return policy
+
+
 POLICIES: dict[str, dict[str, Any]] = {
     "fixed": {"epsilon": 0.5},
     "fixed, with distortion": {"epsilon": 0.9, "distortion": 0.4},
     "one mechanism": {"mechanism": FIXED},
+    "one mechanism, certified in thirds": {"mechanism": pg.design(THIRDS, epsilon=0.3)},
+    "one mechanism, said to be less": {"mechanism": FIXED, "policy": Modest()},
+    "predictive, used elsewhere": {"policy": used_elsewhere(), "mechanism": FIXED},
     "even spread": {"policy": EvenSpread(2), "budget": 1.0},
     "predictive": {"policy": Predictive(0.6, test=0.3, within=0.5)},
     "predictive from the belief": {"policy": Predictive(0.6, test=0.3, within=1.0, prediction="belief")},

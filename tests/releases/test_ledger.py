@@ -54,7 +54,7 @@ def test_a_ledger_in_order_is_verified(tmp_path: Path) -> None:
         ("UPDATE charges SET amount = '0' WHERE release = 2", pg.InvalidFile, "release 2"),
         ("UPDATE charges SET total = '0.7' WHERE release = 4", pg.BrokenPromise, "adds up to 2.8"),
         ("UPDATE charges SET charged = 1 WHERE release = 4", pg.BrokenPromise, "adds up to 2.8 in 4"),
-        ("UPDATE releases SET observable = 2 - observable, time = time WHERE id = 1", pg.InvalidFile, "release 1"),
+        ("UPDATE releases SET observable = (observable + 1) % 3 WHERE id = 1", pg.InvalidFile, "release 1"),
         ("UPDATE releases SET likelihood = zeroblob(24) WHERE id = 3", pg.InvalidFile, "release 3"),
         ("DELETE FROM charges WHERE release = 3", pg.InvalidFile, "not charged"),
         ("UPDATE accounts SET amount = '1.0' WHERE id = 1", pg.BrokenPromise, "above its 1.0"),
@@ -66,6 +66,50 @@ def test_what_was_altered_is_found(tmp_path: Path, statement: str, error: type[E
     altered(path, statement)
     with pytest.raises(error, match=message):
         Ledger(path).verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("DELETE FROM charges", "release 4"),  # nothing would be spent yet
+        ("DELETE FROM charges WHERE release = 3", "release 3 is not charged"),
+        ("UPDATE charges SET total = '0.7'", "do not add up"),
+        ("UPDATE charges SET total = '-9'", "no number"),
+        ("UPDATE charges SET total = 'NaN'", "no number"),
+        ("UPDATE charges SET charged = charged - 1 WHERE release = 4", "do not add up"),
+        ("UPDATE releases SET time = 0", "release 4"),
+        ("UPDATE releases SET observable = -1", "release 4"),
+        ("UPDATE releases SET report = CAST(x'7bff' AS TEXT)", "damaged or altered"),
+        ("DELETE FROM settings", "does not say of what"),
+        ("DELETE FROM releases WHERE id < 4", "release 1 is missing"),
+    ],
+)
+def test_what_was_altered_is_not_gone_on_with(tmp_path: Path, statement: str, message: str) -> None:
+    """Where it would matter for what is left, without reading the whole ledger."""
+    path = filled(tmp_path / "l.db")
+    altered(path, statement)
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    with pytest.raises((pg.InvalidFile, pg.BrokenPromise), match=message):
+        Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path).release("cell-0", at=200.0)
+
+
+@pytest.mark.parametrize("change", ["observable = -1", "observable = 99", "report = '{}'", "report = '[]'"])
+def test_an_altered_answer_is_not_given_again(tmp_path: Path, change: str) -> None:
+    path = filled(tmp_path / "l.db")
+    altered(path, f"UPDATE releases SET {change} WHERE id = 2")
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path)
+    with pytest.raises(pg.InvalidFile, match="release 2"):
+        releases.release("cell-0", at=200.0, key="k1")
+
+
+@pytest.mark.parametrize("change", ["likelihood = NULL", "likelihood = x'00'", "likelihood = zeroblob(8)"])
+def test_altered_likelihoods_are_not_tracked_with(tmp_path: Path, change: str) -> None:
+    path = filled(tmp_path / "l.db")
+    altered(path, f"UPDATE releases SET {change} WHERE id = 2")
+    budget = [Budget(100.0), Budget(2.5, every=60.0)]
+    with pytest.raises(pg.InvalidFile, match="likelihood"):
+        Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path).observations()
 
 
 def test_an_altered_belief_is_not_gone_on_with(tmp_path: Path) -> None:
@@ -115,9 +159,31 @@ def test_pages_that_were_overwritten_are_noticed(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     path.touch()
+    with pytest.raises(pg.InvalidFile, match="is empty"):  # a ledger that was cut off must not verify
+        Ledger.existing(path)
+    assert path.stat().st_size == 0
     assert Ledger(path).head().count == 0
     with pytest.raises(pg.UnreadableFile, match="no such ledger"):
         Ledger.existing(tmp_path / "other.db")
+
+
+def test_a_new_file_is_there_for_good_before_anything_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privacygames.releases import ledger_store
+
+    kept: list[tuple[Path, int]] = []
+    path = tmp_path / "l.db"
+    monkeypatch.setattr(ledger_store, "keep_the_name", lambda folder: kept.append((folder, path.stat().st_size)))
+    Ledger(path).close()
+    Ledger(path).close()
+    assert kept == [(tmp_path, 0)]
+
+
+def test_a_closed_ledger_says_so() -> None:
+    releases = Releases(PROBLEM, STILL, mechanism=FIXED)
+    releases.ledger.close()
+    with pytest.raises(pg.InvalidProblem, match="was closed"):
+        releases.release("cell-0")
+    assert "closed" in repr(releases)
 
 
 def test_older_ledgers_are_brought_up_to_date(tmp_path: Path) -> None:

@@ -102,6 +102,10 @@ def test_no_window_ever_exceeds_its_budget(waits: list[int], most: float, every:
     for start in times:
         inside = [charge for time, charge in zip(times, charges, strict=True) if start <= time <= start + every]
         assert sum(inside) <= Fraction(str(most))
+    for end in (*times, at):  # also of windows in which nothing, or all of it, lies
+        held = [charge for time, charge in zip(times, charges, strict=True) if time >= end - every]
+        spent = releases.ledger.spent(releases.accounts, end)[1]
+        assert (Fraction(spent.amount), spent.releases) == (sum(held), sum(charge > 0 for charge in held))
     assert sum(charges) <= 5
     assert releases.ledger.verify().releases == answered
 
@@ -113,6 +117,16 @@ def test_a_window_that_has_passed_is_free_again_and_not_before() -> None:
         with pytest.raises(pg.BudgetSpent, match="every 1 min"):
             releases.release("cell-0", at=early)
     assert releases.release("cell-0", at=60.001).epsilon == 0.7
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32])
+def test_windows_of_any_kind_of_number(kind: Any, tmp_path: Path) -> None:
+    for _ in range(2):
+        budget = Budget(5.0, every=kind(60))
+        Releases(PROBLEM, WALK, mechanism=FIXED, budget=budget, ledger=tmp_path / "l.db").release("cell-0", at=0.0)
+    for wrong in ({"epsilon": 10**400}, {"epsilon": 1.0, "every": 10**400}):
+        with pytest.raises(pg.InvalidProblem, match="positive"):
+            Budget(**wrong)
 
 
 def test_when_spent() -> None:
@@ -193,6 +207,8 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
     for before, each in pairwise(found):
         if each.source == "kept":
             assert each.observable == before.observable
+    first = Releases(PROBLEM, WALK, policy=Predictive(1.0, test=0.5, within=0.5), budget=1.0)
+    assert first.release("cell-0").epsilon <= 1.0  # there is nothing to test yet
     tight = Releases(PROBLEM, WALK, mechanism=NOISY, policy=policy, budget=2 * alone + 0.3)
     tight.release("cell-0")
     with pytest.raises(pg.BudgetSpent):  # room for the test alone is not enough: a failed one could not be answered
@@ -326,11 +342,12 @@ def test_wrong_secrets_keys_and_times_are_refused_and_nothing_is_written(tmp_pat
         with pytest.raises(pg.UnknownLabel) as caught:
             releases.release(secret)  # type: ignore[arg-type]
         assert "nowhere" not in str(caught.value)
-    for key in ("", "x" * 201, 5):
+    for key in ("", "x" * 201, 5, "\ud800"):
         with pytest.raises(pg.InvalidProblem, match="key"):
             releases.release("cell-0", key=key)  # type: ignore[arg-type]
-    with pytest.raises(pg.InvalidProblem, match="a time must be"):
-        releases.release("cell-0", at="now")  # type: ignore[arg-type]
+    for at in ("now", 10**400):
+        with pytest.raises(pg.InvalidProblem, match="a time must be"):
+            releases.release("cell-0", at=at)  # type: ignore[arg-type]
     assert releases.ledger.records() == []
 
 

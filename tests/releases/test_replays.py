@@ -133,6 +133,7 @@ def test_real_people() -> None:
         ({"budget": 1.0, "ways": ["best"]}, "way of sharing"),
         ({"budget": 1.0, "ways": []}, "at least one"),
         ({"budget": 1.0, "seeds": 0}, "one seed"),
+        ({"budget": 1.0, "when_spent": "cry"}, "when_spent is 'cry'"),
     ],
 )
 def test_wrong_replays_are_refused(options: dict[str, Any], message: str) -> None:

@@ -122,6 +122,37 @@ def test_by_the_hour_the_right_matrix_is_used_forward_and_back() -> None:
     assert tracking.smoothed(problem, mobility, later).estimates == ["b", "a"]
 
 
+@settings(max_examples=30)
+@given(st.lists(chains(2), min_size=3, max_size=3), st.lists(st.integers(0, 9), min_size=1, max_size=3))
+def test_steps_by_the_hour_against_one_step_at_a_time(parts: list[Array], gaps: list[int]) -> None:
+    """Answers that say nothing at every slot between: the same path at the real answers, and the same beliefs."""
+    space = pg.Categories("ab")
+    mobility = pg.Mobility(space, [parts[hour % 3] for hour in range(24)], step=1200, timezone="Asia/Kolkata")
+    problem = pg.Problem(pg.Prior(space, [0.6, 0.4]))
+    slots = [int(slot) for slot in np.cumsum([1000, *gaps])]
+    likelihoods = np.array([[0.7, 0.2], [0.3, 0.6], [0.5, 0.4], [0.1, 0.9]])[: len(slots)]
+    every, rows, at = [], [], []
+    for number, slot in enumerate(slots):
+        between = range(slots[number - 1] + 1, slot) if number else range(0)
+        every += [*between, slot]
+        rows += [*([[1.0, 1.0]] * len(between)), likelihoods[number]]
+        at.append(len(rows) - 1)
+    short, long = observations(likelihoods, slots), observations(np.array(rows), every)
+    for track in (tracking.filtered, tracking.smoothed):
+        expected = track(problem, mobility, long).beliefs[at]
+        assert track(problem, mobility, short).beliefs == pytest.approx(expected, abs=1e-12)
+    best = 0.0
+    for places in product(range(2), repeat=len(slots)):
+        weight = problem.prior.probabilities[places[0]] * likelihoods[0, places[0]]
+        for number in range(1, len(slots)):
+            moved = np.eye(2)
+            for slot in range(slots[number - 1], slots[number]):
+                moved = moved @ parts[mobility.hour(slot) % 3]
+            weight *= moved[places[number - 1], places[number]] * likelihoods[number, places[number]]
+        best = max(best, float(weight))
+    assert exp(tracking.most_likely_path(problem, mobility, short).log_likelihood) == pytest.approx(best)
+
+
 def test_a_place_as_good_as_ruled_out_comes_back() -> None:
     """A thousand answers for one place, then more for the other: with plain floats it would have been lost."""
     space = pg.Categories("ab")

@@ -1,12 +1,13 @@
 """Amounts of ε: decimal numbers, added exactly, never below what a mechanism was certified with."""
 
+import re
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from math import nextafter
 
 from privacygames.arguments import is_number
 from privacygames.arrays import LARGEST, SMALLEST
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidFile, InvalidProblem
 
 EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
 """Enough digits for any sum of amounts; if it ever were not, an error and not a rounded sum."""
@@ -14,6 +15,7 @@ EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
 DIGITS = Context(prec=15, rounding=ROUND_CEILING)
 NOTHING = Decimal(0)
 LONGEST = 200
+PLAIN = re.compile(r"[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def amount(value: object, name: str) -> Decimal:
@@ -52,9 +54,6 @@ def minus(first: Decimal, second: Decimal) -> Decimal:
 
 def read_amount(text: object) -> Decimal:
     """An amount as a ledger holds it."""
-    if not isinstance(text, str) or len(text) > LONGEST:
-        raise ValueError("an amount is a short text")
-    found = Decimal(text)
-    if not found.is_finite() or found < 0:
-        raise ValueError("an amount is a number, 0 or more")
-    return found
+    if isinstance(text, str) and len(text) <= LONGEST and PLAIN.fullmatch(text):
+        return Decimal(text)
+    raise InvalidFile("a ledger holds an amount that is no number, 0 or more: it was altered or is damaged")

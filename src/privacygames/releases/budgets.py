@@ -41,8 +41,11 @@ class Budget:
 
     def __post_init__(self) -> None:
         amount(self.epsilon, "a budget's epsilon")
-        if self.every is not None and not (is_number(self.every) and 0 < self.every < np.inf):
-            raise InvalidProblem(f"every is {repr(self.every)[:40]}; it must be a positive number of seconds, or None")
+        if self.every is not None:
+            if not (is_number(self.every) and 0 < self.every < np.inf):
+                allowed = "it must be a positive number of seconds, or None"
+                raise InvalidProblem(f"every is {repr(self.every)[:40]}; {allowed}")
+            object.__setattr__(self, "every", float(self.every))  # whatever kind of number: a ledger holds floats
         if self.name is not None and not (isinstance(self.name, str) and 0 < len(self.name) <= 100):
             raise InvalidProblem("a budget's name must be a text of 1 to 100 characters")
 
@@ -115,10 +118,17 @@ class Charges:
         weights = mechanism.weights
         if (weights == weights[0]).all():
             return NOTHING
-        kept = _kept_epsilon(mechanism, account, self._problem)
-        if asked is None or not account.own:
-            return kept
-        return min(asked, kept) if float(kept) < LESS * float(asked) else asked
+        kept, certified = _kept_epsilon(mechanism, account, self._problem), _certified_epsilon(mechanism, account)
+        if asked is None or not account.own or certified is None or Decimal(certified) > asked:
+            return kept  # what was asked for counts only where it is certified
+        return asked if float(kept) >= LESS * float(asked) else kept
+
+
+def _certified_epsilon(mechanism: Mechanism, account: Account) -> float | None:
+    """What the mechanism's certificate promises in an account's distinguishability; None if it is about another."""
+    promised = mechanism.bounds
+    same = np.array_equal(mechanism.distinguishability, account.apart)
+    return promised.epsilon if same and promised.within is None else None
 
 
 def _kept_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> Decimal:
@@ -127,15 +137,13 @@ def _kept_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> D
     cost = np.zeros((len(observables), len(problem.space)))
     about = Problem(problem.prior, cost, problem.distance, account.apart, observables)
     weights = mechanism.weights << (BITS - mechanism.bits)
-    promised = mechanism.certificate.bounds
-    realised = realised_epsilon(weights, account.apart)
-    stated = account.own and promised.epsilon is not None and promised.within is None
-    if stated and promised.epsilon is not None and realised >= LESS * promised.epsilon:
-        rounded = amount(promised.epsilon, "the mechanism's epsilon")
+    certified = _certified_epsilon(mechanism, account)
+    if certified is not None and realised_epsilon(weights, account.apart) >= LESS * certified:
+        rounded = amount(certified, "the mechanism's epsilon")
         try:  # a tenth as people write it is a little less than the float nearest to it
             certify(about, Bounds(epsilon=at_most(rounded)), weights, origin="re-checked")
         except BrokenPromise:
-            return at_least(promised.epsilon)
+            return at_least(certified)
         return rounded
     found = Mechanism.from_weights(about, weights).certificate.bounds.epsilon
     if found is None:

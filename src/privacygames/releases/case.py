@@ -13,6 +13,8 @@ from privacygames.problem import Problem
 from privacygames.releases.policies import Fixed, Policy
 from privacygames.releases.pursuits import Pursuit
 
+LONGEST_KEY = 200
+
 
 def about(problem: Problem, mobility: Mobility, policy: Policy) -> dict[str, str]:
     """What may not differ between the processes that use one ledger."""
@@ -49,6 +51,15 @@ def pursuits_from(adversaries: Sequence[Pursuit]) -> tuple[Pursuit, ...]:
     return tuple(given)
 
 
+def require_key(key: str | None) -> None:
+    """Refuse names of releases that a ledger cannot hold."""
+    if key is None:
+        return
+    if isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and not any(map(_is_surrogate, key)):
+        return
+    raise InvalidProblem(f"key must be a text of 1 to {LONGEST_KEY} characters that can be written as UTF-8")
+
+
 def require_promises(policy: Policy, mechanism: Mechanism | None, asked: list[float | None]) -> None:
     """Refuse distortions that nothing would promise."""
     if all(each is None for each in asked):
@@ -60,6 +71,10 @@ def require_promises(policy: Policy, mechanism: Mechanism | None, asked: list[fl
             f"with {type(policy).__name__} more is seen than the answer of one design: distortion cannot be promised, "
             "what is given is reported; leave distortion out"
         )
+
+
+def _is_surrogate(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
 
 
 def _hash(text: str) -> str:

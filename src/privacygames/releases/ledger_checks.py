@@ -41,6 +41,32 @@ class _Running:
             raise BrokenPromise(f"release {number}: the account {self.name!r} holds {self.held}, above its {self.most}")
 
 
+def require_last(rows: list[Raw], name: str) -> None:
+    """Check that the last release follows from the one before it: its place, its hash and every running total."""
+    *earlier, (row, charges) = rows
+    number, chain, balances = 0, GENESIS, [("0", "0", 0)] * len(charges)
+    for before, held_then in earlier:
+        number, chain, balances = before[0], before[9], held_then
+    _linked((row, charges), number + 1, chain, name)
+    if len(balances) != len(charges):
+        raise InvalidFile(f"{name}: release {number} is not charged to every account")
+    for (_, held, count), (amount, stated, charged) in zip(balances, charges, strict=True):
+        added = read_amount(amount)
+        if read_amount(stated) != total([read_amount(held), added]) or charged != count + (added > 0):
+            raise BrokenPromise(f"{name}: the balances after release {row[0]} do not add up: it was altered")
+
+
+def _linked(raw: Raw, number: int, chain: str, name: str) -> str:
+    """The hash of a release and all before it, if it is the one it should be and was not altered."""
+    row, charges = raw
+    if row[0] != number:
+        raise InvalidFile(f"{name}: release {number} is missing")
+    found = chained(chain, row[:7], row[7], row[8], [amount for amount, _, _ in charges])
+    if found != row[9]:
+        raise InvalidFile(f"{name}: release {number}, or one before it, was altered after it was written")
+    return found
+
+
 def verified(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name: str) -> Verified:
     """Go through every release and recompute the chain, every balance and every window."""
     balances = [_Running(limit) for limit in limits]
@@ -48,16 +74,11 @@ def verified(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, nam
     for row, charges in rows:
         number, _, at, clocked, *_ = row
         count += 1
-        if number != count:
-            raise InvalidFile(f"{name}: release {count} is missing")
-        if len(charges) != len(balances):
+        if number == count and len(charges) != len(balances):
             raise InvalidFile(f"{name}: release {number} is not charged to every account")
         if time is not None and (at < time[0] or clocked != time[1]):
             raise BrokenPromise(f"{name}: release {number} is earlier than the one before it")
-        mark = row[8]
-        chain = chained(chain, row[:7], row[7], mark, [amount for amount, _, _ in charges])
-        if chain != row[9]:
-            raise InvalidFile(f"{name}: release {number}, or one before it, was altered after it was written")
+        mark, chain = row[8], _linked((row, charges), count, chain, name)
         for balance, (amount, stated, charged) in zip(balances, charges, strict=True):
             balance.add(at, read_amount(amount), (read_amount(stated), charged), number)
         time = at, clocked

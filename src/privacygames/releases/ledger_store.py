@@ -14,12 +14,15 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, SolveFailed, Status, UnreadableFile
-from privacygames.releases.amounts import read_amount, total
+from privacygames.releases.amounts import minus, read_amount, total
 from privacygames.releases.budgets import Account, Spent
 from privacygames.releases.entries import Entry, Head, Record, Verified, chained
+from privacygames.releases.ledger_checks import Raw, require_last, verified
 from privacygames.releases.schema import prepare
+from privacygames.storage import keep_the_name
 
 MAGIC = b"SQLite format 3\x00"
+LAST = 2**62
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
@@ -44,15 +47,18 @@ class Ledger:
         self.path = None if path is None else Path(path)
         self.name = "the ledger" if self.path is None else self.path.name
         self._lock = threading.RLock()
-        self._process = os.getpid()
+        self._process, self._closed = os.getpid(), False
         self._connection = self._open()
         self._inherited: list[sqlite3.Connection] = []
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> "Ledger":
         """A ledger that must be there already."""
-        if not Path(path).is_file():
+        file = Path(path)
+        if not file.is_file():
             raise UnreadableFile(path, "there is no such ledger")
+        if file.stat().st_size == 0:
+            raise InvalidFile(f"{file.name} is empty: it is no ledger, or what was in it is lost")
         return cls(path)
 
     def setup(self, about: dict[str, str], accounts: tuple[Account, ...]) -> None:
@@ -63,6 +69,8 @@ class Ledger:
         with self._transaction() as connection:
             known = dict(connection.execute("SELECT name, value FROM settings"))
             if not known:
+                if self._head(connection).count:
+                    raise InvalidFile(f"{self.name} holds releases and does not say of what: it was altered")
                 connection.executemany("INSERT INTO settings VALUES (?, ?)", about.items())
                 rows = [(number, *each) for number, each in enumerate(wanted)]
                 connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?, ?)", rows)
@@ -116,7 +124,7 @@ class Ledger:
     def records(self) -> list[Record]:
         """Every release, the first first."""
         with self._reading() as connection:
-            return list(_records(connection, 0, 2**62))
+            return list(_records(connection, 0, LAST))
 
     def accounts(self) -> list[dict[str, object]]:
         """Every account: its name, limit, window, and what was spent in all."""
@@ -132,7 +140,7 @@ class Ledger:
         """For each release its time, whether the clock told it, and the logarithms of its likelihood."""
         with self._reading() as connection:
             rows = connection.execute("SELECT time, clocked, likelihood FROM releases ORDER BY id").fetchall()
-        columns = [None if blob is None else np.frombuffer(blob, dtype="<f8") for _, _, blob in rows]
+            columns = [None if blob is None else _vector(blob, self.name) for _, _, blob in rows]
         return [row[0] for row in rows], [bool(row[1]) for row in rows], columns
 
     def verify(self) -> Verified:
@@ -142,8 +150,6 @@ class Ledger:
             BrokenPromise: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
             InvalidFile: the file is damaged, or a release was altered after it was written.
         """
-        from privacygames.releases.ledger_checks import verified
-
         with self._reading() as connection:
             trouble = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
             if trouble != "ok":
@@ -151,7 +157,7 @@ class Ledger:
             limits = connection.execute("SELECT id, name, amount, every FROM accounts ORDER BY id").fetchall()
             blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
             try:
-                return verified(_raw(connection), limits, None if blob is None else blob[0], self.name)
+                return verified(_raw(connection, 0, LAST), limits, None if blob is None else blob[0], self.name)
             except (ValueError, KeyError, TypeError, ArithmeticError) as error:
                 if isinstance(error, PrivacyGamesError):
                     raise
@@ -161,6 +167,7 @@ class Ledger:
         """Let go of the file."""
         with self._lock:
             self._connection.close()
+            self._closed = True
 
     def __enter__(self) -> "Ledger":
         return self
@@ -169,7 +176,8 @@ class Ledger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Ledger({self.name!r}, {self.head().count} releases)"
+        held = "closed" if self._closed else f"{self.head().count} releases"
+        return f"Ledger({self.name!r}, {held})"
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
@@ -197,6 +205,8 @@ class Ledger:
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         with self._lock, _translated(self.name):
+            if self._closed:
+                raise InvalidProblem(f"{self.name} was closed: open it again")
             if self._process != os.getpid():  # a connection must not be carried into a forked process
                 if self.path is None:
                     raise InvalidProblem("a ledger in memory belongs to the process that made it: give it a file")
@@ -227,12 +237,12 @@ class Ledger:
             yield connection
 
     def _head(self, connection: sqlite3.Connection) -> Head:
-        row = connection.execute(
-            "SELECT id, time, clocked, observable, belief, chain FROM releases ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        if row is None:
+        last = connection.execute("SELECT max(id) FROM releases").fetchone()[0]
+        if last is None:
             return Head.start()
-        count, time, clocked, observable, belief, chain = row
+        rows = list(_raw(connection, last - 1, last))
+        require_last(rows, self.name)
+        count, _, time, clocked, observable, _, _, _, belief, chain = rows[-1][0]
         held = connection.execute("SELECT logarithms FROM beliefs").fetchone()
         if held is None or sha256(held[0]).hexdigest() != belief:
             raise InvalidFile(f"{self.name} holds another belief than its last release left: it was altered")
@@ -257,17 +267,30 @@ class Ledger:
 
 
 def _spent(connection: sqlite3.Connection, account: int, every: float | None, at: float) -> Spent:
-    """What was charged to an account: its last running total, or the sum over the window that ends at a time."""
+    """What was charged to an account: its running total, less what that was before the window that ends at a time.
+
+    Times never decrease, so what lies before a window are the first releases: no window is summed charge by charge.
+    """
+    query = "SELECT total, charged FROM charges WHERE account = ? ORDER BY release DESC LIMIT 1"
+    now = _balance(connection.execute(query, (account,)).fetchone())
     if every is None:
-        query = "SELECT total, charged FROM charges WHERE account = ? ORDER BY release DESC LIMIT 1"
-        row = connection.execute(query, (account,)).fetchone()
-        return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
+        return now
     query = (
-        "SELECT charges.amount FROM releases JOIN charges ON charges.release = releases.id "
-        "WHERE releases.time >= ? AND charges.account = ?"
+        "SELECT total, charged FROM charges WHERE account = ? AND release = "
+        "(SELECT id FROM releases WHERE time < ? ORDER BY time DESC, id DESC LIMIT 1)"
     )
-    amounts = [read_amount(text) for (text,) in connection.execute(query, (at - every, account))]
-    return Spent(total(amounts), sum(each > 0 for each in amounts))
+    before = _balance(connection.execute(query, (account, at - every)).fetchone())
+    return Spent(minus(now.amount, before.amount), now.releases - before.releases)
+
+
+def _vector(blob: bytes, name: str) -> FloatArray:
+    if len(blob) % 8:
+        raise InvalidFile(f"{name} holds a likelihood that is cut off: it was altered or is damaged")
+    return np.frombuffer(blob, dtype="<f8")
+
+
+def _balance(row: tuple[str, int] | None) -> Spent:
+    return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
 
 
 def _records(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Record]:
@@ -293,11 +316,12 @@ def _records(connection: sqlite3.Connection, first: int, last: int) -> Iterator[
         )
 
 
-def _raw(connection: sqlite3.Connection) -> Iterator[tuple[tuple[object, ...], list[tuple[str, str, int]]]]:
-    """Every release as it stands in the file, with its charges."""
+def _raw(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Raw]:
+    """Releases as they stand in the file, each with its charges."""
     rows = connection.execute(
         "SELECT id, key, time, clocked, observable, mechanism, report, likelihood, belief, chain FROM releases "
-        "ORDER BY id"
+        "WHERE id BETWEEN ? AND ? ORDER BY id",
+        (first, last),
     )
     for row in rows.fetchall():
         query = "SELECT amount, total, charged FROM charges WHERE release = ? ORDER BY account"
@@ -314,6 +338,7 @@ def _check_file(path: Path) -> None:
     try:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            keep_the_name(path.parent)  # or a power cut might take the file, and what is paid, with it
         with path.open("rb") as file:
             start = file.read(len(MAGIC))
     except OSError as error:
@@ -336,8 +361,10 @@ def _translated(name: str) -> Iterator[None]:
                 f"{name} was being written by another process for {PATIENCE:g} seconds: try again",
                 status=Status.TIME_LIMIT,
             ) from None
-        raise UnreadableFile(name, f"SQLite says {error}") from None
-    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
+        if code:
+            raise UnreadableFile(name, f"SQLite says {error}") from None
+        raise InvalidFile(f"{name} holds what is no text: it is damaged or altered") from None  # which it would show
+    except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InvalidFile(
             f"{name} is not a readable ledger ({type(error).__name__}): it is damaged or altered"
         ) from None

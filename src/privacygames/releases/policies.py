@@ -16,7 +16,7 @@ from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
-from privacygames.releases.amounts import NOTHING, amount, at_most
+from privacygames.releases.amounts import NOTHING, amount, at_most, total
 from privacygames.releases.budgets import Account, Spent, left_in
 from privacygames.spaces import Categories
 
@@ -170,32 +170,33 @@ class Predictive(Policy):
             raise InvalidProblem(f"within is {repr(within)[:40]}; it must be a number, 0 or more")
         one_of(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
-        self._tests: dict[tuple[int, str], Mechanism] = {}
+        self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 
     def choose(self, now: Now) -> Choice | None:
         """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
-        need = (self.asks_for or NOTHING) + self.test_epsilon
-        if not affordable(now, need):
+        kept = now.last if self.prediction == "last" else blind_answer(now.problem)
+        tested = NOTHING if kept is None else self.test_epsilon
+        if not affordable(now, total([self.asks_for or NOTHING, tested])):
             return None
         mechanism = now.mechanism(self.asks_for)
-        kept = now.last if self.prediction == "last" else blind_answer(now.problem)
         if kept is None:
             return Choice(mechanism, self.asks_for)
         return Choice(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
 
     def _test(self, problem: Problem, kept: int) -> Mechanism:
-        """Certified once for each prediction: its ratios do not depend on the belief."""
-        key = kept, repr(problem.space)
-        if key not in self._tests:
-            self._tests[key] = keep_or_renew(problem, kept, at_most(self.test_epsilon), self.within)
-        return self._tests[key]
+        """Certified once for each prediction: its ratios depend on what separates secrets, not on the belief."""
+        known = self._tests.get(kept)
+        if known is None or not _separates_alike(known[0], problem):
+            known = problem, keep_or_renew(problem, kept, at_most(self.test_epsilon), self.within)
+            self._tests[kept] = known
+        return known[1]
 
 
 class Memoised(Policy):
     """The same answer whenever the secret is the same: what comes back to one place cannot be averaged.
 
-    An observer sees *that* she came back: the ledger then counts places, not releases (docs/theory/sharing.md says what
-    that does and does not protect).
+    An observer sees *that* she came back: the ledger then counts places, not releases. Epsilon is charged once, holds
+    for each distinct place, and says nothing about returns (docs/theory/sharing.md: what that protects and what not).
 
     Args:
         key: at least 16 random bytes that only the user has; whoever has them and the answers can look up the places.
@@ -237,6 +238,15 @@ def keep_or_renew(problem: Problem, kept: int, epsilon: float, within: float) ->
     asked = Problem(problem.prior, wrong, problem.distance, problem.distinguishability, Categories(["keep", "renew"]))
     table = np.stack([keep, 1 - keep], axis=1)
     return certify(asked, Bounds(epsilon=epsilon), table, origin="noisy threshold")
+
+
+def _separates_alike(one: Problem, other: Problem) -> bool:
+    """Whether two problems, whatever is believed in them, have the same tests of predictions."""
+    return (
+        (one.space, one.observables) == (other.space, other.observables)
+        and np.array_equal(one.distinguishability, other.distinguishability)
+        and np.array_equal(one.cost, other.cost)
+    )
 
 
 def blind_answer(problem: Problem) -> int:

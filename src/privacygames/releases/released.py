@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
+from privacygames.errors import InvalidFile
 from privacygames.releases.entries import Record
 from privacygames.spaces import Label, Space
 
@@ -115,7 +116,16 @@ class Release:
 
 def released(record: Record, names: tuple[str, ...], observables: Space, *, again: bool) -> Release:
     """A release from what stands in the ledger."""
+    try:
+        return _released(record, names, observables, again=again)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise InvalidFile(f"release {record.number} of the ledger is not one of ours: it was altered") from None
+
+
+def _released(record: Record, names: tuple[str, ...], observables: Space, *, again: bool) -> Release:
     report = record.report
+    if record.observable < 0:
+        raise IndexError(record.observable)
     left = cast("list[float | None]", report["left"])
     own = cast("list[bool]", report["own"])
     charges = [float(each) for each in record.charges]

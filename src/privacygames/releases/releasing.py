@@ -11,12 +11,12 @@ import numpy as np
 from privacygames.arguments import is_number, of_kind, one_of
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, entropy
-from privacygames.errors import BudgetSpent, InvalidProblem
+from privacygames.errors import BudgetSpent, InvalidFile, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Promise, max_distortion
 from privacygames.releases.amounts import NOTHING, minus, total
 from privacygames.releases.budgets import Budget, Charges, Spent, accounts_for, left_in
-from privacygames.releases.case import about, policy_from, pursuits_from, require_promises
+from privacygames.releases.case import about, policy_from, pursuits_from, require_key, require_promises
 from privacygames.releases.designs import NOW, Designs, WhenImpossible, Wishes, best_error
 from privacygames.releases.drawing import Drawn, drawn, memo_name, memoised
 from privacygames.releases.elapsed import Elapsed, When
@@ -31,7 +31,6 @@ from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, shown
 
 WhenSpent = Literal["refuse", "repeat", "belief"]
-LONGEST_KEY = 200
 SURPRISE = "this answer is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
 
 
@@ -158,8 +157,7 @@ class Releases:
             Infeasible: the belief allows no such distortion, and ``when_impossible`` is ``"refuse"``.
         """
         position = self.problem.space.index(secret)
-        if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY):
-            raise InvalidProblem(f"key must be a text of 1 to {LONGEST_KEY} characters")
+        require_key(key)
         found = self._released(position, at, key)
         if found is None:  # somebody else released meanwhile: choose anew, with nobody else writing
             with self.ledger.alone():
@@ -179,6 +177,8 @@ class Releases:
         times, clocked, columns = self.ledger.likelihoods()
         if not times:
             raise InvalidProblem("nothing was released yet")
+        if any(column is None or len(column) != len(self.problem.space) for column in columns):
+            raise InvalidFile(f"{self.ledger.name} holds likelihoods of another size: it was altered")
         slots = [self._elapsed.slot(time, clocked=by_clock) for time, by_clock in zip(times, clocked, strict=True)]
         return Observations(np.array(columns), np.array(slots))
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import get_args
 
 import numpy as np
 
@@ -108,6 +109,7 @@ def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSp
         raise InvalidProblem("a replay needs people: a list from days_of")
     if not (is_number(budget) and 0 < budget < np.inf):
         raise InvalidProblem(f"budget is {repr(budget)[:40]}; it must be a positive number")
+    one_of(when_spent, get_args(WhenSpent), "when_spent")
     for way in ways:
         one_of(way, tuple(WAYS), "a way of sharing")
     if not ways or not is_whole(seeds):

@@ -18,7 +18,8 @@ class Claims:
         counts: ``"releases"``: claim 1 as it stands; ``"places"``: memoised answers, between traces with the same
             returns only, each distinct place once.
         trace: claim 1, whatever the correlation and the adversary: no sequence of answers shifts the odds between two
-            traces by more than exp(trace · the largest distance between them at any moment).
+            traces by more than exp(trace · the largest distance between them at any moment). For ``"places"``: by more
+            than exp(trace · the sum of the distances between their distinct places).
         moment: claim 2, whatever the correlation: the same for one moment, in the worst case over all traces; the
             exponent itself, distances included (∞ where secrets are infinitely far apart). None for memoised answers.
         moment_under_chain: claim 2 under the declared chain, and only there: by how much the answers that were given

@@ -7,6 +7,7 @@ carried as logarithms, so that ten thousand answers neither underflow nor lose a
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,9 @@ LOST = 1e-280
 
 MOST_KEPT = 1000
 """Up to so many secrets, logarithms of transition matrices are kept."""
+
+MOST_BY_HOUR = 400
+"""And those of several steps by the hour of the day, of which there are more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,9 +255,13 @@ def _total(logs: FloatArray) -> float:
 
 def _log_matrix(mobility: Mobility, start: int, steps: int) -> FloatArray:
     """The logarithms of P^steps from a slot on; those that come again and again are kept."""
-    if len(mobility.space) > MOST_KEPT or (mobility.by_hour and steps != 1):
+    size = len(mobility.space)
+    if size > MOST_KEPT or (mobility.by_hour and steps != 1 and size > MOST_BY_HOUR):
         return _logs(mobility.transition(start, steps))
-    return _kept_logs(mobility, mobility.hour(start) if mobility.by_hour else 0, steps)
+    if not mobility.by_hour or steps == 1:
+        return _kept_logs(mobility, mobility.hour(start) if mobility.by_hour else 0, steps)
+    hours = [mobility.hour(slot) for slot in range(start, start + steps)]
+    return _kept_products(mobility, tuple((hour, len(list(run))) for hour, run in groupby(hours)))
 
 
 @lru_cache(maxsize=32)
@@ -261,10 +269,22 @@ def _kept_logs(mobility: Mobility, hour: int, steps: int) -> FloatArray:
     return sealed(_logs(mobility.matrices[hour] if steps == 1 else mobility.transition(0, steps)))
 
 
+@lru_cache(maxsize=128)
+def _kept_products(mobility: Mobility, runs: tuple[tuple[int, int], ...]) -> FloatArray:
+    """The logarithms of a product of hours' matrices, each so many times."""
+    product = np.eye(len(mobility.space))
+    for hour, steps in runs:
+        product = product @ np.linalg.matrix_power(_dense(mobility.matrices[hour]), steps)
+    return sealed(_logs(product))
+
+
 def _logs(matrix: Any) -> FloatArray:
-    dense = matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(dense))
+        return np.asarray(np.log(_dense(matrix)))
+
+
+def _dense(matrix: Any) -> FloatArray:
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
 def _unseen(problem: Problem, mobility: Mobility, observations: Observations) -> FloatArray:

@@ -195,6 +195,31 @@ def test_a_filter_behind_a_lazy_release_sees_answers_only() -> None:
         assert some.equals(whole.filter(pl.col("age") > 27).select("id", "age").head(20))
 
 
+LATER: dict[str, Callable[[Any], Any]] = {
+    "filter": lambda frame: frame.filter((pl.col("age") > 27) & (pl.col("id") % 3 == 0)),
+    "slice": lambda frame: frame.slice(100, 50),
+    "select": lambda frame: frame.select("age"),
+    "count": lambda frame: frame.select(pl.len()),
+    "group": lambda frame: frame.group_by("who").agg(pl.col("age").sum()).sort("who"),
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_nothing_is_moved_before_a_lazy_release_where_polars_would(later: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars 1 moves filters, columns and slices before a function by default; later releases do not."""
+    moved = ("predicate_pushdown", "projection_pushdown", "slice_pushdown")
+    original = pl.LazyFrame.map_batches
+
+    def as_in_polars_1(self: Any, function: Any, **options: Any) -> Any:
+        return original(self, function, **(dict.fromkeys(moved, True) | options))
+
+    monkeypatch.setattr(pl.LazyFrame, "map_batches", as_in_polars_1)
+    key, data = ReleaseKey(), pl.from_pandas(frame())
+    whole, _ = apply(data, RULES, key=key)
+    lazy, _ = apply(data.lazy(), RULES, key=key)
+    assert LATER[later](lazy).collect().equals(LATER[later](whole.lazy()).collect())
+
+
 def test_collecting_a_lazy_release_again_draws_nothing_new() -> None:
     lazy, _ = apply(pl.from_pandas(frame()).lazy(), RULES)
     assert lazy.collect().equals(lazy.collect())

@@ -300,3 +300,19 @@ def test_a_folder_that_is_no_fleet_is_refused(tmp_path: Path, made: Path) -> Non
     os.truncate(folder / "people.dat", 100)
     with pytest.raises(pg.InvalidFile, match="does not fit the records"):
         Fleet(folder)
+
+
+def test_a_manifest_pins_everybody_s_mechanism(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    shutil.copytree(made, folder)
+    data = pd.DataFrame({"who": ["user-0"], "cell": ["cell-1"]})
+
+    def named(fleet: Fleet) -> tuple[str, str]:
+        entry = apply(data, {"cell": fleet}, user="who")[1].to_dict()["columns"][0]
+        return entry["mechanism"], entry["records"]
+
+    before = named(Fleet(folder))
+    assert before == named(Fleet(made))
+    after = named(design_fleet(people(6) | {"user-5": pg.Prior.uniform(GRID)}, out=folder, epsilon=0.8, jobs=1))
+    assert after[0] == before[0]  # what all have in common
+    assert after[1] != before[1]

@@ -152,7 +152,10 @@ def _print(manifest: "Manifest", out: Path, as_json: bool) -> None:
     account = manifest.account
     rows = [
         ("rows in, out, dropped", f"{manifest.rows_in:,}, {manifest.rows_out:,}, {manifest.rows_dropped:,}"),
-        *((f"{name}: {reason}", f"{count:,} rows") for (name, reason), count in sorted(manifest.tally.odd.items())),
+        *(
+            (f"{name}: {reason}", f"{count:,} rows: {manifest.became(name, reason)}")
+            for (name, reason), count in sorted(manifest.tally.odd.items())
+        ),
         *((f"epsilon of {each.columns}", f"{each.epsilon:.6g} {each.form}") for each in account.charges),
     ]
     if manifest.epsilon_per_user is not None:

@@ -45,9 +45,9 @@ class PeopleCount:
     def add(self, column: Any, name: str) -> None:
         """Count the people in an Arrow array."""
         pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
-        if column.null_count:
-            raise InvalidProblem(f"user column {name!r} is empty in {column.null_count} rows: nobody can be charged")
         plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        if empty := plain.null_count + _empty_texts(plain):
+            raise InvalidProblem(f"user column {name!r} is empty in {empty} rows: nobody can be charged")
         found = pc.value_counts(plain)
         self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
         if len(self.parts) >= MANY_PARTS:
@@ -72,6 +72,14 @@ class PeopleCount:
             return 0, 0
         whole = self._whole()
         return int(needed_for_tables("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
+
+
+def _empty_texts(column: Any) -> int:
+    """How many texts of a column are empty: in CSV files, that is how nothing looks."""
+    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    if not any(test(column.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return 0
+    return pc.sum(pc.equal(column, pa.scalar("", column.type))).as_py() or 0
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Manifest:
                 "out": self.rows_out,
                 "dropped": self.rows_dropped,
                 "odd": [
-                    {"columns": name, "reason": reason, "rows": count, "became": self._policy(name, reason)}
+                    {"columns": name, "reason": reason, "rows": count, "became": self.became(name, reason)}
                     for (name, reason), count in sorted(self.tally.odd.items())
                 ],
             },
@@ -94,7 +94,8 @@ class Manifest:
             "warnings": list(self.warnings),
         }
 
-    def _policy(self, name: str, reason: str) -> str:
+    def became(self, name: str, reason: str) -> str:
+        """What became of the odd rows of a rule: ``"drop"``, ``"null"`` or ``"nearest"``."""
         rule = next(each.rule for each in self.rules if each.name == name)
         return rule.for_missing if reason == "missing" else rule.invalid
 
@@ -111,7 +112,7 @@ class Manifest:
             f"ε for {whom}: {epsilon:.6g} over {len(self.rules)} mechanism(s)"
         ]
         lines += [
-            f"{count} rows of {name} were {reason}: {self._policy(name, reason)}"
+            f"{count} rows of {name} were {reason}: {self.became(name, reason)}"
             for (name, reason), count in sorted(self.tally.odd.items())
         ]
         return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
@@ -134,7 +135,11 @@ def described(rule: ColumnRule) -> dict[str, Any]:
     if bounds.against:
         found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
     if isinstance(mechanism, Fleet):
-        return found | {"people": len(mechanism), "unknown_people": mechanism.unknown}
+        return found | {
+            "people": len(mechanism),
+            "records": mechanism.records_digest,
+            "unknown_people": mechanism.unknown,
+        }
     certificate = mechanism.certificate
     if isinstance(certificate, Certificate):
         findings = certificate.findings

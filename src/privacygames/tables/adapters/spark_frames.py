@@ -39,7 +39,8 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
             raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
     totals = None
     if setup.user is not None:
-        if frame.filter(functions.col(f"`{setup.user}`").isNull()).limit(1).count():
+        named = functions.col(f"`{setup.user}`").cast("string")
+        if frame.filter(named.isNull() | (named == "")).limit(1).count():
             raise InvalidProblem(f"user column {setup.user!r} is empty in some rows: nobody can be charged")
         found = frame.groupBy(f"`{setup.user}`").count().agg(functions.max("count"), functions.count("count")).first()
         totals = int(found[0] or 0), int(found[1])
@@ -58,7 +59,7 @@ def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
         tally = Tally()
         for batch in batches:
             columns = {name: batch.column(name) for name in kernel.needs}
-            tally.add(kernel.survey(columns, batch.num_rows, 0))
+            tally.add(kernel.survey(columns, batch.num_rows, None))
         pa = needed_for_tables("pyarrow")
         yield pa.RecordBatch.from_pydict({"tally": [json.dumps(tally.to_dict())]})
 

@@ -262,6 +262,23 @@ def test_dask_computes_again_without_drawing_again() -> None:
     assert dict(made.dtypes) == dict(once.dtypes)
 
 
+def test_dask_columns_of_objects_are_what_they_hold() -> None:
+    """Lists, and texts that are no strings to Dask: its own idea of such a column says neither."""
+    films = pg.Sets([{"Alien"}, {"Brazil"}, {"Alien", "Brazil"}])
+    film = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(films)), epsilon=1.0)
+    data = frame(90).astype({"ill": object, "who": object})
+    data["films"] = [["Alien"], ["Brazil", "Alien"], ["Brazil"]] * 30
+    rules, key = {"films": film, "ill": ILL}, ReleaseKey()
+    expected, _ = apply(data, rules, key=key, user="who", key_columns=["who", "id"])
+    with dask.config.set(scheduler="threads", **{"dataframe.convert-string": False}):
+        parts = dd.from_pandas(data, npartitions=3)
+        made, manifest = apply(parts, rules, key=key, user="who", key_columns=["who", "id"])
+        found = made.compute()
+    assert found["ill"].tolist() == expected["ill"].tolist()
+    assert [sorted(each) for each in found["films"]] == [sorted(each) for each in expected["films"]]
+    assert manifest.account.people == 4
+
+
 def test_a_dataset_is_read_batch_by_batch(tmp_path: Path) -> None:
     table = pa.Table.from_pandas(frame(), preserve_index=False)
     ds.write_dataset(table, tmp_path / "data", format="parquet", max_rows_per_file=90, max_rows_per_group=90)

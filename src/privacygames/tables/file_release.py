@@ -97,14 +97,15 @@ def apply_files(
     with held(work.lock) as ours:
         if not ours:
             raise InvalidProblem(f"another process is writing {target}: wait for it")
-        work.begin(asked)
+        fresh = work.begin(asked)
         tasks = [FileTask(work, name, _for_file(base, name), asked) for name in files]
         try:
             manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
             if _fingerprint(work, base, key) != asked:
                 raise InvalidProblem("the input changed while it was read, and nothing was written: start again")
-        except InvalidProblem:  # the same call would be refused again: there is nothing to go on with
-            work.abandon()
+        except InvalidProblem:
+            if fresh:  # refused: nobody will go on with it
+                work.abandon()
             raise
         work.publish(manifest)
     return manifest
@@ -150,8 +151,8 @@ class Work:
         """What was counted in it, there when it is finished."""
         return self.folder / "counted" / sha256(name.encode()).hexdigest()[:16]
 
-    def begin(self, fingerprint: str) -> None:
-        """Make the folder, or go on with it if it is of the same work; else start anew."""
+    def begin(self, fingerprint: str) -> bool:
+        """Make the folder, or go on with it if it is of the same work; else start anew. Returns whether it is new."""
         if self.out.exists():  # since we looked first, another process wrote it: that is released, and is not replaced
             self.lock.unlink(missing_ok=True)
             raise InvalidProblem(_taken(self.out))
@@ -165,6 +166,7 @@ class Work:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         write_text(job, json.dumps({"work": fingerprint}))
+        return not same
 
     def publish(self, manifest: Manifest) -> None:
         """Put output and manifest in their place; the data comes last."""

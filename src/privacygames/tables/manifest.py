@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 from privacygames.certificates import Certificate
 from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.storage import write_text
 from privacygames.tables.accounting import ReleaseAccount
 from privacygames.tables.kernel import Tally
@@ -19,6 +21,9 @@ from privacygames.tables.rules import ColumnRule
 
 FORMAT = 1
 LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
+SAME = 1e-6
+"""Answers whose probabilities differ by less than this between secrets do not depend on them."""
+
 RANDOMNESS = (
     "AES-256 of each row's identity and secret, under a release key from the operating system that is in no output: as "
     "good as random for whoever does not have the key and cannot break AES"
@@ -166,11 +171,11 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     said = []
     for rule in rules:
         mechanism = rule.rule.mechanism
+        if not isinstance(mechanism, Fleet) and len(mechanism.secrets) > 1 and _constant(mechanism):
+            said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
+            continue
         if isinstance(mechanism, Mechanism):
             useful = mechanism.certificate.usefulness
-            if useful.constant and len(mechanism.secrets) > 1:
-                said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
-                continue
             if useful.limitless:
                 said.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
             if useful.unserved:
@@ -185,6 +190,13 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
         if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
             said.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
     return tuple(said)
+
+
+def _constant(mechanism: Mechanism | PublicMechanism) -> bool:
+    """Whether answers do not depend on the secret; without a prior, that is read off the weights."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.certificate.usefulness.constant
+    return float(np.ptp(mechanism.probabilities, axis=0).max()) <= SAME
 
 
 def _version(name: str) -> str:

@@ -47,7 +47,10 @@ def apply(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="A release key, made if it is not there: with it, the same command gives the same answers."),
+        typer.Option(
+            help="A release key, made if it is not there: with it, the same command gives the same answers. Each "
+            "release needs its own."
+        ),
     ] = None,
     key_columns: Annotated[
         str | None,

@@ -36,7 +36,8 @@ class Manifest:
 
     Attributes:
         account: ε for each row, and composed for people.
-        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up.
+        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up;
+            for a reader: as far as it was read.
         rules: what became of which columns.
         identity: what told rows apart.
         warnings: what somebody should know before the release is used.

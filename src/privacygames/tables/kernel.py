@@ -130,6 +130,12 @@ class Kernel:
         """What there is to count, with nothing drawn; ``at`` is None where it is not known yet."""
         return self._looked_at(columns, count, at)[2]
 
+    def require_known(self, columns: Mapping[str, Any]) -> None:
+        """Refuse people that a fleet does not know; nothing is drawn."""
+        for rule in self.rules:
+            if isinstance(rule.rule.mechanism, Fleet):
+                rule.rule.mechanism.people_in(columns[self.user or ""])
+
     def _looked_at(
         self, columns: Mapping[str, Any], count: int, at: At | None
     ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, Tally]:

@@ -101,6 +101,7 @@ class Survey:
             self.tally.add(kernel.survey(columns, count, at))
         if self.people is not None and self.setup.user is not None:
             self.people.add(columns[self.setup.user], self.setup.user)
+            kernel.require_known(columns)
         if self.setup.unique_wanted:
             self.tags.append(np.ascontiguousarray(kernel.tags(columns, count, 0)[:, 0]))
 

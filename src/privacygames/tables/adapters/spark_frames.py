@@ -65,6 +65,7 @@ def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
             for batch in batches:
                 columns = {name: batch.column(name) for name in kernel.needs}
                 tally.add(kernel.survey(columns, batch.num_rows, None))
+                kernel.require_known(columns)
         except InvalidProblem as error:  # an error of the worker's would be tried again, and come wrapped in Spark's
             refused = str(error)
         pa = needed_for_tables("pyarrow")

@@ -241,8 +241,7 @@ class Kernel:
 def _secrets(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> IntArray:
     """The positions of a rule's secrets; what is taken for the nearest one is counted."""
     found = rule.reader.positions(columns)
-    outside = found == UNKNOWN
-    if rule.rule.invalid != "nearest" or not outside.any():
+    if rule.rule.invalid != "nearest" or not (outside := found == UNKNOWN).any():
         return found
     near = rule.reader.positions(columns, nearest=True)
     if moved := int((outside & (near >= 0)).sum()):

@@ -105,7 +105,7 @@ def test_a_preview_writes_nothing(folder: Path) -> None:
         (
             ("age.pgm", "in.csv", "out.csv", "--columns", "ill"),
             3,
-            "rows have no value, the first at row 0 (from 0); say --invalid='drop'",
+            "rows hold what is no secret of the mechanism, the first at row 0 (from 0); say --invalid='drop'",
         ),
         (("age.pgm", "in.csv", "in.csv", "--columns", "age"), 3, "exists already"),
         (("none.pgm", "in.csv", "out.csv", "--columns", "age"), 8, "none.pgm cannot be read"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -23,7 +24,7 @@ from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.fleet.packing import pack, rounded
 from privacygames.fleet.people_design import packable
-from privacygames.tables import ReleaseKey, apply
+from privacygames.tables import ReleaseKey, apply, apply_files
 from support import priors
 
 GRID = pg.Grid(4, 3)
@@ -143,7 +144,7 @@ def test_new_people_do_not_change_what_others_are_answered(made: Path, tmp_path:
     assert not other[~mine].equals(before[~mine])
 
 
-def test_strangers_are_refused_unless_said_otherwise(made: Path) -> None:
+def test_strangers_are_refused_unless_said_otherwise(made: Path, tmp_path: Path) -> None:
     fleet = Fleet(made)
     with pytest.raises(pg.UnknownLabel, match="none of the 6") as raised:
         fleet["stranger"]
@@ -153,6 +154,12 @@ def test_strangers_are_refused_unless_said_otherwise(made: Path) -> None:
         apply(data, {"cell": fleet}, user="who")
     with pytest.raises(pg.InvalidProblem, match="say with user"):
         apply(data, {"cell": fleet})
+    with pytest.raises(pg.UnknownLabel, match="1 of 2 people"):  # when it is set up, not when it is computed
+        apply(pl.from_pandas(data).lazy(), {"cell": fleet}, user="who")
+    data.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(pg.UnknownLabel, match="1 of 2 people"):
+        apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"cell": fleet}, user="who")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
     open_to_all = Fleet(made, unknown="default")
     assert open_to_all["stranger"].bounds == fleet.bounds
     pooled = np.mean([prior.probabilities for prior in people(6).values()], axis=0)
@@ -300,3 +307,19 @@ def test_a_folder_that_is_no_fleet_is_refused(tmp_path: Path, made: Path) -> Non
     os.truncate(folder / "people.dat", 100)
     with pytest.raises(pg.InvalidFile, match="does not fit the records"):
         Fleet(folder)
+
+
+def test_a_manifest_pins_everybody_s_mechanism(made: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    shutil.copytree(made, folder)
+    data = pd.DataFrame({"who": ["user-0"], "cell": ["cell-1"]})
+
+    def named(fleet: Fleet) -> tuple[str, str]:
+        entry = apply(data, {"cell": fleet}, user="who")[1].to_dict()["columns"][0]
+        return entry["mechanism"], entry["records"]
+
+    before = named(Fleet(folder))
+    assert before == named(Fleet(made))
+    after = named(design_fleet(people(6) | {"user-5": pg.Prior.uniform(GRID)}, out=folder, epsilon=0.8, jobs=1))
+    assert after[0] == before[0]  # what all have in common
+    assert after[1] != before[1]

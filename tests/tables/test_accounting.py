@@ -59,6 +59,14 @@ def test_the_metric_claim_holds_for_every_pair_of_histories() -> None:
                 assert p <= np.exp(allowed) * q * (1 + 1e-9)
 
 
+def test_distortion_is_claimed_for_a_single_answer_only() -> None:
+    """Somebody's two columns may tell of each other, as two of her rows may."""
+    data = pd.DataFrame({"who": ["ann", "bob"], "a": ["flu", "none"], "b": ["flu", "none"]})
+    one, two = (apply(data, rules, user="who")[1].account.claims() for rules in ({"a": ILL}, {"a": ILL, "b": ILL}))
+    assert not any("Distortion privacy" in claim for claim in one)
+    assert any("Distortion privacy" in claim for claim in two)
+
+
 def test_nothing_is_claimed_of_people_nobody_named() -> None:
     _, manifest = apply(pd.DataFrame({"ill": ["flu", "none"]}), {"ill": ILL})
     assert manifest.epsilon_per_user is None
@@ -90,7 +98,7 @@ def test_a_limit_is_checked_before_anything_is_drawn(monkeypatch: pytest.MonkeyP
 
     data = pd.DataFrame({"who": ["ann"] * 5, "ill": ["flu"] * 5})
     monkeypatch.setattr(Kernel, "answer", never)
-    with pytest.raises(pg.InvalidProblem, match=r"has 5 ε = 4 over all columns, above the limit of 3.9"):
+    with pytest.raises(pg.InvalidProblem, match=r"has 5, ε = 4 over all columns, above the limit of 3.9"):
         apply(data, {"ill": ILL}, user="who", epsilon_limit=3.9)
     for wrong in (0, -1.0, "2", True, inf):
         with pytest.raises(pg.InvalidProblem, match="must be a positive number"):
@@ -173,6 +181,8 @@ def test_answers_that_say_nothing_are_warned_of() -> None:
     nothing = pg.baselines.constant(pg.Problem(pg.Prior.uniform(ILLS)))
     skewed = pg.design(pg.Problem(pg.Prior.from_counts(ILLS, [98, 1, 1])), epsilon=1.0)
     data = pd.DataFrame({"a": ["flu"], "b": ["flu"]})
-    _, manifest = apply(data, {"a": nothing, "b": skewed})
-    assert "a: the answers do not depend on the secret at all: they tell nobody anything." in manifest.warnings
+    sure = pg.Prior.from_counts(ILLS, [98, 1, 1])
+    for told in (nothing, pg.PublicMechanism.of(pg.design(pg.Problem(sure), epsilon=0.1))):
+        _, manifest = apply(data, {"a": told, "b": skewed})
+        assert "a: the answers do not depend on the secret at all: they tell nobody anything." in manifest.warnings
     assert any(warning.startswith("b: ") for warning in manifest.warnings)

@@ -195,6 +195,31 @@ def test_a_filter_behind_a_lazy_release_sees_answers_only() -> None:
         assert some.equals(whole.filter(pl.col("age") > 27).select("id", "age").head(20))
 
 
+LATER: dict[str, Callable[[Any], Any]] = {
+    "filter": lambda frame: frame.filter((pl.col("age") > 27) & (pl.col("id") % 3 == 0)),
+    "slice": lambda frame: frame.slice(100, 50),
+    "select": lambda frame: frame.select("age"),
+    "count": lambda frame: frame.select(pl.len()),
+    "group": lambda frame: frame.group_by("who").agg(pl.col("age").sum()).sort("who"),
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_nothing_is_moved_before_a_lazy_release_where_polars_would(later: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars 1 moves filters, columns and slices before a function by default; later releases do not."""
+    moved = ("predicate_pushdown", "projection_pushdown", "slice_pushdown")
+    original = pl.LazyFrame.map_batches
+
+    def as_in_polars_1(self: Any, function: Any, **options: Any) -> Any:
+        return original(self, function, **(dict.fromkeys(moved, True) | options))
+
+    monkeypatch.setattr(pl.LazyFrame, "map_batches", as_in_polars_1)
+    key, data = ReleaseKey(), pl.from_pandas(frame())
+    whole, _ = apply(data, RULES, key=key)
+    lazy, _ = apply(data.lazy(), RULES, key=key)
+    assert LATER[later](lazy).collect().equals(LATER[later](whole.lazy()).collect())
+
+
 def test_collecting_a_lazy_release_again_draws_nothing_new() -> None:
     lazy, _ = apply(pl.from_pandas(frame()).lazy(), RULES)
     assert lazy.collect().equals(lazy.collect())
@@ -235,6 +260,23 @@ def test_dask_computes_again_without_drawing_again() -> None:
     assert manifest.rows_in == 400
     assert manifest.rows_out == len(once)
     assert dict(made.dtypes) == dict(once.dtypes)
+
+
+def test_dask_columns_of_objects_are_what_they_hold() -> None:
+    """Lists, and texts that are no strings to Dask: its own idea of such a column says neither."""
+    films = pg.Sets([{"Alien"}, {"Brazil"}, {"Alien", "Brazil"}])
+    film = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(films)), epsilon=1.0)
+    data = frame(90).astype({"ill": object, "who": object})
+    data["films"] = [["Alien"], ["Brazil", "Alien"], ["Brazil"]] * 30
+    rules, key = {"films": film, "ill": ILL}, ReleaseKey()
+    expected, _ = apply(data, rules, key=key, user="who", key_columns=["who", "id"])
+    with dask.config.set(scheduler="threads", **{"dataframe.convert-string": False}):
+        parts = dd.from_pandas(data, npartitions=3)
+        made, manifest = apply(parts, rules, key=key, user="who", key_columns=["who", "id"])
+        found = made.compute()
+    assert found["ill"].tolist() == expected["ill"].tolist()
+    assert [sorted(each) for each in found["films"]] == [sorted(each) for each in expected["films"]]
+    assert manifest.account.people == 4
 
 
 def test_a_dataset_is_read_batch_by_batch(tmp_path: Path) -> None:

@@ -167,8 +167,20 @@ def test_a_preview_tells_what_real_releases_then_show(tmp_path: Any) -> None:
     (from_file,) = preview_file(tmp_path / "ages.csv", {"age": RESPONSE})
     assert from_file.rows_read == rows
     assert "50% quantile" in str(from_file)
+
+
+def test_a_preview_of_files_reads_what_a_release_would(tmp_path: Any) -> None:
+    pd.DataFrame({"age": [20, 21, 22]}).to_csv(tmp_path / "ages.csv", index=False)
+    pd.DataFrame({"age": [20, 99, None]}).to_csv(tmp_path / "more.csv", index=False)
+    for name in ("_old.csv", ".hidden.csv"):
+        pd.DataFrame({"age": [20] * 50}).to_csv(tmp_path / name, index=False)
+    (told,) = preview_file(tmp_path, {"age": RESPONSE})
+    assert (told.rows_read, told.rows_left_out) == (4, 2)
+    assert "4 rows (2 more hold no secret)" in told.title
     with pytest.raises(pg.InvalidProblem, match="no file or folder"):
         preview_file(tmp_path / "none.csv", {"age": RESPONSE})
+    with pytest.raises(pg.InvalidProblem, match="no column 'years'"):
+        preview_file(tmp_path, {"years": RESPONSE})
 
 
 def test_a_preview_of_answers_that_do_not_determine_frequencies() -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privacygames as pg
+from privacygames.storage import held
 from privacygames.tables import ReleaseKey, Rule, apply, apply_files, file_release
 from support import two_workers
 
@@ -60,10 +62,19 @@ def test_odd_fields_of_a_csv_file(tmp_path: Path) -> None:
     with pytest.raises(pg.InvalidProblem, match="rows have no value") as raised:
         apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE})
     assert "old" not in str(raised.value)
-    assert not (tmp_path / "out.csv").exists()
+    assert names_in(tmp_path) == ["in.csv"]
     manifest = apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": Rule(mechanism=AGE, invalid="drop")})
     assert pd.read_csv(tmp_path / "out.csv")["n"].tolist() == [0]
-    assert dict(manifest.tally.odd) == {("age", "missing"): 2, ("age", "unknown"): 1}
+    assert dict(manifest.tally.odd) == {("age", "missing"): 1, ("age", "unknown"): 2}
+    near = Rule(mechanism=AGE, invalid="nearest", missing="drop")
+    with pytest.raises(pg.InvalidProblem, match="1 of 4 rows hold what is no secret"):  # a text is near to no number
+        apply_files(tmp_path / "in.csv", tmp_path / "near.csv", {"age": near})
+
+
+def test_an_empty_field_of_a_csv_file_names_nobody(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("age,who\n25,\n26,\n27,ann\n")
+    with pytest.raises(pg.InvalidProblem, match="'who' is empty in 2 rows"):
+        apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE}, user="who")
 
 
 def test_a_parquet_file_keeps_types_and_metadata(tmp_path: Path) -> None:
@@ -184,6 +195,59 @@ def test_parts_of_other_work_are_not_gone_on_with(tmp_path: Path, monkeypatch: p
     assert pq.read_table(tmp_path / "out.parquet")["age"].equals(expected["age"])
 
 
+def test_a_changed_input_is_not_mixed_even_if_its_time_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two runs, and in the middle of one."""
+    source, out, key = tmp_path / "in.parquet", tmp_path / "out.parquet", ReleaseKey()
+    monkeypatch.setattr(file_release, "PART_ROWS", 50_000)
+    data = ages(300_000)
+    other = data.assign(age=51 - data["age"])
+
+    def store(frame: pd.DataFrame) -> None:
+        new = source.with_suffix(".new")
+        frame.to_parquet(new, row_group_size=50_000, compression="none")
+        os.utime(new, ns=(0, 0))
+        new.replace(source)
+
+    def stop(now: pg.Progress) -> None:
+        if now.done > 150_000:
+            raise pg.Cancelled("enough")
+
+    def change(now: pg.Progress) -> None:
+        if 0 < now.done < 300_000:
+            store(data)
+
+    store(data)
+    size = source.stat().st_size
+    with pytest.raises(pg.Cancelled):
+        apply_files(source, out, {"age": AGE}, key=key, progress=stop)
+    store(other)
+    assert source.stat().st_size == size
+    with pytest.raises(pg.InvalidProblem, match="changed while it was read"):
+        apply_files(source, out, {"age": AGE}, key=key, progress=change)
+    assert names_in(tmp_path) == ["in.parquet"]
+    store(other)
+    apply_files(source, out, {"age": AGE}, key=key)
+    expected, _ = apply(other, {"age": AGE}, key=key, source="in.parquet")
+    assert pd.read_parquet(out)["age"].tolist() == expected["age"].tolist()
+
+
+def test_an_output_that_came_meanwhile_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process finished between our first look and our turn: what it released stays the only release."""
+    ages(10).to_csv(tmp_path / "in.csv", index=False)
+
+    def our_turn(path: Path) -> Any:
+        (tmp_path / "out.csv").write_text("released")
+        return held(path)
+
+    monkeypatch.setattr(file_release, "held", our_turn)
+    with pytest.raises(pg.InvalidProblem, match="exists already"):
+        apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE})
+    assert names_in(tmp_path) == ["in.csv", "out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "released"
+
+
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     with two_workers() as made:
@@ -213,6 +277,24 @@ def test_a_dask_worker_killed_in_its_work_loses_nothing_and_draws_nothing_twice(
     made, wanted = contents(tmp_path / "out"), contents(expected)
     assert sorted(made) == sorted(wanted)
     assert all(made[name].equals(wanted[name]) for name in wanted)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_runs_on_one_cluster_do_not_take_each_other_s_files(tmp_path: Path, cluster: Any) -> None:
+    """Files of the same names in two folders, at the same time."""
+    key, rows = ReleaseKey(), {"one": 50_000, "other": 5_000}
+    for name, count in rows.items():
+        folder_of(tmp_path / name, files=6, rows=count)
+
+    def run(name: str) -> pg.tables.Manifest:
+        folder = tmp_path / name
+        return apply_files(folder / "in", folder / "out", {"age": AGE}, key=key, scheduler=cluster.scheduler_address)
+
+    with ThreadPoolExecutor(2) as pool:
+        manifests = dict(zip(rows, pool.map(run, rows), strict=True))
+    for name, count in rows.items():
+        assert manifests[name].rows_in == 6 * count
+        assert [table.num_rows for table in contents(tmp_path / name / "out").values()] == [count] * 6
 
 
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
@@ -249,8 +331,6 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(tmp_path: Pat
 
 
 def test_two_runs_do_not_write_one_output(tmp_path: Path) -> None:
-    from privacygames.storage import held
-
     ages(10).to_csv(tmp_path / "in.csv", index=False)
     with held(tmp_path / ".out.csv.lock") as ours:
         assert ours

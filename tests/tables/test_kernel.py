@@ -221,8 +221,9 @@ def test_odd_rows_are_counted_and_never_silent(options: dict[str, Any], rows: li
     assert [at for at, age in enumerate(released["age"].to_pylist()) if age is None] == nulls
     counted = manifest.to_dict()["rows"]
     assert (counted["in"], counted["out"], counted["dropped"]) == (6, len(rows), 6 - len(rows))
-    odd = {entry["reason"]: entry["rows"] for entry in counted["odd"]}
-    assert odd == {"missing": 2} if options["invalid"] == "nearest" else {"missing": 2, "unknown": 2}
+    odd = {entry["reason"]: (entry["rows"], entry["became"]) for entry in counted["odd"]}
+    invalid = options["invalid"]
+    assert odd == {"missing": (2, options.get("missing", invalid)), "unknown": (2, invalid)}
     if "null" in options.values():
         assert any("null" in warning for warning in manifest.warnings)
 
@@ -231,8 +232,23 @@ def test_the_nearest_secret_is_the_nearest() -> None:
     key = ReleaseKey()
     near = {"age": Rule(mechanism=AGE, invalid="nearest")}
     odd, _ = apply(pa.table({"age": [99.0, -5.0, 24.6, 24.5]}), near, key=key)
-    even, _ = apply(pa.table({"age": [29.0, 20.0, 25.0, 24.0]}), near, key=key)
+    even, manifest = apply(pa.table({"age": [29.0, 20.0, 25.0, 24.0]}), near, key=key)
     assert odd.equals(even)
+    assert not manifest.tally.odd
+
+
+def test_what_is_infinitely_far_is_near_to_nothing() -> None:
+    grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    place = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(grid)), epsilon=0.5)
+    for far in (np.inf, -np.inf):
+        with pytest.raises(pg.InvalidProblem, match="1 of 2 rows hold what is no secret"):
+            apply(pa.table({"age": [25.0, far]}), {"age": Rule(mechanism=AGE, invalid="nearest")})
+        near = Rule(mechanism=place, invalid="nearest", into="cell")
+        with pytest.raises(pg.InvalidProblem, match="1 of 2 rows hold what is no secret"):
+            apply(pa.table({"x": [1.0, far], "y": [1.0, 1.0]}), {("x", "y"): near})
+    moved, manifest = apply(pa.table({"x": [1.0, 9.0], "y": [1.0, 1.0]}), {("x", "y"): near})
+    assert moved.num_rows == 2
+    assert dict(manifest.tally.odd) == {("x, y", "unknown"): 1}
 
 
 def test_in_a_product_only_what_has_a_nearest_one_is_moved() -> None:

@@ -111,6 +111,22 @@ def test_what_spark_cannot_do_is_refused(spark: Any) -> None:
         apply(data, RULES, key_columns="who")
     with pytest.raises(pg.InvalidProblem, match="above the limit"):
         apply(data, RULES, key_columns="id", user="who", epsilon_limit=1.0)
+    with pytest.raises(pg.InvalidProblem, match=r"age: \d+ of \d+ rows hold what is no secret"):
+        apply(data.selectExpr("id", "99 AS age"), {"age": AGE}, key_columns="id")
+    with pytest.raises(pg.InvalidProblem, match="user column 'who' is empty"):
+        apply(data.selectExpr("id", "25 AS age", "'' AS who"), {"age": AGE}, key_columns="id", user="who")
+    with pytest.raises(pg.InvalidProblem, match="dots or backticks"):
+        apply(data.withColumnRenamed("who", "w.ho"), RULES, key_columns="id")
+
+
+def test_rows_of_parquet_files_are_told_apart_by_file_and_position(spark: Any, tmp_path: Path) -> None:
+    key, data = ReleaseKey(), frame()[["age", "ill"]]
+    data.to_parquet(tmp_path / "in.parquet")
+    read = spark.read.parquet(str(tmp_path / "in.parquet"))
+    told = read.selectExpr("*", "_metadata.file_path AS file", "_metadata.row_index AS row")
+    released, manifest = apply(told, RULES, key=key, key_columns=["file", "row"])
+    assert manifest.rows_in == len(data)
+    assert sorted_rows(released.repartition(3)) == sorted_rows(released)
 
 
 def test_the_page_about_spark_runs(spark: Any) -> None:

@@ -47,7 +47,10 @@ def apply(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="A release key, made if it is not there: with it, the same command gives the same answers."),
+        typer.Option(
+            help="A release key, made if it is not there: with it, the same command gives the same answers. Each "
+            "release needs its own."
+        ),
     ] = None,
     key_columns: Annotated[
         str | None,
@@ -152,7 +155,10 @@ def _print(manifest: "Manifest", out: Path, as_json: bool) -> None:
     account = manifest.account
     rows = [
         ("rows in, out, dropped", f"{manifest.rows_in:,}, {manifest.rows_out:,}, {manifest.rows_dropped:,}"),
-        *((f"{name}: {reason}", f"{count:,} rows") for (name, reason), count in sorted(manifest.tally.odd.items())),
+        *(
+            (f"{name}: {reason}", f"{count:,} rows: {manifest.became(name, reason)}")
+            for (name, reason), count in sorted(manifest.tally.odd.items())
+        ),
         *((f"epsilon of {each.columns}", f"{each.epsilon:.6g} {each.form}") for each in account.charges),
     ]
     if manifest.epsilon_per_user is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -81,6 +82,14 @@ class Fleet:
     def digest(self) -> str:
         """SHA-256 of what all people have in common. What is hers alone, each person's record says."""
         return self._shared.digest
+
+    @cached_property
+    def records_digest(self) -> str:
+        """SHA-256 of what is each person's own: the checksums of all records. Another one where anybody's changed."""
+        digest = sha256()
+        for position in range(len(self._reader)):
+            digest.update(self._reader.checksum_at(position))
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self._reader) - self.has_default

@@ -7,7 +7,7 @@ Only what is true is claimed. Draws of different rows and columns are independen
 - In the metric form ε counts per unit of that column's distance; sums over columns are of numbers per unit each.
 - In the threshold form nothing is promised beyond the threshold, and composition keeps to it.
 - Without a column that names people nothing is said of people: the numbers are of rows.
-- Distortion privacy is about one answer: it does not compose, and is claimed for people with one row only.
+- Distortion privacy is about one answer: it does not compose, and is claimed for one row of one column only.
 - With ``repeat="same"`` a secret is drawn once, however often it occurs: what adds up are *distinct* secrets, and only
   for who may know anyway which of a person's rows share a secret: that pattern shows through, whatever ε is.
 """
@@ -45,9 +45,9 @@ class PeopleCount:
     def add(self, column: Any, name: str) -> None:
         """Count the people in an Arrow array."""
         pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
-        if column.null_count:
-            raise InvalidProblem(f"user column {name!r} is empty in {column.null_count} rows: nobody can be charged")
         plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        if empty := plain.null_count + _empty_texts(plain):
+            raise InvalidProblem(f"user column {name!r} is empty in {empty} rows: nobody can be charged")
         found = pc.value_counts(plain)
         self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
         if len(self.parts) >= MANY_PARTS:
@@ -72,6 +72,14 @@ class PeopleCount:
             return 0, 0
         whole = self._whole()
         return int(needed_for_tables("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
+
+
+def _empty_texts(column: Any) -> int:
+    """How many texts of a column are empty: in CSV files, that is how nothing looks."""
+    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    if not any(test(column.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return 0
+    return pc.sum(pc.equal(column, pa.scalar("", column.type))).as_py() or 0
 
 
 @dataclass(frozen=True)
@@ -190,7 +198,7 @@ class ReleaseAccount:
             raise InvalidProblem(f"epsilon_limit is {repr(limit)[:40]}; it must be a positive number")
         total, of = (self.per_row, "a row") if self.per_user is None else (self.per_user, "the person with most rows")
         if not total <= limit:
-            most = "" if self.rows is None else f", who has {self.rows}"
+            most = "" if self.rows is None else f", who has {self.rows},"
             raise InvalidProblem(
                 f"the release would cost {of}{most} ε = {total:.6g} over all columns, above the limit of {limit:g}: "
                 "release fewer rows or columns, design for a smaller epsilon, or raise the limit. Nothing was written"
@@ -234,8 +242,8 @@ class ReleaseAccount:
                 "Each secret of a person was drawn once and its answer repeated, so distinct secrets add up, not rows; "
                 "which of her rows share an answer, and so likely a secret, shows through: epsilon does not cover that."
             )
-        if self.rows is None or self.rows > 1:
-            said.append("Distortion privacy is about a single answer: it is not claimed for several rows of a person.")
+        if self.rows is None or self.rows > 1 or len(self.charges) > 1:
+            said.append("Distortion privacy is about a single answer: it is not claimed for several about a person.")
         said.append("Columns that were left as they are, the number of rows and their order are not protected.")
         return said
 

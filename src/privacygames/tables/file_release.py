@@ -29,6 +29,7 @@ from privacygames.tables.table_files import (
     ROWS,
     TableFile,
     TableWriter,
+    files_in,
     open_table,
     separator_in,
     table_writer,
@@ -91,13 +92,21 @@ def apply_files(
         epsilon_limit=epsilon_limit,
     )
     work = Work(given, target, files, separator)
+    asked = _fingerprint(work, base, key)
     manifest_of = _surveyed(work, base)
     with held(work.lock) as ours:
         if not ours:
             raise InvalidProblem(f"another process is writing {target}: wait for it")
-        work.begin(_fingerprint(work, base, key))
-        tasks = [FileTask(work, name, _for_file(base, name)) for name in files]
-        manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
+        fresh = work.begin(asked)
+        tasks = [FileTask(work, name, _for_file(base, name), asked) for name in files]
+        try:
+            manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
+            if _fingerprint(work, base, key) != asked:
+                raise InvalidProblem("the input changed while it was read, and nothing was written: start again")
+        except InvalidProblem:
+            if fresh:  # refused: nobody will go on with it
+                work.abandon()
+            raise
         work.publish(manifest)
     return manifest
 
@@ -142,8 +151,11 @@ class Work:
         """What was counted in it, there when it is finished."""
         return self.folder / "counted" / sha256(name.encode()).hexdigest()[:16]
 
-    def begin(self, fingerprint: str) -> None:
-        """Make the folder, or go on with it if it is of the same work; else start anew."""
+    def begin(self, fingerprint: str) -> bool:
+        """Make the folder, or go on with it if it is of the same work; else start anew. Returns whether it is new."""
+        if self.out.exists():  # since we looked first, another process wrote it: that is released, and is not replaced
+            self.lock.unlink(missing_ok=True)
+            raise InvalidProblem(_taken(self.out))
         job = self.folder / "job.json"
         try:
             same = json.loads(job.read_text())["work"] == fingerprint
@@ -154,16 +166,24 @@ class Work:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         write_text(job, json.dumps({"work": fingerprint}))
+        return not same
 
     def publish(self, manifest: Manifest) -> None:
         """Put output and manifest in their place; the data comes last."""
+        lost = [name for name in self.files if not self.output(name).exists()]
+        if lost:
+            raise UnreadableFile(self.output(lost[0]), "no worker left it there: workers must see the same files")
         if self.single:
             manifest.write(manifest_path(self.out))
             self.output(self.files[0]).replace(self.out)
         else:
             manifest.write(self.folder / "data" / MANIFEST)
             (self.folder / "data").replace(self.out)
-        shutil.rmtree(self.folder)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.folder, ignore_errors=True)
         self.lock.unlink(missing_ok=True)
 
 
@@ -177,7 +197,7 @@ def _files(source: Path, out: Path) -> tuple[str, ...]:
     if not source.exists():
         raise UnreadableFile(source, "there is no such file or folder")
     if out.exists():
-        raise InvalidProblem(f"{out} exists already: choose another name, or remove it")
+        raise InvalidProblem(_taken(out))
     if not out.resolve().parent.is_dir():
         raise InvalidProblem(f"there is no folder {out.resolve().parent} to write to")
     if source.is_file():
@@ -186,11 +206,11 @@ def _files(source: Path, out: Path) -> tuple[str, ...]:
         return (source.name,)
     if out.resolve().is_relative_to(source.resolve()):
         raise InvalidProblem("the output cannot be inside the folder that is read")
-    found = sorted(path.relative_to(source) for path in source.rglob("*") if path.suffix.lower() in ENDINGS)
-    names = tuple(path.as_posix() for path in found if not any(part[0] in "._" for part in path.parts))
-    if not names:
-        raise InvalidProblem(f"{source} holds no .csv or .parquet files")
-    return names
+    return files_in(source)
+
+
+def _taken(out: Path) -> str:
+    return f"{out} exists already: choose another name, or remove it"
 
 
 def _surveyed(work: Work, setup: Setup) -> Callable[[Tally], Manifest]:
@@ -206,7 +226,7 @@ def _surveyed(work: Work, setup: Setup) -> Callable[[Tally], Manifest]:
         if setup.watched:
             for batch in table.batches(setup.watched):
                 columns = {each: batch.column(each) for each in batch.schema.names}
-                survey.look(columns, batch.num_rows, kernel, odd=False)
+                survey.look(columns, batch.num_rows, kernel, odd=False, at=None)
     survey.manifest()
     return lambda tally: survey.manifest(work.files, tally)
 
@@ -222,8 +242,10 @@ def _fingerprint(work: Work, setup: Setup, key: ReleaseKey | None) -> str:
     """The same for the same input, rules and key; without a key of the caller's, any new one goes on as well.
 
     A row is only ever released by one of them: what was finished is kept, and the rest has not been seen by anybody.
+    Whatever changes a file changes its ctime, which, unlike the other times, nobody can set back.
     """
-    stats = [(name, work.input(name).stat().st_size, work.input(name).stat().st_mtime_ns) for name in work.files]
+    found = [(name, work.input(name).stat()) for name in work.files]
+    stats = [(name, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for name, each in found]
     rules = [(described(rule), rule.rule.invalid, rule.rule.for_missing) for rule in setup.rules]
     kept = None if key is None else key.check_value()
     asked = (stats, rules, setup.identity, setup.user, setup.repeat, kept, work.separator)
@@ -237,11 +259,12 @@ class FileTask:
     work: Work
     name: str
     setup: Setup
+    asked: str
 
     @property
     def key(self) -> str:
-        """Which file."""
-        return self.name
+        """Which file of which work: a cluster takes tasks with one key for one task, whoever they are from."""
+        return sha256(repr((self.asked, str(self.work.out), self.name)).encode()).hexdigest()
 
     def run(self) -> dict[str, Any]:
         """Write the file's output; returns what was counted."""

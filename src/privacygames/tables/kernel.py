@@ -126,22 +126,26 @@ class Kernel:
         """128 bits for each row: its identity."""
         return self.identity.tags(self._key, columns, count, at)
 
-    def survey(self, columns: Mapping[str, Any], count: int, at: At) -> Tally:
-        """What there is to count, with nothing drawn."""
+    def survey(self, columns: Mapping[str, Any], count: int, at: At | None) -> Tally:
+        """What there is to count, with nothing drawn; ``at`` is None where it is not known yet."""
         return self._looked_at(columns, count, at)[2]
 
+    def require_known(self, columns: Mapping[str, Any]) -> None:
+        """Refuse people that a fleet does not know; nothing is drawn."""
+        for rule in self.rules:
+            if isinstance(rule.rule.mechanism, Fleet):
+                rule.rule.mechanism.people_in(columns[self.user or ""])
+
     def _looked_at(
-        self, columns: Mapping[str, Any], count: int, at: At
+        self, columns: Mapping[str, Any], count: int, at: At | None
     ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, Tally]:
         """The secrets of each rule, which rows stay, and what was counted."""
-        found = {
-            rule.name: rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest") for rule in self.rules
-        }
         tally = Tally(rows=count)
+        found = {rule.name: _secrets(rule, columns, tally) for rule in self.rules}
         return found, self._kept(found, columns, tally, at), tally
 
     def _kept(
-        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: At
+        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: At | None
     ) -> NDArray[np.bool_] | None:
         """Which rows stay, after every odd one was counted; an error where one may not be."""
         keep: NDArray[np.bool_] | None = None
@@ -166,12 +170,14 @@ class Kernel:
             tally.dropped = int(len(keep) - keep.sum())
         return keep
 
-    def _odd(self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: At) -> str:
+    def _odd(
+        self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: At | None
+    ) -> str:
         """What to say of rows that are no secret; never what they hold."""
-        first = int(np.argmax(odd))
-        if self.identity.by_position:
+        first, known = int(np.argmax(odd)), at is not None and self.identity.by_position
+        if at is not None and known:
             first = at + first if isinstance(at, int) else int(at[first])
-        where = f"the first at row {first} (from 0)" + ("" if self.identity.by_position else " of its batch")
+        where = f"the first at row {first} (from 0)" + ("" if known else " of its batch")
         what = "have no value" if reason == "missing" else "hold what is no secret of the mechanism"
         hint = rule.reader.hint(columns) if reason == "unknown" else ""
         near = reason == "unknown" and rule.reader.has_nearest and rule.rule.invalid != "nearest"
@@ -230,3 +236,14 @@ class Kernel:
                 start += counted.rows
                 tally.add(counted)
                 yield made
+
+
+def _secrets(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> IntArray:
+    """The positions of a rule's secrets; what is taken for the nearest one is counted."""
+    found = rule.reader.positions(columns)
+    if rule.rule.invalid != "nearest" or not (outside := found == UNKNOWN).any():
+        return found
+    near = rule.reader.positions(columns, nearest=True)
+    if moved := int((outside & (near >= 0)).sum()):
+        tally.odd[rule.name, "unknown"] += moved
+    return near

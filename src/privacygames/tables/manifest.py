@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 from privacygames.certificates import Certificate
 from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.storage import write_text
 from privacygames.tables.accounting import ReleaseAccount
 from privacygames.tables.kernel import Tally
@@ -19,6 +21,9 @@ from privacygames.tables.rules import ColumnRule
 
 FORMAT = 1
 LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
+SAME = 1e-6
+"""Answers whose probabilities differ by less than this between secrets do not depend on them."""
+
 RANDOMNESS = (
     "AES-256 of each row's identity and secret, under a release key from the operating system that is in no output: as "
     "good as random for whoever does not have the key and cannot break AES"
@@ -31,7 +36,8 @@ class Manifest:
 
     Attributes:
         account: ε for each row, and composed for people.
-        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up.
+        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up;
+            for a reader: as far as it was read.
         rules: what became of which columns.
         identity: what told rows apart.
         warnings: what somebody should know before the release is used.
@@ -82,7 +88,7 @@ class Manifest:
                 "out": self.rows_out,
                 "dropped": self.rows_dropped,
                 "odd": [
-                    {"columns": name, "reason": reason, "rows": count, "became": self._policy(name, reason)}
+                    {"columns": name, "reason": reason, "rows": count, "became": self.became(name, reason)}
                     for (name, reason), count in sorted(self.tally.odd.items())
                 ],
             },
@@ -94,7 +100,8 @@ class Manifest:
             "warnings": list(self.warnings),
         }
 
-    def _policy(self, name: str, reason: str) -> str:
+    def became(self, name: str, reason: str) -> str:
+        """What became of the odd rows of a rule: ``"drop"``, ``"null"`` or ``"nearest"``."""
         rule = next(each.rule for each in self.rules if each.name == name)
         return rule.for_missing if reason == "missing" else rule.invalid
 
@@ -111,7 +118,7 @@ class Manifest:
             f"ε for {whom}: {epsilon:.6g} over {len(self.rules)} mechanism(s)"
         ]
         lines += [
-            f"{count} rows of {name} were {reason}: {self._policy(name, reason)}"
+            f"{count} rows of {name} were {reason}: {self.became(name, reason)}"
             for (name, reason), count in sorted(self.tally.odd.items())
         ]
         return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
@@ -134,7 +141,11 @@ def described(rule: ColumnRule) -> dict[str, Any]:
     if bounds.against:
         found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
     if isinstance(mechanism, Fleet):
-        return found | {"people": len(mechanism), "unknown_people": mechanism.unknown}
+        return found | {
+            "people": len(mechanism),
+            "records": mechanism.records_digest,
+            "unknown_people": mechanism.unknown,
+        }
     certificate = mechanism.certificate
     if isinstance(certificate, Certificate):
         findings = certificate.findings
@@ -161,11 +172,11 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     said = []
     for rule in rules:
         mechanism = rule.rule.mechanism
+        if not isinstance(mechanism, Fleet) and len(mechanism.secrets) > 1 and _constant(mechanism):
+            said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
+            continue
         if isinstance(mechanism, Mechanism):
             useful = mechanism.certificate.usefulness
-            if useful.constant and len(mechanism.secrets) > 1:
-                said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
-                continue
             if useful.limitless:
                 said.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
             if useful.unserved:
@@ -180,6 +191,13 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
         if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
             said.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
     return tuple(said)
+
+
+def _constant(mechanism: Mechanism | PublicMechanism) -> bool:
+    """Whether answers do not depend on the secret; without a prior, that is read off the weights."""
+    if isinstance(mechanism, Mechanism):
+        return mechanism.certificate.usefulness.constant
+    return float(np.ptp(mechanism.probabilities, axis=0).max()) <= SAME
 
 
 def _version(name: str) -> str:

@@ -95,14 +95,15 @@ class Survey:
         if self.setup.user is not None and self.people is None:
             self.people = PeopleCount()
 
-    def look(self, columns: Mapping[str, Any], count: int, kernel: Kernel, *, odd: bool, at: int = 0) -> None:
-        """Look at some rows; ``odd`` says whether to count values that are no secrets."""
+    def look(self, columns: Mapping[str, Any], count: int, kernel: Kernel, *, odd: bool, at: int | None) -> None:
+        """Look at some rows; ``odd`` says whether to count values that are no secrets, ``at`` where they stand."""
         if odd:
             self.tally.add(kernel.survey(columns, count, at))
         if self.people is not None and self.setup.user is not None:
             self.people.add(columns[self.setup.user], self.setup.user)
+            kernel.require_known(columns)
         if self.setup.unique_wanted:
-            self.tags.append(np.ascontiguousarray(kernel.tags(columns, count, at)[:, 0]))
+            self.tags.append(np.ascontiguousarray(kernel.tags(columns, count, 0)[:, 0]))
 
     def merge(self, other: "Survey") -> None:
         """Count what another look at other rows found."""

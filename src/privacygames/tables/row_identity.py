@@ -70,6 +70,8 @@ def _tags_of(array: Any, name: str, key: ReleaseKey) -> Words:
             f"key column {name!r} is empty in {array.null_count} rows: rows cannot be told apart by it"
         )
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if pa.types.is_null(kind):  # no rows at all: what they would hold cannot be told
+        return np.zeros((0, 2), dtype=np.uint64)
     if _is_text(kind):
         return _text_tags(array, key.derive("text", name))
     return _whole_tags(array, name, kind, KeyedBits(key.derive("whole", name)))

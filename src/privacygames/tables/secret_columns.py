@@ -103,13 +103,11 @@ class SecretReader:
         grid: Any = self.space
         x, y = (_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
         points = np.stack([x, y], axis=1)
-        missing = np.isnan(points).any(axis=1)
-        if nearest and not missing.any():
-            return np.asarray(grid.locate(points, outside="nearest"))
         found = np.asarray(grid.locate(points, outside="drop"))
         if nearest:
-            found[~missing] = grid.locate(points[~missing], outside="nearest")
-        found[missing] = MISSING
+            somewhere = np.isfinite(points).all(axis=1)  # what is infinitely far from all is near to none
+            found[somewhere] = grid.locate(points[somewhere], outside="nearest")
+        found[np.isnan(points).any(axis=1)] = MISSING
         return found
 
     def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
@@ -122,7 +120,7 @@ class SecretReader:
             if nearest:
                 below = np.maximum(at - 1, 0)
                 at = np.where(np.abs(values - ordered[below]) <= np.abs(ordered[at] - values), below, at)
-                exact = np.ones(len(values), dtype=bool)
+                exact = np.isfinite(values)  # what is infinitely far from all is near to none
         found = np.where(exact, order[at], UNKNOWN)
         found[np.isnan(values)] = MISSING
         return found

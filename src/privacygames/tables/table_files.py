@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -20,7 +21,7 @@ from privacygames.tables.rules import ColumnRule
 ENDINGS = (".csv", ".parquet")
 ROWS = 1 << 17
 SEPARATORS = (",", ";", "\t", "|")
-NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 BETWEEN = ";"
 
 
@@ -54,6 +55,15 @@ def open_table(path: Path, rules: Sequence[ColumnRule], separator: str | None = 
     if path.suffix.lower() == ".csv":
         return CsvTable(path, tuple(rules), separator)
     raise InvalidProblem(f"{path.name} is neither .csv nor .parquet")
+
+
+def files_in(folder: Path) -> tuple[str, ...]:
+    """The tables in a folder, by their path within it; names that start with a dot or an underscore are no data."""
+    found = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+    names = tuple(path.as_posix() for path in found if not any(part[0] in "._" for part in path.parts))
+    if not names:
+        raise InvalidProblem(f"{folder} holds no .csv or .parquet files")
+    return names
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,7 @@ class CsvTable:
                 yield self._with_numbers(batch)
 
     def _with_numbers(self, batch: Any) -> Any:
-        """The batch with secrets that are numbers as numbers, sets as lists; whatever is neither is missing."""
+        """The batch with secrets that are numbers as numbers, sets as lists; an empty field holds no value."""
         pa = needed_for_tables("pyarrow")
         arrays = {name: batch.column(name) for name in batch.schema.names}
         for rule in self.rules:
@@ -147,9 +157,12 @@ class CsvTable:
 
 
 def _as_numbers(texts: Any) -> Any:
+    """Numbers; null where a field is empty, and what is no number is infinite: it is there, and no secret."""
     pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
-    numeric = pc.match_substring_regex(texts, NUMBER)
-    return pc.cast(pc.utf8_trim_whitespace(pc.if_else(numeric, texts, pa.scalar(None, pa.string()))), pa.float64())
+    plain = pc.utf8_trim_whitespace(texts)
+    numeric = pc.match_substring_regex(plain, NUMBER)
+    numbers = pc.cast(pc.if_else(numeric, plain, pa.scalar(None, pa.string())), pa.float64())
+    return pc.if_else(pc.or_(numeric, pc.equal(plain, "")), numbers, inf)
 
 
 def _texts(texts: Any) -> Any:

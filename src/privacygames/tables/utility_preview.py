@@ -5,7 +5,7 @@ each is compared with the truth.
 """
 
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.spaces import Numbers, Subsets, counted
 from privacygames.tables.application import Rules
 from privacygames.tables.estimates import estimate
-from privacygames.tables.rules import ColumnRule, rules_from
-from privacygames.tables.table_files import ENDINGS, open_table
+from privacygames.tables.rules import ColumnRule, layout_of, rules_from
+from privacygames.tables.table_files import files_in, open_table
 
 TRIALS = 40
 """Made-up releases."""
@@ -57,16 +57,19 @@ class UtilityPreview:
         columns: of which secret.
         rows_read: how many rows hold one.
         survivals: statistic by statistic. Of the histogram: the share of rows in a wrong place.
+        rows_left_out: how many rows hold none, and are not in the numbers.
     """
 
     columns: str
     rows_read: int
     survivals: tuple[Survival, ...]
+    rows_left_out: int = 0
 
     @property
     def title(self) -> str:
         """What it is about, in a line."""
-        return f"{self.columns}: {self.rows_read:,} rows, {TRIALS} made-up releases (± is the error to expect)"
+        odd = f" ({self.rows_left_out:,} more hold no secret)" if self.rows_left_out else ""
+        return f"{self.columns}: {self.rows_read:,} rows{odd}, {TRIALS} made-up releases (± is the error to expect)"
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """As a table: statistic, truth, as released, estimated."""
@@ -107,26 +110,30 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
     path = Path(source)
     if not path.exists():
         raise InvalidProblem(f"there is no file or folder {path}")
-    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.suffix.lower() in ENDINGS)
+    files = [path] if path.is_file() else [path / name for name in files_in(path)]
     made = []
     for rule in rules_from(rules):
         if isinstance(rule.rule.mechanism, Fleet):
             raise InvalidProblem("a preview is of one mechanism: a fleet has many")
-        counts = _counts(rule, files, separator)
+        counts, odd = _counts(rule, files, separator)
         if not counts.sum():
             raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
-        made.append(_previewed(rule.rule.mechanism, counts, rule.name))
+        made.append(replace(_previewed(rule.rule.mechanism, counts, rule.name), rows_left_out=odd))
     return made
 
 
-def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> FloatArray:
-    counts = np.zeros(len(rule.rule.mechanism.secrets))
+def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
+    """How often each secret occurs, and how many rows hold none."""
+    counts, odd = np.zeros(len(rule.rule.mechanism.secrets)), 0
     for path in files:
-        for batch in open_table(path, (rule,), separator).batches(rule.columns):
+        table = open_table(path, (rule,), separator)
+        layout_of(table.schema.names, (rule,), ())  # refuses columns that are not there
+        for batch in table.batches(rule.columns):
             columns = {name: batch.column(name) for name in rule.columns}
             found = rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest")
             counts += np.bincount(found[found >= 0], minlength=len(counts))
-    return counts
+            odd += int((found < 0).sum())
+    return counts, odd
 
 
 def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, columns: str) -> UtilityPreview:

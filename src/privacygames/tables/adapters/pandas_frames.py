@@ -31,13 +31,13 @@ def kernel_for(frame: Any, setup: Setup) -> Kernel:
     return setup.kernel(pa.schema(fields))
 
 
-def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool, at: int = 0) -> Survey:
-    """A look at a frame."""
+def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool) -> Survey:
+    """A look at a frame, or at a part of one: where that stands is not known yet."""
     survey = Survey(setup)
     names = [*kernel.needs, *setup.watched] if odd else setup.watched
     columns = {name: arrow_of(frame[name]) for name in dict.fromkeys(names)}
     if columns:
-        survey.look(columns, len(frame), kernel, odd=odd, at=at)
+        survey.look(columns, len(frame), kernel, odd=odd, at=None)
     return survey
 
 

@@ -36,16 +36,28 @@ def _lazy(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     empty = pl.DataFrame(schema=schema)
     kernel = setup.kernel(empty.to_arrow().schema)
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
-    parts = (batch for part in frame.select(columns).collect_batches() for batch in part.to_arrow().to_batches(CHUNK))
-    manifest = surveyed(parts, setup, kernel, odd=True).manifest()
+    batches = (batch for part in _parts(frame.select(columns)) for batch in part.to_arrow().to_batches(CHUNK))
+    manifest = surveyed(batches, setup, kernel, odd=True).manifest()
 
     def answered(part: Any) -> Any:
         return _transform(part.drop(ROW), kernel, part[ROW].to_numpy())[0]
 
+    # Polars 1 moves filters, columns and slices before a function unless it is told not to: a filter on answers would
+    # then be one on secrets.
     made = frame.with_row_index(ROW).map_batches(
-        answered, schema=_transform(empty, kernel, 0)[0].schema, streamable=True
+        answered,
+        schema=_transform(empty, kernel, 0)[0].schema,
+        streamable=True,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
     )
     return made, manifest
+
+
+def _parts(frame: Any) -> Any:
+    """A lazy frame piece by piece; at once where Polars is older than that."""
+    return frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
 
 
 def _transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:

@@ -10,7 +10,7 @@ from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup, Survey
 
-TALLY = "tally string"
+COUNTED = "tally string, refused string"
 
 
 def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -20,8 +20,10 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     if setup.identity.by_position:
         raise InvalidProblem(
             "Spark may compute a partition again, in another order: rows have no position there. Say with key_columns "
-            "what tells them apart (an id; for Parquet files, _metadata.file_path and _metadata.row_index)"
+            "what tells them apart (an id; for Parquet files, columns selected from _metadata.file_path and .row_index)"
         )
+    if any(mark in name for name in frame.columns for mark in ".`"):
+        raise InvalidProblem("Spark's mapInArrow takes no columns with dots or backticks in their names: rename them")
     kernel = setup.kernel(to_arrow_schema(frame.schema))
     manifest = _surveyed(frame, setup, kernel)
     return frame.mapInArrow(_answering(kernel), schema=from_arrow_schema(kernel.schema)), manifest
@@ -31,7 +33,9 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
     from pyspark.sql import functions
 
     survey = Survey(setup)
-    for row in frame.select(*kernel.needs).mapInArrow(_counting(kernel), schema=TALLY).collect():
+    for row in frame.select(*kernel.needs).mapInArrow(_counting(kernel), schema=COUNTED).collect():
+        if row["refused"] is not None:
+            raise InvalidProblem(row["refused"])
         survey.tally.add(Tally.from_dict(json.loads(row["tally"])))
     if setup.unique_wanted:
         distinct = frame.select(*setup.identity.columns).distinct().count()
@@ -39,7 +43,8 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
             raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
     totals = None
     if setup.user is not None:
-        if frame.filter(functions.col(f"`{setup.user}`").isNull()).limit(1).count():
+        named = functions.col(f"`{setup.user}`").cast("string")
+        if frame.filter(named.isNull() | (named == "")).limit(1).count():
             raise InvalidProblem(f"user column {setup.user!r} is empty in some rows: nobody can be charged")
         found = frame.groupBy(f"`{setup.user}`").count().agg(functions.max("count"), functions.count("count")).first()
         totals = int(found[0] or 0), int(found[1])
@@ -55,11 +60,16 @@ def _answering(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def counted(batches: Iterator[Any]) -> Iterator[Any]:
-        tally = Tally()
-        for batch in batches:
-            columns = {name: batch.column(name) for name in kernel.needs}
-            tally.add(kernel.survey(columns, batch.num_rows, 0))
+        tally, refused = Tally(), None
+        try:
+            for batch in batches:
+                columns = {name: batch.column(name) for name in kernel.needs}
+                tally.add(kernel.survey(columns, batch.num_rows, None))
+                kernel.require_known(columns)
+        except InvalidProblem as error:  # an error of the worker's would be tried again, and come wrapped in Spark's
+            refused = str(error)
         pa = needed_for_tables("pyarrow")
-        yield pa.RecordBatch.from_pydict({"tally": [json.dumps(tally.to_dict())]})
+        found = {"tally": [json.dumps(tally.to_dict())], "refused": pa.array([refused], pa.string())}
+        yield pa.RecordBatch.from_pydict(found)
 
     return counted

@@ -23,11 +23,13 @@ from privacygames.problem import Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
+from privacygames.traces import Visits
 from privacygames.values import plain
 
 View = dict[str, Any]
 PLAIN_NAME = "knows your habits"
 DIGITS = 6
+MOST_USERS = 500
 NEAR_ONE, SURE = 0.1, 7.0
 """Exponents at which odds hardly move, and at which they move a thousandfold."""
 
@@ -80,14 +82,23 @@ def problem_view(name: str, given: Described) -> View:
         "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.one},
         "measures": {"cost": cost.name, "distance": distance.name},
         "epsilon": _epsilon_range(problem),
-        "asked": {key: value for key, value in given.asked.items() if isinstance(value, int | float)},
+        "asked": given.asked,
         "adversaries": [
-            {"key": offer.key, "name": offer.name, "about": offer.about, "possible": offer.possible}
-            for offer in given.offers
+            {"key": each.key, "name": each.name, "about": each.about, "possible": each.possible, "asked": each.asked}
+            for each in given.offers
         ],
         "has_day": given.day is not None,
         "left_out": given.left_out,
     }
+
+
+def visits_view(visits: Visits) -> View:
+    """Traces for the page: whose they are, the most travelled first, and what was left out."""
+    many = np.bincount(visits.user, minlength=len(visits.users))
+    first = np.argsort(-many, kind="stable")[:MOST_USERS]
+    users = [{"name": visits.users[each], "visits": int(many[each])} for each in first]
+    skipped = {reason: count for reason, count in visits.skipped.items() if count}
+    return {"users": users, "rows": visits.rows, "skipped": skipped}
 
 
 def mechanism_view(name: str, kept: Shelved) -> View:

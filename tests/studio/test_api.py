@@ -102,6 +102,9 @@ def test_an_invented_person_has_a_day(api: TestClient) -> None:
     stands = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
     for who, share in (("knows home and work", 0.5), ("wants the side of town", 0.25)):
         assert stands[who]["realised"] >= share * stands[who]["possible"] * (1 - 1e-9)
+    words = " ".join(api.get(f"/api/mechanisms/{name}").json()["words"])
+    assert re.search(r"Against “knows your habits” the best guesses after an answer err by [\d.]+ km", words)
+    assert re.search(r"Against “wants the side of town” the best guesses after an answer are wrong in \d+ %", words)
     steps = api.post(f"/api/mechanisms/{name}/send", json={}).json()["steps"]
     assert len(steps) == 24
     attackers = api.post(f"/api/mechanisms/{name}/attack", json={"observable": "cell-3"}).json()["attackers"]

@@ -143,7 +143,7 @@ class Workshop:
         ticket = running.ticket
         while len(running.parts) < len(ticket.parts):
             part = ticket.parts[len(running.parts)]
-            bounds = part.pop("bounds", None)
+            bounds = part.get("bounds")
             tables = None if bounds is None else {**running.tables, "bounds": bounds}
             kept = Shelved(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})

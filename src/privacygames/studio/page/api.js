@@ -8,6 +8,7 @@ export class ApiError extends Error {
     this.kind = error.kind;
     this.status = error.status;
     this.limit = error.limit;
+    this.bound = error.bound;
     this.code = code;
   }
 }

@@ -241,7 +241,7 @@ def test_a_problem_file_is_designed_as_it_asks(browser: "Browser", address: str,
     visit.says("#source-note", text="6 secrets")
     with page.expect_request("**/api/jobs") as asked:
         visit.design(1)
-    body = asked.value.post_data_json
+    body = asked.value.post_data_json or {}
     assert body["bounds"] == {"epsilon": 0.95123, "within": 2, "distortion": 0.31234, "worst_case": True}
     assert body["adversaries"] == {"file-1": None}
     assert page.is_hidden("#old")
@@ -254,7 +254,7 @@ def test_a_problem_file_is_designed_as_it_asks(browser: "Browser", address: str,
 
 
 def test_what_is_asked_wrongly_is_said_in_sentences(browser: "Browser", address: str) -> None:
-    visit = Visit(browser, address).opened("auto=0&columns=5&rows=4&case=cap&goal=use&price=700&cap=0.05&against=side")
+    visit = Visit(browser, address).opened("auto=0&columns=5&rows=4&case=cap&goal=use&price=1000&cap=0.05&against=side")
     page = visit.page
     assert page.locator("#offers input:checked").get_attribute("value") == "side"  # from the address
     page.click("#design")

@@ -43,7 +43,7 @@ function map(problem, labels, values, marks, pick, samples, cursor) {
   for (const [kind, i] of placed) {
     const here = placed.filter(([, other]) => other === i); // side by side where several are in one cell
     const aside = ((here.findIndex(([other]) => other === kind) + 0.5) / here.length) * w;
-    root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, (Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
+    root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, Math.min(18, Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
   }
   scale(root, tall, across, across / width, colours);
   return root;
@@ -128,7 +128,7 @@ export function matrix(canvas, table, secrets, answers) {
   secrets.forEach((label, s) => { if (s % rows === 0) context.fillText(clipped(shown(label), 14), ROW_NAMES - 6, COLUMN_NAMES + (s + 0.5) * side); });
   context.textAlign = "center";
   const columns = Math.ceil(34 / side);
-  answers.forEach((label, o) => { if (o % columns === 0) context.fillText(clipped(shown(label), Math.max(3, Math.floor((columns * side) / 7))), ROW_NAMES + (o + 0.5) * side, COLUMN_NAMES / 2); });
+  answers.forEach((label, o) => { if (o % columns === 0) context.fillText(clipped(shown(label), Math.max(3, Math.floor((columns * side) / 8.5))), ROW_NAMES + (o + 0.5) * side, COLUMN_NAMES / 2); });
 }
 
 export function rowAt(canvas, event, n) {

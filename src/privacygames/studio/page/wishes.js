@@ -138,7 +138,7 @@ function describeEpsilon(p) {
   spoken("epsilon");
 }
 
-const nearby = (epsilon, unit) => `secrets at most ${inUnit(Number($("within").value), unit)} apart by more than ${power(Math.exp(epsilon))}×; of others it says little`;
+const nearby = (epsilon, unit) => `secrets at most ${inUnit(Number($("within").value), unit)} apart by more than ${power(Math.exp(epsilon))}×; between others it promises less`;
 
 function apart(p, epsilon) {
   const { near, far } = p.epsilon;

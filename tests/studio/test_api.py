@@ -135,6 +135,7 @@ def test_what_is_taken_away_makes_it_again(
     cost = api.get(f"/api/mechanisms/{name}").json()["cost"]
     recipe = api.get(f"/api/mechanisms/{name}/recipe").json()
     (tmp_path / "problem.toml").write_text(recipe["toml"])
+    assert not re.search(r"^\s*\[?[\d.]+,", recipe["toml"], re.MULTILINE)  # no table fills a page with a number a line
     subprocess.run([sys.executable, "-c", recipe["python"]], cwd=tmp_path, check=True, capture_output=True)
     by_python = pg.verify(tmp_path / "mechanism.pgm")
     (tmp_path / "mechanism.pgm").unlink()

@@ -382,6 +382,20 @@ def test_closing_the_page_forgets(browser: "Browser", address: str) -> None:
     assert visit.elsewhere == []
 
 
+def test_what_the_server_forgot_is_loaded_again(browser: "Browser", address: str) -> None:
+    """As after an hour without use."""
+    visit = Visit(browser, address)
+    with visit.page.expect_response("**/api/problems") as told:
+        visit.opened("auto=0&columns=6&rows=4")
+    forgotten = """async (id) => (await fetch("/api/forget", {method: "POST", body: JSON.stringify({ids: [id]}),
+        headers: {"Content-Type": "application/json"}})).json()"""
+    assert visit.page.evaluate(forgotten, told.value.json()["id"]) == {"forgotten": 1}
+    visit.page.click("#design")
+    visit.says("#source-note", text="was loaded again")
+    visit.design(1)
+    visit.done(refusals=1)
+
+
 def test_a_page_with_a_token(browser: "Browser") -> None:
     token = "a-token-of-enough-characters"
     with command(token=token) as (url, _):

@@ -281,7 +281,7 @@ def _counts_wrong(errors: Any) -> bool:
 def _not_promised(kept: Shelved) -> list[str]:
     """What a setting does not mean."""
     bounds = kept.mechanism.certificate.bounds
-    found = ["It holds for one answer. Asking again reveals more: see “send” on the map, which counts it."]
+    found = ["It holds for one answer. Asking again reveals more: “send” in the studio counts it."]
     if bounds.epsilon is None:
         found.append("No ε is promised: an attacker who knows more than your habits may learn more.")
     if bounds.distortion is None and not bounds.against and not bounds.reverse:

@@ -187,9 +187,13 @@ def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
     page.dispatch_event("#rows", "change")
     visit.says("#source-note", text="^20 secrets")
     page.check("#auto")
+    started: list[str] = []
+    page.on("request", lambda each: started.append(each.url) if each.url.endswith("/api/jobs") else None)
     page.locator("#error").fill("700")
-    page.dispatch_event("#error", "change")
+    page.dispatch_event("#error", "change")  # said twice, designed once
     visit.says("#history tbody tr", count=1)
+    page.wait_for_timeout(1000)
+    assert len(started) == 1
     visit.done()
 
 

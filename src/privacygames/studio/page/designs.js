@@ -7,6 +7,7 @@ const MOST_RESULTS = 12;
 const PATIENCE = 3; // seconds after which a design that nobody wants any more is stopped for the next one
 let job = null;
 let began = 0;
+let underway = null; // what the job is about: the same wish is not designed twice
 let again = false;
 
 export function setUpDesigns() {
@@ -44,8 +45,8 @@ const sorted = (wished) => JSON.stringify([wished.bounds, wished.adversaries].ma
 async function run() {
   if (!state.problem?.id || !state.loaded) return;
   if (job) { // the last wish is served as soon as the one under way is done, or given up
-    again = true;
-    if (performance.now() - began > 1000 * PATIENCE) stop();
+    again = underway.problem !== state.problem || sorted(underway.asked) !== sorted(wishes());
+    if (again && performance.now() - began > 1000 * PATIENCE) stop();
     return;
   }
   const problem = state.problem;
@@ -56,6 +57,7 @@ async function run() {
   busy(true);
   try {
     job = "starting";
+    underway = { problem, asked };
     began = performance.now();
     const started = await post("jobs", { problem: problem.id, ...asked });
     job = started.id;

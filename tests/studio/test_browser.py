@@ -182,9 +182,8 @@ def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
     visit.says("#progress-text", text="Cancelled")
     assert page.is_enabled("#design")
     page.fill("#columns", "5")
-    page.dispatch_event("#columns", "change")
     page.fill("#rows", "4")
-    page.dispatch_event("#rows", "change")
+    page.focus("#design")  # leaving a field says that it has changed
     visit.says("#source-note", text="^20 secrets")
     page.check("#auto")
     started: list[str] = []
@@ -194,6 +193,23 @@ def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
     visit.says("#history tbody tr", count=1)
     page.wait_for_timeout(1000)
     assert len(started) == 1
+    visit.done()
+
+
+def test_another_secret_while_a_design_starts(browser: "Browser", address: str) -> None:
+    """What the design is about is not forgotten before it has started; then it is stopped, for nobody wants it."""
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    page = visit.page
+    held: list[Any] = []
+    page.route("**/api/jobs", lambda route: held.append(route), times=1)  # noqa: PLW0108 - a builtin is no handler
+    page.click("#design")
+    with page.expect_response("**/api/problems"):
+        page.select_option("#person", "2")
+    page.wait_for_timeout(300)
+    with page.expect_request(lambda each: each.method == "DELETE"):
+        held[0].continue_()
+    visit.says("#progress-text", text="Cancelled")
+    visit.design(1)
     visit.done()
 
 

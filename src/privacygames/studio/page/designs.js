@@ -1,5 +1,5 @@
 // Designing in the background: progress, cancel, what is old, and the results so far.
-import { ask, finished, get, post } from "./api.js";
+import { ask, finished, get, startJob } from "./api.js";
 import { $, asCost, asError, digits, element, emit, forget, on, say, state, wrongOr } from "./shared.js";
 import { failed, missing, restore, wishes } from "./wishes.js";
 
@@ -59,9 +59,10 @@ async function run() {
     job = "starting";
     underway = { problem, asked };
     began = performance.now();
-    const started = await post("jobs", { problem: problem.id, ...asked });
+    const started = await startJob({ problem: problem.id, ...asked });
     job = started.id;
     state.names.add(job);
+    if (state.problem !== problem) await stop(); // it is about something else by now
     const done = await finished(job, (now) => progress(now, asked));
     if (done.state === "cancelled") $("progress-text").textContent = "Cancelled.";
     else if (state.problem === problem) adopt(await get(`mechanisms/${done.result.mechanism}`), settingOf(asked), asked);

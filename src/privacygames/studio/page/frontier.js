@@ -1,5 +1,5 @@
 // What privacy costs: the least cost at each error of the attacker, what others use, and where we are.
-import { ask, finished, get, post } from "./api.js";
+import { ask, finished, get, startJob } from "./api.js";
 import { adopt, settingOf, takeUp } from "./designs.js";
 import { $, asCost, asError, digits, element, emit, forget, on, palette, state, svg, wide, wrongOr } from "./shared.js";
 import { wishes } from "./wishes.js";
@@ -40,7 +40,7 @@ async function run() {
   $("draw").disabled = true;
   $("draw-cancel").hidden = false;
   try {
-    job = (await post("jobs", { kind: "frontier", problem: problem.id, ...asked })).id;
+    job = (await startJob({ kind: "frontier", problem: problem.id, ...asked })).id;
     state.names.add(job);
     const done = await finished(job, (now) => {
       if (problem !== state.problem) return;

@@ -1,5 +1,5 @@
 // 1 What is secret: makes a problem of whatever was chosen, and tells the others.
-import { ask, post } from "./api.js";
+import { allStarted, ask, post } from "./api.js";
 import { $, chosen, element, emit, forget, on, percent, say, state } from "./shared.js";
 
 let traces = null;
@@ -53,7 +53,8 @@ export async function load() {
     if (mine !== latest) return;
     const problem = body.pgm ? found.problem : found;
     state.names.add(found.id);
-    if (state.problem) forget([state.problem.id, ...state.results.map((each) => each.id)].filter(Boolean));
+    const before = state.problem ? [state.problem.id, ...state.results.map((each) => each.id)].filter(Boolean) : [];
+    allStarted().then(() => forget(before));
     const held = problem.prior.filter((p) => p > 0).length;
     const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
     $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;

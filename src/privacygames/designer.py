@@ -156,6 +156,7 @@ def _require_possible(problem: Problem, bounds: Bounds) -> None:
             f"no mechanism can be certified to have distortion privacy {opponent.least:.9g}{whom}: for {about} the "
             f"most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
             limit=most,
+            bound="distortion",
         )
 
 
@@ -279,11 +280,13 @@ class _Design:
                 status=Status.TIME_LIMIT,
             )
         least = found.certificate.findings.cost(worst_case=worst_case) * (1 + ROOM)
-        whom = "every secret " if bounds.worst_cost_at_most == limit and not bounds.reverse else ""
+        each = worst_case and bounds.worst_cost_at_most is not None
+        whom = "every secret " if each else ""
         raise Infeasible(
             f"no mechanism can be certified to cost {whom}at most {limit:.9g}: "
             f"the least possible cost, with room for rounding, is {least!r}",
             limit=least,
+            bound="worst_cost_at_most" if each else "cost_at_most",
         )
 
 
@@ -299,6 +302,7 @@ def _too_little(name: str, floor: float, found: Mechanism) -> PrivacyGamesError:
         f"no mechanism can be certified to leave {name!r} {floor:.9g} with the other promises: "
         f"the most, with room for rounding, is {certificate.achieved!r}",
         limit=certificate.achieved,
+        bound="distortion",
     )
 
 

@@ -58,17 +58,17 @@ class UselessAnswers(UserWarning):
 
 
 class Infeasible(PrivacyGamesError):
-    """No mechanism meets the bounds asked for; ``limit`` is the nearest value for which one exists."""
+    """No mechanism meets the bounds asked for; ``limit`` is the nearest value of ``bound`` for which one exists."""
 
     status = Status.INFEASIBLE
 
-    def __init__(self, message: str, *, limit: float) -> None:
+    def __init__(self, message: str, *, limit: float, bound: str | None = None) -> None:
         super().__init__(message)
-        self.limit = limit
+        self.limit, self.bound = limit, bound
 
     def to_dict(self) -> dict[str, object]:
-        """With the limit."""
-        return super().to_dict() | {"limit": self.limit}
+        """With the limit, and which bound it is of where that is one of several."""
+        return super().to_dict() | {"limit": self.limit} | ({} if self.bound is None else {"bound": self.bound})
 
 
 class SolveFailed(PrivacyGamesError):

@@ -1,9 +1,11 @@
 """The HTTP API does what the library does, and says what was wrong in one shape."""
 
+import gzip
 import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from fastapi.testclient import TestClient
 import privacygames as pg
 from privacygames.problem import problem_from
 from privacygames.studio import Limits
+from privacygames.studio.shelf import Shelf
 from studio_server import AGES, client, described, designed, over
 
 CATEGORIES = {
@@ -99,6 +102,9 @@ def test_an_invented_person_has_a_day(api: TestClient) -> None:
     stands = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
     for who, share in (("knows home and work", 0.5), ("wants the side of town", 0.25)):
         assert stands[who]["realised"] >= share * stands[who]["possible"] * (1 - 1e-9)
+    words = " ".join(api.get(f"/api/mechanisms/{name}").json()["words"])
+    assert re.search(r"Against “knows your habits” the best guesses after an answer err by [\d.]+ km", words)
+    assert re.search(r"Against “wants the side of town” the best guesses after an answer are wrong in \d+ %", words)
     steps = api.post(f"/api/mechanisms/{name}/send", json={}).json()["steps"]
     assert len(steps) == 24
     attackers = api.post(f"/api/mechanisms/{name}/attack", json={"observable": "cell-3"}).json()["attackers"]
@@ -129,6 +135,7 @@ def test_what_is_taken_away_makes_it_again(
     cost = api.get(f"/api/mechanisms/{name}").json()["cost"]
     recipe = api.get(f"/api/mechanisms/{name}/recipe").json()
     (tmp_path / "problem.toml").write_text(recipe["toml"])
+    assert not re.search(r"^\s*\[?[\d.]+,", recipe["toml"], re.MULTILINE)  # no table fills a page with a number a line
     subprocess.run([sys.executable, "-c", recipe["python"]], cwd=tmp_path, check=True, capture_output=True)
     by_python = pg.verify(tmp_path / "mechanism.pgm")
     (tmp_path / "mechanism.pgm").unlink()
@@ -202,6 +209,96 @@ def test_own_traces(api: TestClient, form: str, content: bytes) -> None:
     assert api.post("/api/problems", json=body).status_code == 404
 
 
+def test_a_gzipped_table_is_read(api: TestClient) -> None:
+    """The page offers to; the name of the file is not sent."""
+    sent = api.post("/api/traces?form=csv", content=gzip.compress(CSV.encode()))
+    assert sent.status_code == 201, sent.text
+    assert sent.json()["rows"] == 24
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_rows_are_limited_however_small_they_are_packed(form: str) -> None:
+    content = gzip.compress(CSV.encode()) if form == "csv" else parquet()
+    with client(Limits(rows=20)) as small:
+        answer = small.post(f"/api/traces?form={form}", content=content)
+        assert answer.status_code == 413, answer.text
+        assert "more than 20 rows" in answer.json()["error"]["message"]
+
+
+def test_places_at_the_edge_of_the_world(api: TestClient) -> None:
+    rows = "".join(f"ann,2024-05-01T{h:02}:00:00Z,{90 - 180 * (h % 2)},{180 - 360 * (h % 2)}\n" for h in range(8))
+    sent = api.post("/api/traces?form=csv", content=f"user,time,lat,lon\n{rows}").json()
+    body = {"traces": {"id": sent["id"], "user": "ann", "columns": 4, "rows": 3}}
+    answer = api.post("/api/problems", json=body)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["left_out"] == 0
+
+
+ASKING = GRID | {
+    "bounds": {"epsilon": 0.95, "within": 2.0, "distortion": 0.3123, "worst_case": True},
+    "adversary": [
+        {"name": "knows home", "distortion": 0.2, "sharpened": {"strength": 4.0, "places": 2}},
+        {"name": "hears", "sharpened": {"strength": 2.0, "places": 2}},
+    ],
+}
+
+
+def test_what_a_problem_file_asks_is_told_and_kept(api: TestClient) -> None:
+    """Every bound, and what is promised against each adversary: nothing is rounded to where a knob stands."""
+    found = api.post("/api/problems", json={"document": ASKING}).json()
+    assert found["asked"] == ASKING["bounds"]
+    assert {each["key"]: each["asked"] for each in found["adversaries"]} == {
+        "file-1": {"distortion": 0.2}, "file-2": {}, "home": {}, "side": {},
+    }  # fmt: skip
+    job = designed(api, found["id"], bounds=ASKING["bounds"], adversaries={"file-1": None})
+    view = api.get(f"/api/mechanisms/{job['result']['mechanism']}").json()
+    assert {each["name"]: each["promised"] for each in view["against"]} == {"the paper's": 0.3123, "knows home": 0.2}
+    none = api.post(
+        "/api/jobs", json={"problem": found["id"], "bounds": {"epsilon": 1.0}, "adversaries": {"home": None}}
+    )
+    assert none.status_code == 422
+    assert "promises nothing" in none.json()["error"]["message"]
+
+
+def test_the_frontier_keeps_every_other_promise(api: TestClient) -> None:
+    found = api.post("/api/problems", json={"document": ASKING}).json()
+    body = {"kind": "frontier", "problem": found["id"], "bounds": {"epsilon": 0.95}, "adversaries": {"file-1": None}}
+    parts = over(api, api.post("/api/jobs", json=body).json()["id"])["parts"]
+    curves = [part for part in parts if part["name"] in ("optimal", "free")]
+    assert curves
+    for part in curves:
+        promised = {
+            each["name"]: each["promised"] for each in api.get(f"/api/mechanisms/{part['mechanism']}").json()["against"]
+        }
+        assert promised["knows home"] == 0.2
+        assert "knows home" in api.get(f"/api/mechanisms/{part['mechanism']}/recipe").json()["toml"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kind": "compare", "bounds": {"epsilon": 0.8, "worst_case": True}}, "takes no worst_case"),
+        ({"kind": "compare", "bounds": {"epsilon": 0.8}, "adversaries": {"half": 0.5}}, "takes no adversaries"),
+        ({"bounds": {"epsilon": 0.8}, "names": ["optimal"]}, "names says which mechanisms to compare"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(api: TestClient, asked: Any, words: str) -> None:
+    answer = api.post("/api/jobs", json={"problem": described(api)} | asked)
+    assert answer.status_code == 422
+    assert words in answer.json()["error"]["message"]
+
+
+def test_a_comparison_within(api: TestClient) -> None:
+    problem = described(api)
+
+    def cost(bounds: Any) -> float:
+        body = {"kind": "compare", "problem": problem, "bounds": bounds, "names": ["optimal"]}
+        job = over(api, api.post("/api/jobs", json=body).json()["id"])
+        return float(job["result"]["rows"][0]["cost"])
+
+    assert cost({"epsilon": 0.8, "within": 2.0}) > cost({"epsilon": 0.8}) + 1e-3
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -219,6 +316,10 @@ def test_own_traces(api: TestClient, form: str, content: bytes) -> None:
             "at most 400",
         ),
         ({"nonsense": 1}, "not known here"),
+        ({"document": AGES | {"bounds": {"epsilonn": 1.0}}}, r"\[bounds\] has no key"),
+        ({"document": AGES | {"bounds": {"epsilon": "much"}}}, r"\[bounds\] epsilon must be a number"),
+        ({"document": AGES | {"bounds": {"epsilon": True}}}, r"\[bounds\] epsilon must be a number"),
+        ({"document": AGES | {"bounds": {"worst_case": 1}}}, r"\[bounds\] worst_case must be true or false"),
         ({"document": AGES | {"prior": {"counts": [1e999, 2, 3, 3, 2, 1]}}}, "prior"),
     ],
 )
@@ -249,6 +350,9 @@ def test_what_is_impossible_says_the_limit(api: TestClient) -> None:
     assert job["state"] == "failed"
     assert job["error"]["kind"] == "Infeasible"
     assert 0.01 < job["error"]["limit"] < 1
+    assert job["error"]["bound"] == "cost_at_most"
+    both = {"epsilon": 0.1, "cost_at_most": 0.9, "worst_cost_at_most": 0.01}
+    assert designed(api, described(api), bounds=both)["error"]["bound"] == "worst_cost_at_most"
 
 
 def test_addresses_that_are_not_there(api: TestClient) -> None:
@@ -266,3 +370,18 @@ def test_only_so_much_is_kept() -> None:
         assert codes == [404, 404, 200, 200, 200]
     with client(Limits(idle_seconds=0.0)) as short:
         assert short.get(f"/api/problems/{described(short)}").status_code == 404
+
+
+def test_what_is_idle_is_forgotten_though_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    dropped: list[str] = []
+    shelf = Shelf("thing", most=9, seconds=0.0, drop=dropped.append)
+    shelf.put("secret")
+    shelf.tidy()
+    assert dropped == ["secret"]
+    tidied: list[str] = []
+    monkeypatch.setattr(Shelf, "tidy", lambda self: tidied.append(self.what))
+    with client(Limits(idle_seconds=0.1)):
+        until = time.monotonic() + 10
+        while len(set(tidied)) < 4 and time.monotonic() < until:
+            time.sleep(0.02)
+    assert set(tidied) == {"problem", "file of traces", "mechanism", "job"}

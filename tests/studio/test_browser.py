@@ -60,9 +60,9 @@ class Visit:
         if not request.url.startswith((self.url, f"blob:{self.url}")):
             self.elsewhere.append(request.url)
 
-    def opened(self, settings: str = "auto=0") -> "Visit":
+    def opened(self, settings: str = "auto=0", ready: str = "#picture .cell") -> "Visit":
         self.page.goto(f"{self.url}#{settings}")
-        self.page.wait_for_selector("#picture .cell")
+        self.page.wait_for_selector(ready)
         return self
 
     def design(self, results: int) -> None:
@@ -143,8 +143,11 @@ def test_the_whole_walk(browser: "Browser", address: str, tmp_path: Path, what: 
     page.keyboard.press("Enter")
     visit.says("#history tbody tr", count=4)
     visit.picture(f"{what}-6-frontier")
-    page.locator("#history button").nth(3).click()  # back to the first
+    page.locator("#history button").nth(3).click()  # back to the first: the knobs say again what it was asked
     visit.says("#history tr.now", text="ε")
+    visit.says("#error-means", text="Without any answer")
+    assert page.locator("#offers input:checked").count() == 0
+    assert page.is_hidden("#old")
     took_away(visit, tmp_path)
     assert not re.search(r"cell-|none|cold|HIV", page.url), "a label is in the address"
     visit.done()
@@ -179,14 +182,34 @@ def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
     visit.says("#progress-text", text="Cancelled")
     assert page.is_enabled("#design")
     page.fill("#columns", "5")
-    page.dispatch_event("#columns", "change")
     page.fill("#rows", "4")
-    page.dispatch_event("#rows", "change")
+    page.focus("#design")  # leaving a field says that it has changed
     visit.says("#source-note", text="^20 secrets")
     page.check("#auto")
+    started: list[str] = []
+    page.on("request", lambda each: started.append(each.url) if each.url.endswith("/api/jobs") else None)
     page.locator("#error").fill("700")
-    page.dispatch_event("#error", "change")
+    page.dispatch_event("#error", "change")  # said twice, designed once
     visit.says("#history tbody tr", count=1)
+    page.wait_for_timeout(1000)
+    assert len(started) == 1
+    visit.done()
+
+
+def test_another_secret_while_a_design_starts(browser: "Browser", address: str) -> None:
+    """What the design is about is not forgotten before it has started; then it is stopped, for nobody wants it."""
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    page = visit.page
+    held: list[Any] = []
+    page.route("**/api/jobs", lambda route: held.append(route), times=1)  # noqa: PLW0108 - a builtin is no handler
+    page.click("#design")
+    with page.expect_response("**/api/problems"):
+        page.select_option("#person", "2")
+    page.wait_for_timeout(300)
+    with page.expect_request(lambda each: each.method == "DELETE"):
+        held[0].continue_()
+    visit.says("#progress-text", text="Cancelled")
+    visit.design(1)
     visit.done()
 
 
@@ -200,6 +223,105 @@ def test_what_cannot_be_is_said_and_mended(browser: "Browser", address: str) -> 
     visit.page.fill("#labels", "only one")
     visit.page.dispatch_event("#labels", "change")
     visit.says("#source-error", text="at least two")
+    visit.done()
+
+
+ASKING = """
+[space]
+kind = "grid"
+columns = 3
+rows = 2
+width = 3.0
+height = 2.0
+[prior]
+counts = [5, 3, 1, 1, 4, 2]
+[problem]
+cost = "euclidean"
+distance = "euclidean"
+[bounds]
+epsilon = 0.95123
+within = 2.0
+distortion = 0.31234
+worst_case = true
+[[adversary]]
+name = "knows home"
+distortion = 0.2
+sharpened = { strength = 4.0, places = 2 }
+"""
+
+
+def test_a_problem_file_is_designed_as_it_asks(browser: "Browser", address: str, tmp_path: Path) -> None:
+    """To the last digit, with its worst case, its distance and its adversary, though no knob stands there."""
+    (tmp_path / "asking.toml").write_text(ASKING)
+    (tmp_path / "typo.toml").write_text(ASKING.replace("epsilon", "epsilonn"))
+    visit = Visit(browser, address).opened("auto=0&what=file", ready="#source-note:has-text('Choose a file')")
+    page = visit.page
+    assert page.is_disabled("#design")
+    page.set_input_files("#document", tmp_path / "asking.toml")
+    visit.says("#source-note", text="6 secrets")
+    with page.expect_request("**/api/jobs") as asked:
+        visit.design(1)
+    body = asked.value.post_data_json or {}
+    assert body["bounds"] == {"epsilon": 0.95123, "within": 2, "distortion": 0.31234, "worst_case": True}
+    assert body["adversaries"] == {"file-1": None}
+    assert page.is_hidden("#old")
+    page.locator("#epsilon").press("ArrowRight")
+    visit.says("#old", text="setting before")
+    page.set_input_files("#document", tmp_path / "typo.toml")
+    visit.says("#source-error", text="epsilonn")
+    assert page.is_disabled("#design")  # not the problem that was there before
+    visit.done(refusals=1)
+
+
+def test_what_is_asked_wrongly_is_said_in_sentences(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=5&rows=4&case=cap&goal=use&price=1000&cap=0.05&against=side")
+    page = visit.page
+    assert page.locator("#offers input:checked").get_attribute("value") == "side"  # from the address
+    page.click("#design")
+    visit.says("#design-error", text="least possible cost of the worst secret")
+    page.click("#use-limit")
+    visit.says("#history tbody tr", count=1)
+    page.fill("#cap", "")
+    page.dispatch_event("#cap", "change")
+    page.click("#design")
+    visit.says("#design-error", text="must be a number")
+    page.fill("#columns", "-3")
+    page.dispatch_event("#columns", "change")
+    visit.says("#source-error", text="whole numbers from 1 to 60")
+    page.check("input[name=what][value=categories]", force=True)
+    for wrong in ("a, -5\nb, 3", "a, 1,5\nb", "a, x\nb", "a, 5 %\nb"):
+        page.fill("#labels", wrong)
+        page.dispatch_event("#labels", "change")
+        visit.says("#source-error", text="Line 1: write a name")
+    visit.done()
+
+
+def test_turning_while_it_designs_marks_the_result_old(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    visit.page.click("#design")
+    visit.page.locator("#epsilon").press("ArrowRight")
+    visit.says("#history tbody tr", count=1)
+    visit.says("#old", text="setting before")
+    visit.done()
+
+
+def test_sliders_say_what_they_mean(browser: "Browser", address: str) -> None:
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4&error=1000")
+    spoken = visit.page.get_attribute("#error", "aria-valuetext") or ""
+    assert re.search(r"\d\skm\. She learns next to nothing", spoken)
+    assert "per km" in (visit.page.get_attribute("#epsilon", "aria-valuetext") or "")
+    visit.done()
+
+
+def test_points_as_asked_lie_on_top(browser: "Browser", address: str) -> None:
+    """Where the best with ε and without it are at the same place, a click takes the one that keeps ε."""
+    visit = Visit(browser, address).opened("auto=0&what=categories")
+    visit.page.click("#draw")
+    visit.says("#draw-says", text=r"^\d+ points")
+    visit.page.wait_for_selector("#draw-cancel", state="hidden")
+    visit.page.locator("#frontier .point[aria-label^='the best possible']").last.click()
+    visit.says("#history tr.now", text=r"wrong, ε")
+    assert visit.page.is_hidden("#old")  # the knobs have taken the point, too
     visit.done()
 
 
@@ -280,6 +402,20 @@ def test_closing_the_page_forgets(browser: "Browser", address: str) -> None:
     assert visit.elsewhere == []
 
 
+def test_what_the_server_forgot_is_loaded_again(browser: "Browser", address: str) -> None:
+    """As after an hour without use."""
+    visit = Visit(browser, address)
+    with visit.page.expect_response("**/api/problems") as told:
+        visit.opened("auto=0&columns=6&rows=4")
+    forgotten = """async (id) => (await fetch("/api/forget", {method: "POST", body: JSON.stringify({ids: [id]}),
+        headers: {"Content-Type": "application/json"}})).json()"""
+    assert visit.page.evaluate(forgotten, told.value.json()["id"]) == {"forgotten": 1}
+    visit.page.click("#design")
+    visit.says("#source-note", text="was loaded again")
+    visit.design(1)
+    visit.done(refusals=1)
+
+
 def test_a_page_with_a_token(browser: "Browser") -> None:
     token = "a-token-of-enough-characters"
     with command(token=token) as (url, _):
@@ -309,7 +445,7 @@ def test_a_tab_that_is_left_on_does_not_grow(browser: "Browser", address: str) -
     for number in range(40):
         page.locator("#epsilon").fill(str(500 + 5 * number))
         visit.design(min(number + 1, 12))
-        visit.says("#history tr.now", text=f"ε {page.text_content('#epsilon-out')}")
+        visit.says("#history tr.now", text=rf"ε\s{page.text_content('#epsilon-out')}")
         page.click(f"#picture #cell-at-{number % 6}")
         if number in (14, 39):
             sizes.append(held())

@@ -164,6 +164,10 @@ def test_sockets() -> None:
             assert b" 404 " in answer.split(b"\r\n")[0] or b" 400 " in answer.split(b"\r\n")[0], path
             assert b"root:" not in answer
             assert b"def serve" not in answer
+        nonsense = raw(url, b"this is not HTTP\r\n\r\n")
+        assert nonsense.startswith(b"HTTP/1.1 400 ")
+        assert b'"status": "REFUSED"' in nonsense
+        assert b"default-src 'none'" in nonsense
         both = raw(url, f"{head}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!".encode())
         assert both.startswith(b"HTTP/1.1 400")
         two_hosts = raw(url, f"GET /api/about HTTP/1.1\r\nHost: {host}\r\nHost: evil.example{get[:-2]}\r\n".encode())
@@ -178,21 +182,40 @@ def test_sockets() -> None:
         connection.close()
 
 
-def test_slow_senders_are_cut_off() -> None:
-    """In a thread of its own, with a patience of a second instead of twenty."""
+def listening(limits: Limits) -> str:
+    """The address of a server in a thread of its own."""
     import threading
 
     found: list[Address] = []
-    listening = threading.Event()
+    ready = threading.Event()
 
-    def ready(address: Address) -> None:
+    def tell(address: Address) -> None:
         found.append(address)
-        listening.set()
+        ready.set()
 
-    limits = Limits(body_seconds=1.0)
-    threading.Thread(target=lambda: serve(Address(port=0), limits=limits, ready=ready), daemon=True).start()
-    assert listening.wait(30)
-    url = found[0].url
+    threading.Thread(target=lambda: serve(Address(port=0), limits=limits, ready=tell), daemon=True).start()
+    assert ready.wait(30)
+    return found[0].url
+
+
+def test_too_many_connections_are_refused_in_the_one_shape() -> None:
+    url = listening(Limits(connections=2, body_seconds=5.0))
+    where = urlsplit(url)
+    get = f"GET /api/about HTTP/1.1\r\nHost: {where.netloc}\r\nConnection: close\r\n\r\n".encode()
+    held = [socket.create_connection((where.hostname, where.port)) for _ in range(2)]
+    time.sleep(0.2)
+    refusal = raw(url, b"")
+    assert refusal.startswith(b"HTTP/1.1 503 ")
+    assert json.loads(refusal.partition(b"\r\n\r\n")[2])["error"]["status"] == "BUSY"
+    for each in held:
+        each.close()
+    time.sleep(0.2)
+    assert raw(url, get).startswith(b"HTTP/1.1 200")
+
+
+def test_slow_senders_are_cut_off() -> None:
+    """With a patience of a second instead of twenty."""
+    url = listening(Limits(body_seconds=1.0))
     host = urlsplit(url).netloc
     started = time.monotonic()
     assert raw(url, b"GET / HTTP/1.1\r\nHost: x", patience=20) == b""  # a head that never ends

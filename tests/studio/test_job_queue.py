@@ -79,6 +79,25 @@ def test_a_job_that_does_not_stop_is_stopped() -> None:
     queue.close()
 
 
+def test_a_process_that_cannot_be_started_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = JobQueue(Limits())
+    spec = {"kind": "design", "tables": AGES | {"bounds": {"epsilon": 1.0}}, "time_limit": 60.0}
+
+    def full(*_: object) -> None:
+        raise OSError("no room")
+
+    with monkeypatch.context() as crowded:
+        crowded.setattr("multiprocessing.process.BaseProcess.start", full)
+        first = queue.submit(spec)
+        wait(lambda: first.over)
+    assert first.error is not None
+    assert first.error["status"] == "WORKERS_DIED"
+    second = queue.submit(spec)
+    wait(lambda: second.over)
+    assert second.state == "done"
+    queue.close()
+
+
 def test_too_little_memory_is_a_clear_refusal() -> None:
     with client(Limits(memory=200 * 2**20)) as made:
         large = made.post("/api/problems", json=LARGE).json()["id"]

@@ -1,13 +1,10 @@
 """What is secret, as the tables of a problem document, wherever it comes from: the one currency of the studio."""
 
-import os
-import tempfile
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,18 +21,22 @@ INVENTED_DAYS = 28
 HOURS = 24
 MARGIN = 0.02
 STRONG, PLACES = 20.0, 2
-FORMATS = {"csv": "table", "parquet": "table", "gpx": "gpx", "geolife": "geolife", "checkins": "checkins"}
+PROMISES = ("distortion", "share")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An adversary to tick: what she is called, in words, as a table of the document, and the most against her."""
+    """An adversary to tick: what she is called, in words, as a table of the document, and the most against her.
+
+    ``asked`` is what the problem file promises against her: a distortion or a share; empty where it promises nothing.
+    """
 
     key: str
     name: str
     about: str
     table: Tables
     possible: float
+    asked: Tables = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,18 @@ class Described:
         """The adversaries there are to tick."""
         return tuple(_offered(self.problem, self.tables.get("adversary", [])))
 
-    def with_wishes(self, bounds: Tables, shares: dict[str, float]) -> Tables:
+    def with_wishes(self, bounds: Tables, shares: dict[str, float | None]) -> Tables:
         """The whole document: the problem, what is asked, and who else is to be kept in the dark by how much."""
         known = {offer.key: offer for offer in self.offers}
         unknown = sorted(set(shares) - set(known))
         if unknown:
             raise InvalidProblem(f"there is no such adversary here; there are: {', '.join(known) or 'none'}")
-        ticked = [known[key].table | {"share": share} for key, share in shares.items()]
+        if any(share is None and not known[key].asked for key, share in shares.items()):
+            raise InvalidProblem("the problem file promises nothing against that adversary: give a share from 0 to 1")
+        ticked = [
+            known[key].table | (known[key].asked if share is None else {"share": share})
+            for key, share in shares.items()
+        ]
         whole = {key: value for key, value in self.tables.items() if key not in ("bounds", "adversary")}
         return whole | {"bounds": bounds} | ({"adversary": ticked} if ticked else {})
 
@@ -99,14 +105,25 @@ class Described:
 
 def described(tables: Tables, *, most: int, visits: traces.Visits | None = None, user: str = "") -> Described:
     """The problem of a document, if it is not too large for this server."""
-    problem, _ = problem_from({key: value for key, value in tables.items() if key != "bounds"})
+    problem, _ = problem_from(tables)
     if max(problem.shape) > most:
         raise Refused(
             413, "TOO_LARGE", f"the problem has {problem.shape[0]} secrets and {problem.shape[1]} answers; at most "
             f"{most} of each are designed for here: use the command line or a coarser grid"
         )  # fmt: skip
-    asked = tables.get("bounds", {})
-    return Described(tables, problem, asked if isinstance(asked, dict) else {}, visits, user)
+    return Described(tables, problem, _asked(tables.get("bounds", {})), visits, user)
+
+
+def _asked(bounds: Tables) -> Tables:
+    """What a document asks for, each a number (or a yes or no), so that no knob drops or misreads one."""
+    wrong = [key for key, value in bounds.items() if isinstance(value, bool) != (key == "worst_case")]
+    wrong += [key for key, value in bounds.items() if not isinstance(value, int | float)]
+    wrong += [key for key, value in bounds.items() if isinstance(value, float) and not isfinite(value)]
+    if wrong:
+        raise InvalidProblem(
+            f"[bounds] {wrong[0]} must be {'true or false' if wrong[0] == 'worst_case' else 'a number'}"
+        )
+    return dict(bounds)
 
 
 def from_toml(text: str) -> Tables:
@@ -143,54 +160,15 @@ def positions(
     }
 
 
-def read_traces(content: bytes, form: str) -> traces.Visits:
-    """Visits from the content of a file, which is kept in memory."""
-    if form == "parquet":
-        return traces.read(_parquet(content))
-    with _file_in_memory(content) as path:
-        try:
-            return traces.read(path, format=FORMATS[form])
-        except InvalidProblem as error:  # the name of the file in memory says nothing to anybody
-            raise InvalidProblem(str(error).replace(str(path), "the file").replace(path.name, "the file")) from None
-
-
-def _parquet(content: bytes) -> Any:
-    import pyarrow
-    from pyarrow import parquet
-
-    try:
-        return parquet.read_table(pyarrow.BufferReader(content))
-    except (pyarrow.ArrowInvalid, OSError):
-        raise InvalidProblem("the file is not a readable Parquet file") from None
-
-
-@contextmanager
-def _file_in_memory(content: bytes) -> Iterator[Path]:
-    """A file that is nowhere but in memory; where a system has none, one that only its owner can read, for a moment."""
-    if not hasattr(os, "memfd_create"):
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(content)
-            file.flush()
-            yield Path(file.name)
-        return
-    handle = os.memfd_create("traces")
-    try:
-        with os.fdopen(os.dup(handle), "wb") as file:
-            file.write(content)
-        yield Path(f"/proc/self/fd/{handle}")
-    finally:
-        os.close(handle)
-
-
 def _around(visits: traces.Visits, user: str) -> tuple[float, float, float, float]:
     """A window with nearly all positions of a person in it: the farthest hundredth may be outside."""
     mine = np.asarray(visits.user) == visits.users.index(user)
     low, high = [], []
-    for values in (visits.longitude[mine], visits.latitude[mine]):
+    for values, end in ((visits.longitude[mine], 180.0), (visits.latitude[mine], 90.0)):
         first, last = (float(each) for each in np.quantile(values, (0.01, 0.99)))
         spare = max(MARGIN * (last - first), 2e-3)
-        low.append(first - spare)
-        high.append(last + spare)
+        low.append(max(first - spare, -end))
+        high.append(min(last + spare, end))
     return low[0], low[1], high[0], high[1]
 
 
@@ -198,8 +176,7 @@ def _offered(problem: Problem, own: object) -> Iterator[Offer]:
     space = problem.space
     if isinstance(own, list):
         for number, table in enumerate(own):
-            bare = {key: value for key, value in table.items() if key not in ("distortion", "share")}
-            yield _offer(problem, f"file-{number + 1}", str(bare["name"]), "from the problem file", bare)
+            yield _offer(problem, f"file-{number + 1}", str(table["name"]), "from the problem file", table)
     if len(space) < 3:
         return
     likely = {"strength": STRONG, "places": min(PLACES, len(space) - 1)}
@@ -226,6 +203,8 @@ def _halves(values: Any, weights: Any) -> list[list[float]]:
 
 
 def _offer(problem: Problem, key: str, name: str, about: str, table: Tables) -> Offer:
-    whole = {"name": name} | table
+    """What a table of the document describes; what it promises is kept apart."""
+    asked = {key: value for key, value in table.items() if key in PROMISES}
+    whole = {"name": name} | {key: value for key, value in table.items() if key not in asked}
     adversary = adversaries_from([whole], problem, None)[0].adversary
-    return Offer(key, name, about, whole, max_distortion(problem, adversary))
+    return Offer(key, name, about, whole, max_distortion(problem, adversary), asked)

@@ -11,8 +11,8 @@ from privacygames.spaces import Grid, Numbers
 from privacygames.studio.views import Shelved
 
 FILE, PROBLEM = "mechanism.pgm", "problem.toml"
-NUMBERS = re.compile(r"\[\s+(?:[-+.\deE]+,\s+)+\]")
-"""Lists of numbers, which are written a number a line."""
+NUMBERS = re.compile(r"\[\s+(?:(?:[-+.\deE]+|\[[-+.\deE, ]+\]),\s+)+\]")
+"""Lists of numbers, or of short lists of them, which are written one a line."""
 
 COMMAND = f"privacygames design {PROBLEM} --out {FILE}"
 
@@ -20,7 +20,9 @@ COMMAND = f"privacygames design {PROBLEM} --out {FILE}"
 def toml_of(tables: dict[str, Any]) -> str:
     """The problem document as a file."""
     text = tomli_w.dumps(tables)
-    return NUMBERS.sub(lambda found: " ".join(found[0].split()).replace(", ]", "]").replace("[ ", "["), text)
+    for _ in range(2):  # lists, then lists of lists
+        text = NUMBERS.sub(lambda found: " ".join(found[0].split()).replace(", ]", "]").replace("[ ", "["), text)
+    return text
 
 
 def python_of(tables: dict[str, Any]) -> str:

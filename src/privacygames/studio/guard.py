@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 from privacygames.studio.limits import Limits
@@ -178,6 +179,14 @@ async def _refuse(send: Send, refusal: Refused) -> None:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": refusal.code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def written_out(refusal: Refused) -> bytes:
+    """A refusal as the bytes of an answer, for what never becomes a request."""
+    body = json.dumps(shape(refusal)).encode()
+    told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"} | HEADERS
+    lines = [f"HTTP/1.1 {refusal.code} {HTTPStatus(refusal.code).phrase}", *(f"{k}: {v}" for k, v in told.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _note(error: Exception) -> None:

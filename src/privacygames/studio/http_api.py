@@ -1,5 +1,6 @@
 """The HTTP API and the page, as one application; the guard stands in front of it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.mechanism import load_bytes
-from privacygames.studio.descriptions import Described, read_traces
+from privacygames.studio.descriptions import Described
 from privacygames.studio.exports import COMMAND, FILE, PROBLEM, python_of, report_of, toml_of
 from privacygames.studio.guard import LOOPBACK, Asgi, Guard
 from privacygames.studio.limits import Limits
@@ -39,6 +40,7 @@ from privacygames.studio.views import (
     problem_view,
     rounded,
     sent_view,
+    visits_view,
     written,
 )
 from privacygames.studio.workshop import Workshop
@@ -68,7 +70,9 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        tidying = asyncio.create_task(workshop.tidied())
         yield
+        tidying.cancel()
         workshop.close()
 
     app = FastAPI(
@@ -132,12 +136,8 @@ def _add_problems(app: FastAPI, workshop: Workshop) -> None:
         request: Request, form: Literal["csv", "parquet", "gpx", "geolife", "checkins"] = "csv"
     ) -> Json:
         """Read positions (the body is the file); they stay in memory, and only until they are forgotten."""
-        content = await request.body()
-        visits = await _aside(lambda: read_traces(content, form))
-        many = [{"name": user, "visits": int((visits.user == code).sum())} for code, user in enumerate(visits.users)]
-        many.sort(key=lambda each: -each["visits"])
-        skipped = {reason: count for reason, count in visits.skipped.items() if count}
-        return {"id": workshop.traces.put(visits), "users": many[:500], "rows": visits.rows, "skipped": skipped}
+        name, visits = await workshop.read(await request.body(), form)
+        return {"id": name} | visits_view(visits)
 
     @app.post("/api/problems", tags=["problems"], status_code=201)
     def describe(body: ProblemBody) -> Json:

@@ -97,7 +97,7 @@ class JobQueue:
             ticket.asked_to_stop = True
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
-                ticket.state = "cancelled"
+                _end(ticket, "cancelled")
 
     def ahead_of(self, ticket: Ticket) -> int:
         """How many jobs wait before this one."""
@@ -109,7 +109,7 @@ class JobQueue:
         with self._changed:
             self._closed = True
             for ticket in self._waiting:
-                ticket.state = "cancelled"
+                _end(ticket, "cancelled")
             self._waiting.clear()
             self._changed.notify_all()
         for thread in self._threads:
@@ -121,13 +121,24 @@ class JobQueue:
             if process is None or process.jobs >= REUSE or not process.process.is_alive():
                 if process is not None:
                     process.end()
-                process = _Process(self.limits.memory)
+                process = self._started(ticket)
+            if process is None:
+                continue
             process.jobs += 1
             if not self._run(ticket, process):
                 process.end()
                 process = None
         if process is not None:
             process.end()
+
+    def _started(self, ticket: Ticket) -> _Process | None:
+        """A fresh process; None, and the job has failed, where the system has no room for one."""
+        try:
+            return _Process(self.limits.memory)
+        except OSError:
+            full = SolveFailed("no process could be started; the job can be tried again", status=Status.WORKERS_DIED)
+            _end(ticket, "failed", full.to_dict())
+            return None
 
     def _next(self) -> Ticket | None:
         with self._changed:

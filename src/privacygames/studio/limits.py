@@ -21,6 +21,7 @@ class Limits:
         kept_bytes: of all mechanisms kept.
         idle_seconds: after which what nobody asked for is forgotten.
         samples: answers drawn by one request.
+        rows: rows read of one file of traces.
         connections: open at a time.
     """
 
@@ -35,4 +36,5 @@ class Limits:
     kept_bytes: int = 256 * MIB
     idle_seconds: float = 3600.0
     samples: int = 10_000
+    rows: int = 5_000_000
     connections: int = 200

@@ -3,7 +3,14 @@
 from privacygames.errors import PrivacyGamesError, Status
 from privacygames.values import plain
 
-CODES = {Status.TOO_LARGE: 413, Status.INFEASIBLE: 409, Status.SPENT: 409, Status.CANCELLED: 409}
+CODES = {
+    Status.TOO_LARGE: 413,
+    Status.INFEASIBLE: 409,
+    Status.SPENT: 409,
+    Status.CANCELLED: 409,
+    Status.WORKERS_DIED: 503,
+    Status.TIME_LIMIT: 503,
+}
 """HTTP's number for how something ended; 422 for the rest: what was sent cannot be worked with."""
 
 
@@ -17,6 +24,19 @@ class Refused(PrivacyGamesError):
     def to_dict(self) -> dict[str, object]:
         """With the reason as its status."""
         return super().to_dict() | {"status": self.reason}
+
+
+class JobFailed(PrivacyGamesError):
+    """What went wrong in a process at work, told on: the error as that process wrote it."""
+
+    def __init__(self, error: dict[str, object]) -> None:
+        super().__init__(str(error["message"]))
+        self._error = error
+        self.status = Status[str(error["status"])]
+
+    def to_dict(self) -> dict[str, object]:
+        """As it was written."""
+        return self._error
 
 
 def code_of(error: PrivacyGamesError) -> int:

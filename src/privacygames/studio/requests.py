@@ -62,12 +62,16 @@ class BoundsBody(Body):
 
 
 class JobBody(Body):
-    """A design; the frontier of cost against distortion around one; or known mechanisms side by side."""
+    """A design; the frontier of cost against distortion around one; or known mechanisms side by side.
+
+    ``adversaries`` says which share of the most that is possible is promised against each; null: what the problem file
+    promises. ``names`` is for comparisons, which take ``epsilon``, ``distortion`` and ``within`` only.
+    """
 
     kind: Literal["design", "frontier", "compare"] = "design"
     problem: Name
     bounds: BoundsBody = BoundsBody()
-    adversaries: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    adversaries: dict[str, Annotated[float, Field(ge=0, le=1)] | None] = {}
     time_limit: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     names: Annotated[list[str], Field(max_length=20)] | None = None
 

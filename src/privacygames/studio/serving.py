@@ -9,9 +9,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.studio.guard import LOOPBACK
+from privacygames.studio.guard import LOOPBACK, written_out
 from privacygames.studio.http_api import create_app
 from privacygames.studio.limits import Limits
+from privacygames.studio.refusals import Refused
 
 LONGEST_HEAD = 16 * 1024
 SHORTEST_TOKEN = 16
@@ -87,13 +88,12 @@ def serve(
     app = create_app(limits=bounded, hosts=found.allowed(), token=token, page=page)
     config = uvicorn.Config(
         app,
-        http=_patient(bounded.body_seconds),
+        http=_patient(bounded.body_seconds, bounded.connections),
         ws="none",
         access_log=False,  # addresses of requests are nobody's business
         log_level="error",  # not what strangers send
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_HEAD,
-        limit_concurrency=bounded.connections,
         timeout_keep_alive=15,
         timeout_graceful_shutdown=3,
     )
@@ -123,19 +123,32 @@ def _listener(address: Address) -> socket.socket:
     return listener
 
 
-def _patient(seconds: float) -> Any:
-    """Uvicorn's protocol, which waits for ever for the head of a request; this one waits only so long."""
+def _patient(seconds: float, connections: int) -> Any:
+    """Uvicorn's protocol, which waits for ever for the head of a request and refuses in plain text.
+
+    This one waits only so long, takes only so many connections, and refuses in the one shape of an error.
+    """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Patient(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._begin()
+            if len(self.connections) > connections:
+                self._refuse(Refused(503, "BUSY", "too many connections are open: try again in a while"))
 
         def data_received(self, data: bytes) -> None:
             if self.cycle is not None and self.cycle.response_complete:
                 self._begin()
-            super().data_received(data)
+            if not self.transport.is_closing():
+                super().data_received(data)
+
+        def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, which say less
+            self._refuse(Refused(400, "REFUSED", "what was sent is not a request of HTTP/1.1"))
+
+        def _refuse(self, refusal: Refused) -> None:
+            self.transport.write(written_out(refusal))
+            self.transport.close()
 
         def _begin(self) -> None:
             before = self.cycle

@@ -65,6 +65,11 @@ class Shelf(Generic[Thing]):
             self._drop(found[1])
         return found is not None
 
+    def tidy(self) -> None:
+        """Drop what is too old, or too much."""
+        with self._lock:
+            self._tidy()
+
     def clear(self) -> None:
         """Drop everything."""
         for name in list(self._things):

@@ -1,6 +1,6 @@
 """What the page and other programs are shown: problems, mechanisms, beliefs and days as plain values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,25 +9,30 @@ import numpy as np
 from privacygames.analysis import (
     Attack,
     Report,
+    amount,
     attacks,
     cost_scale,
     distance_scale,
     distinguishability_scale,
     evaluate,
+    percent,
     remarks,
 )
+from privacygames.certificates import Stand
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.presentation import in_words
-from privacygames.problem import Adversary, Problem, max_distortion
+from privacygames.problem import PLAIN, Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
+from privacygames.traces import Visits
 from privacygames.values import plain
 
 View = dict[str, Any]
 PLAIN_NAME = "knows your habits"
 DIGITS = 6
+MOST_USERS = 500
 NEAR_ONE, SURE = 0.1, 7.0
 """Exponents at which odds hardly move, and at which they move a thousandfold."""
 
@@ -80,20 +85,28 @@ def problem_view(name: str, given: Described) -> View:
         "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.one},
         "measures": {"cost": cost.name, "distance": distance.name},
         "epsilon": _epsilon_range(problem),
-        "asked": {key: value for key, value in given.asked.items() if isinstance(value, int | float)},
+        "asked": given.asked,
         "adversaries": [
-            {"key": offer.key, "name": offer.name, "about": offer.about, "possible": offer.possible}
-            for offer in given.offers
+            {"key": each.key, "name": each.name, "about": each.about, "possible": each.possible, "asked": each.asked}
+            for each in given.offers
         ],
         "has_day": given.day is not None,
         "left_out": given.left_out,
     }
 
 
+def visits_view(visits: Visits) -> View:
+    """Traces for the page: whose they are, the most travelled first, and what was left out."""
+    many = np.bincount(visits.user, minlength=len(visits.users))
+    first = np.argsort(-many, kind="stable")[:MOST_USERS]
+    users = [{"name": visits.users[each], "visits": int(many[each])} for each in first]
+    skipped = {reason: count for reason, count in visits.skipped.items() if count}
+    return {"users": users, "rows": visits.rows, "skipped": skipped}
+
+
 def mechanism_view(name: str, kept: Shelved) -> View:
     """A mechanism for the page: what it promises, what was measured, what that means."""
     certificate, report = kept.mechanism.certificate, kept.report
-    problem = kept.mechanism.problem
     gap = certificate.gap
     found = {
         "id": name,
@@ -104,7 +117,7 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "report": report.to_dict(),
         "report_rows": report.rows(),
         "warnings": _warnings(kept, gap),
-        "words": _sentences(in_words(report, problem), remarks(report.usefulness, problem)),
+        "words": _words(kept),
         "not_promised": _not_promised(kept),
         "gap": gap,
         "cost": certificate.findings.expected_cost,
@@ -233,16 +246,42 @@ def _warnings(kept: Shelved, gap: float | None) -> list[str]:
     return found
 
 
-def _sentences(text: str, without: list[str]) -> list[str]:
-    for remark in without:
+def _words(kept: Shelved) -> list[str]:
+    """What a setting means, a sentence each; warnings are told apart from these."""
+    report, problem = kept.report, kept.mechanism.problem
+    text = in_words(replace(report, against=()), problem)
+    for remark in remarks(report.usefulness, problem):
         text = text.replace(remark, "")
-    return [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
+    sentences = [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
+    known = {each.adversary.name: each.adversary for each in kept.mechanism.certificate.bounds.against}
+    return sentences + [_stand(each, known.get(each.adversary), problem) for each in report.against]
+
+
+def _stand(stand: Stand, adversary: Adversary | None, problem: Problem) -> str:
+    """Where an adversary stands, in the unit in which she errs."""
+    name = PLAIN_NAME if stand.adversary == PLAIN else stand.adversary
+    scale = distance_scale(problem)
+    own = adversary is not None and adversary.errors is not None
+    shares = _counts_wrong(adversary.errors) if own and adversary is not None else scale.name == "hamming"
+
+    def said(error: float) -> str:
+        return percent(error) if shares else amount(error) if own else scale.amount(amount(error))
+
+    verb = "are wrong in" if shares else "err by"
+    promised = "" if stand.promised is None else f" ({said(stand.promised)} is promised)"
+    part = f", {percent(stand.realised / stand.possible)} of what she gets wrong without one" if stand.possible else ""
+    return f"Against “{name}” the best guesses after an answer {verb} {said(stand.realised)}{promised}{part}."
+
+
+def _counts_wrong(errors: Any) -> bool:
+    """Whether an error is the probability of a wrong guess: of k guesses exactly one is right, for each secret."""
+    return bool(np.allclose(errors.sum(axis=0), errors.shape[0] - 1) and errors.min() >= 0 and errors.max() <= 1)
 
 
 def _not_promised(kept: Shelved) -> list[str]:
     """What a setting does not mean."""
     bounds = kept.mechanism.certificate.bounds
-    found = ["It holds for one answer. Asking again reveals more: see “send” on the map, which counts it."]
+    found = ["It holds for one answer. Asking again reveals more: “send” in the studio counts it."]
     if bounds.epsilon is None:
         found.append("No ε is promised: an attacker who knows more than your habits may learn more.")
     if bounds.distortion is None and not bounds.against and not bounds.reverse:

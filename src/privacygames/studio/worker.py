@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import fields
 from itertools import product
 from multiprocessing.connection import Connection
 from time import monotonic
@@ -76,9 +77,10 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.designer import design
     from privacygames.problem import max_distortion, problem_from
 
-    tables = {key: value for key, value in spec["tables"].items() if key != "adversary"}
-    problem, bounds = problem_from(tables)
+    tables = spec["tables"]
+    bounds = tables["bounds"]
     kept = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
+    problem, _ = problem_from(tables | {"bounds": kept})
     most = max_distortion(problem)
     limit = spec["time_limit"] / (2 * len(STEPS) + len(BASELINES))
     curves = {"optimal": kept}
@@ -87,12 +89,14 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
     left_out = 0
     for (name, bound), step in product(curves.items(), STEPS):
         asked = step * most
+        wanted = bound | {"distortion": asked}
+        _, promised = problem_from(tables | {"bounds": wanted})  # with every other adversary's promise
         try:
-            made = design(problem, **bound, distortion=asked, time_limit=limit, progress=report)
+            made = design(problem, **promised, time_limit=limit, progress=report)
         except (Infeasible, SolveFailed):
             left_out += 1
             continue
-        report.part(_point(name, asked, made, problem) | {"bounds": bound | {"distortion": asked}})
+        report.part(_point(name, asked, made, problem) | {"bounds": wanted})
     target = {"epsilon": bounds["epsilon"]} if "epsilon" in bounds else {"distortion": most / 2}
     for name in BASELINES:
         point = _baseline(name, problem, target, bounds.get("within"))
@@ -139,7 +143,15 @@ def _compared(spec: Spec, report: _Reporter) -> Spec:
     return {"rows": [row.to_dict() for row in compared.rows], "table": compared.table()}
 
 
-JOBS = {"design": _designed, "frontier": _frontier, "compare": _compared}
+def _read(spec: Spec, _: _Reporter) -> Spec:
+    from privacygames.studio.uploads import read_traces
+
+    visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
+    whole = {each.name: getattr(visits, each.name) for each in fields(visits)}
+    return whole | {"skipped": dict(visits.skipped)}
+
+
+JOBS = {"read": _read, "design": _designed, "frontier": _frontier, "compare": _compared}
 """What can be asked for."""
 
 

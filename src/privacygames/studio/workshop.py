@@ -1,16 +1,17 @@
 """Everything a running server holds in memory, and the work that several routes share."""
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
 from privacygames import traces
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Cancelled, InvalidProblem
 from privacygames.mechanism import load_bytes
 from privacygames.studio.descriptions import Described, described, from_toml, invented, positions
-from privacygames.studio.job_queue import JobQueue, Ticket
+from privacygames.studio.job_queue import POLL, JobQueue, Ticket
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused
+from privacygames.studio.refusals import JobFailed, Refused
 from privacygames.studio.requests import JobBody, ProblemBody
 from privacygames.studio.shelf import Shelf
 from privacygames.studio.views import Shelved
@@ -35,6 +36,7 @@ class Workshop:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.queue = JobQueue(limits)
+        self.reading = JobQueue(replace(limits, workers=1))  # of files, which need not wait for designs
         kept: dict[str, Any] = {"most": limits.kept, "seconds": limits.idle_seconds}
         self.problems: Shelf[Described] = Shelf("problem", **kept)
         self.traces: Shelf[traces.Visits] = Shelf("file of traces", most=3, seconds=limits.idle_seconds)
@@ -47,13 +49,39 @@ class Workshop:
     def close(self) -> None:
         """End every job and forget everything."""
         self.queue.close()
-        for shelf in (self.problems, self.traces, self.mechanisms, self.jobs):
+        self.reading.close()
+        for shelf in self._shelves:
             shelf.clear()
+
+    async def tidied(self) -> None:
+        """Forget what nobody asked for, again and again: also while nobody asks for anything."""
+        while True:
+            await asyncio.sleep(max(0.05, min(60.0, self.limits.idle_seconds / 4)))
+            for shelf in self._shelves:
+                shelf.tidy()
 
     def forget(self, names: list[str]) -> int:
         """Forget what has these names; says how many there were."""
-        shelves = (self.problems, self.traces, self.mechanisms, self.jobs)
-        return sum(shelf.forget(name) for name in names for shelf in shelves)
+        return sum(shelf.forget(name) for name in names for shelf in self._shelves)
+
+    @property
+    def _shelves(self) -> tuple[Shelf[Any], ...]:
+        return self.problems, self.traces, self.mechanisms, self.jobs
+
+    async def read(self, content: bytes, form: str) -> tuple[str, traces.Visits]:
+        """Read traces, in a process: what is packed small may be large."""
+        limits = self.limits
+        spec = {"kind": "read", "content": content, "form": form, "rows": limits.rows, "time_limit": limits.job_seconds}
+        ticket = self.reading.submit(spec)
+        try:
+            while not ticket.over:
+                await asyncio.sleep(POLL)
+        finally:
+            self.reading.cancel(ticket)
+        if ticket.result is None:
+            raise JobFailed(ticket.error or Cancelled("the file was not read: the server is being stopped").to_dict())
+        visits = traces.Visits(**ticket.result)
+        return self.traces.put(visits), visits
 
     def describe(self, body: ProblemBody) -> Described:
         """The problem of a request."""
@@ -85,8 +113,9 @@ class Workshop:
         seconds = min(body.time_limit or self.limits.job_seconds, self.limits.job_seconds)
         spec: dict[str, Any] = {"kind": body.kind, "tables": tables, "time_limit": seconds}
         if body.kind == "compare":
-            spec |= {"at": {key: bounds[key] for key in ("epsilon", "distortion") if key in bounds}}
-            spec |= {"names": body.names}
+            spec |= {"at": _matched(bounds, body), "names": body.names}
+        elif body.names is not None:
+            raise InvalidProblem("names says which mechanisms to compare: leave it out, or ask for kind compare")
         return self.jobs.put(Underway(self.queue.submit(spec), tables, about))
 
     def job_view(self, name: str) -> dict[str, Any]:
@@ -114,15 +143,23 @@ class Workshop:
         ticket = running.ticket
         while len(running.parts) < len(ticket.parts):
             part = ticket.parts[len(running.parts)]
-            bounds = part.pop("bounds", None)
-            own = None if bounds is None else {**running.tables, "bounds": bounds}
-            tables = None if own is None else {key: value for key, value in own.items() if key != "adversary"}
+            bounds = part.get("bounds")
+            tables = None if bounds is None else {**running.tables, "bounds": bounds}
             kept = Shelved(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
             made = load_bytes(ticket.result.pop("mechanism"))
             kept = Shelved(made, running.tables, running.described, label="optimal", seconds=ticket.seconds)
             running.mechanism = self.mechanisms.put(kept)
+
+
+def _matched(bounds: dict[str, Any], body: JobBody) -> dict[str, float]:
+    """What known mechanisms are matched by; what they cannot be matched by is refused, not dropped."""
+    other = sorted(set(bounds) - {"epsilon", "distortion", "within"})
+    other += ["adversaries"] if body.adversaries else []
+    if other:
+        raise InvalidProblem(f"a comparison is at an epsilon, a distortion, a within; it takes no {', '.join(other)}")
+    return bounds
 
 
 def _small(columns: int, rows: int, most: int) -> None:

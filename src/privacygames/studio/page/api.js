@@ -8,6 +8,7 @@ export class ApiError extends Error {
     this.kind = error.kind;
     this.status = error.status;
     this.limit = error.limit;
+    this.bound = error.bound;
     this.code = code;
   }
 }
@@ -34,6 +35,15 @@ export async function ask(method, path, body, { raw = false, bytes = false, keep
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
+
+const starting = new Set();
+export function startJob(body) {
+  const begun = post("jobs", body);
+  starting.add(begun);
+  begun.catch(() => {}).finally(() => starting.delete(begun));
+  return begun;
+}
+export const allStarted = () => Promise.allSettled([...starting]); // until then what jobs are about must not be forgotten
 export const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
 export async function finished(job, tell, stopped = () => false) {

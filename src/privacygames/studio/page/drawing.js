@@ -1,6 +1,9 @@
 // Pictures: the map of a grid, bars for numbers and categories, the matrix, the trace of errors. Plain SVG.
 import { heat, palette, percent, shown, svg, wide } from "./shared.js";
 
+const TALLEST = 560;
+const [ROW_NAMES, COLUMN_NAMES, MATRIX] = [96, 26, 460];
+
 export function picture(problem, axis, values, marks, pick, { samples = [], cursor = null } = {}) {
   // `axis` says what a place in the picture is: "labels" (secrets) or "answers".
   const labels = problem[axis];
@@ -18,14 +21,15 @@ function cell(attributes, name, chosen, pick) {
 }
 
 function map(problem, labels, values, marks, pick, samples, cursor) {
-  const across = wide();
   const { columns, rows, width, height } = problem.grid;
+  const across = Math.round(Math.min(wide(), (TALLEST * width) / height)); // a long map fits on the screen, too
   const colours = palette();
   const tall = Math.round((across * height) / width);
   const [w, h] = [across / columns, tall / rows];
   const most = Math.max(...values, 1e-12);
   const at = (i) => [(i % columns) * w, tall - (Math.floor(i / columns) + 1) * h];
   const root = svg("svg", { viewBox: `-2 -2 ${across + 4} ${tall + 34}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
+  root.style.maxWidth = `${across < wide() ? across + 4 : 4 * across}px`;
   values.forEach((value, i) => {
     const [x, y] = at(i);
     const name = `${shown(labels[i])}, column ${(i % columns) + 1}, row ${Math.floor(i / columns) + 1}: ${percent(value)}`;
@@ -39,21 +43,20 @@ function map(problem, labels, values, marks, pick, samples, cursor) {
   for (const [kind, i] of placed) {
     const here = placed.filter(([, other]) => other === i); // side by side where several are in one cell
     const aside = ((here.findIndex(([other]) => other === kind) + 0.5) / here.length) * w;
-    root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, (Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
+    root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, Math.min(18, Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
   }
-  scale(root, tall, across / width, colours);
+  scale(root, tall, across, across / width, colours);
   return root;
 }
 
-function scale(root, tall, perKm, colours) {
-  const across = wide();
-  const long = [10, 5, 2, 1, 0.5, 0.2, 0.1].find((km) => km * perKm <= across / 4) ?? 0.1;
+function scale(root, tall, across, perKm, colours) {
+  const long = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02].find((km) => km * perKm <= across / 4) ?? 0.01;
   const text = svg("text", { x: long * perKm + 8, y: tall + 24, fill: colours.soft, "font-size": 15, "font-family": "system-ui, sans-serif" });
   text.textContent = long < 1 ? `${1000 * long} m` : `${long} km`;
   root.append(svg("path", { d: `M0 ${tall + 14}v8h${long * perKm}v-8`, fill: "none", stroke: colours.soft, "stroke-width": 1.5 }), text);
 }
 
-export const SIGNS = { secret: "● the secret", answer: "✕ the answer", guess: "★ the guess" };
+export const SIGNS = { secret: ["●", "the secret"], answer: ["✕", "the answer"], guess: ["★", "the guess"] };
 
 function mark(kind, x, y, r, colours) {
   const style = { fill: "none", stroke: colours.card, "stroke-width": 2, "pointer-events": "none" };
@@ -81,7 +84,7 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
     const chosen = Object.values(marks).includes(i);
     root.append(svg("rect", { x: i * w + w * 0.08, y: tall - high, width: w * 0.84, height: high, fill: heat(0.25 + (0.75 * value) / most) }));
     root.append(cell({ x: i * w, y: -2, width: w, height: tall + 2, fill: "transparent", id: `cell-at-${i}`, class: i === cursor ? "cell cursor" : "cell" }, name, chosen, () => pick(i)));
-    if (count <= 16 || i % every === 0) root.append(words(i * w + w / 2, tall + 18, String(shown(labels[i])).slice(0, Math.max(3, Math.floor(w / 7.5))), colours.soft));
+    if (count <= 16 || i % every === 0) root.append(words(i * w + w / 2, tall + 18, clipped(shown(labels[i]), Math.max(3, Math.floor((every * w) / 7.2))), colours.soft));
     if (count <= 16) root.append(words(i * w + w / 2, tall - high - 6, percent(value), colours.ink));
   });
   const seen = {};
@@ -95,23 +98,43 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
   return root;
 }
 
+const clipped = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
+
 function words(x, y, text, fill, anchor = "middle", size = 13) {
   const made = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": size, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
   made.textContent = text;
   return made;
 }
 
-export function matrix(canvas, table) {
+export function matrix(canvas, table, secrets, answers) {
+  // Drawn at the resolution of the screen, so that the names beside it are as sharp as any text.
   const [n, m] = [table.length, table[0].length];
-  const scale = Math.max(1, Math.floor(600 / Math.max(n, m)));
-  canvas.width = m * scale;
-  canvas.height = n * scale;
-  canvas.style.maxWidth = `${Math.min(540, 40 * m)}px`;
+  const fits = Math.max(120, Math.min(MATRIX, wide() - ROW_NAMES));
+  const side = Math.min(40, fits / Math.max(n, m));
+  const [across, down, dense] = [ROW_NAMES + m * side + 14, COLUMN_NAMES + n * side, window.devicePixelRatio || 1];
+  [canvas.width, canvas.height] = [Math.round(across * dense), Math.round(down * dense)];
+  [canvas.style.width, canvas.style.height] = [`${across}px`, `${down}px`];
   const context = canvas.getContext("2d");
+  context.scale(dense, dense);
   table.forEach((row, s) => row.forEach((value, o) => {
     context.fillStyle = heat(value);
-    context.fillRect(o * scale, s * scale, scale, scale);
+    context.fillRect(ROW_NAMES + o * side, COLUMN_NAMES + s * side, side + 0.5, side + 0.5);
   }));
+  context.fillStyle = palette().soft;
+  context.font = "12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  const rows = Math.ceil(15 / side);
+  secrets.forEach((label, s) => { if (s % rows === 0) context.fillText(clipped(shown(label), 14), ROW_NAMES - 6, COLUMN_NAMES + (s + 0.5) * side); });
+  context.textAlign = "center";
+  const columns = Math.ceil(34 / side);
+  answers.forEach((label, o) => { if (o % columns === 0) context.fillText(clipped(shown(label), Math.max(3, Math.floor((columns * side) / 8.5))), ROW_NAMES + (o + 0.5) * side, COLUMN_NAMES / 2); });
+}
+
+export function rowAt(canvas, event, n) {
+  const box = canvas.getBoundingClientRect();
+  const head = (box.height * COLUMN_NAMES) / Number.parseFloat(canvas.style.height);
+  return Math.max(0, Math.min(n - 1, Math.floor(((event.clientY - box.top - head) / (box.height - head)) * n)));
 }
 
 export function trace(errors, now, label) {

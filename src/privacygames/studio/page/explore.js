@@ -1,6 +1,6 @@
 // The picture one can ask: a secret, an answer, samples, and sending again and again.
 import { get, post } from "./api.js";
-import { matrix, picture, SIGNS, trace } from "./drawing.js";
+import { matrix, picture, rowAt, SIGNS, trace } from "./drawing.js";
 import { $, asError, choose, chosen, digits, element, heat, on, percent, shown, state } from "./shared.js";
 
 const DROPPED = 50;
@@ -20,8 +20,7 @@ export function setUpPicture() {
   $("step").addEventListener("input", draw);
   $("picture").addEventListener("keydown", keys);
   $("matrix").addEventListener("click", (event) => {
-    const box = $("matrix").getBoundingClientRect();
-    state.secret = Math.min(state.problem.labels.length - 1, Math.floor(((event.clientY - box.top) / box.height) * state.problem.labels.length));
+    state.secret = rowAt($("matrix"), event, state.problem.labels.length);
     show("answers");
   });
   on("problem", (problem) => {
@@ -77,13 +76,15 @@ export function draw() {
   $("picture-says").textContent = says;
   $("ramp-most").textContent = percent(Math.max(...values));
   $("ramp").style.background = `linear-gradient(90deg, ${[0, 0.1, 0.25, 0.5, 0.75, 1].map((share) => `${heat(share)} ${100 * share}%`).join(", ")})`;
-  $("marks").textContent = Object.entries(marks).filter(([, i]) => i !== null).map(([kind]) => SIGNS[kind]).join("  ");
+  const signs = Object.entries(marks).filter(([, i]) => i !== null).map(([kind]) => SIGNS[kind]);
+  if (view === "answers" && state.samples.length) signs.push(["•", "an answer drawn"]);
+  $("marks").replaceChildren(...signs.flatMap(([sign, meaning]) => [element("b", {}, sign), ` ${meaning}  `]));
   $("attacker-label").hidden = view !== "beliefs";
   $("step-label").hidden = view !== "sent" || state.sent.length < 2;
   $("trace").hidden = view !== "sent" || state.sent.length < 2;
   if (!$("trace").hidden) $("trace").replaceChildren(trace(state.sent.map((each) => each.error), Number($("step").value) - 1, (value) => asError(value)));
   $("matrix-box").hidden = !table;
-  if (table) matrix($("matrix"), table);
+  if (table) matrix($("matrix"), table, problem.labels, problem.answers);
 }
 
 const views = {
@@ -98,7 +99,7 @@ const views = {
     if (!found) return views.prior(p);
     const guess = found.guesses_secret ? p.labels.findIndex((label) => shown(label) === shown(found.guess)) : null;
     const marks = { answer: p.same_answers ? state.answer : null, guess };
-    return ["labels", found.belief, marks, `After the answer ${shown(p.answers[state.answer])}: what the attacker who ${found.name} believes. Her best guess is ${shown(found.guess)}.`];
+    return ["labels", found.belief, marks, `After the answer ${shown(p.answers[state.answer])}: what the attacker who ${found.name} believes. Her best guess is ${shown(found.guess)}.${p.same_answers ? " Choose another answer in the picture." : ""}`];
   },
   sent: (p) => {
     const at = Math.min(Number($("step").value), state.sent.length) - 1;

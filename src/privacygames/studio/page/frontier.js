@@ -1,36 +1,46 @@
 // What privacy costs: the least cost at each error of the attacker, what others use, and where we are.
-import { ask, finished, get, post } from "./api.js";
-import { $, asCost, asError, digits, element, on, palette, state, svg, wide } from "./shared.js";
-import { adopt } from "./designs.js";
-import { bounds } from "./wishes.js";
+import { ask, finished, get, startJob } from "./api.js";
+import { adopt, settingOf, takeUp } from "./designs.js";
+import { $, asCost, asError, digits, element, emit, forget, on, palette, state, svg, wide, wrongOr } from "./shared.js";
+import { wishes } from "./wishes.js";
 
 const [TALL, LEFT, FOOT] = [330, 70, 46];
 const NAMES = { optimal: "the best possible as asked", free: "the best without ε", "planar-laplace": "planar Laplace", exponential: "exponential", geometric: "geometric", "randomised-response": "randomised response", uniform: "uniform noise" };
 let points = [];
 let job = null;
+let asked = null;
 
 export function setUpFrontier() {
   $("draw").addEventListener("click", run);
   $("draw-cancel").addEventListener("click", () => { if (job) ask("DELETE", `jobs/${job}`).catch(() => {}); });
-  on("problem", () => { drop(); drawFrontier(); });
+  on("problem", () => { drop(); $("draw-says").textContent = ""; drawFrontier(); });
+  on("unloaded", () => { $("draw").disabled = true; });
+  on("wishes", () => { if (!job && points.length) $("draw-says").textContent = fits() ? `${points.length} points.` : "Of another setting: draw it again for this one."; });
+  on("problem", (problem) => { if (!job) $("draw").disabled = !problem.id; });
   on("result", drawFrontier);
 }
 
 function drop() {
   if (job) ask("DELETE", `jobs/${job}`).catch(() => {});
-  const ids = points.map((each) => each.mechanism).filter((id) => !state.results.some((result) => result.id === id));
-  if (ids.length) post("forget", { ids }).catch(() => {});
+  forget(points.map((each) => each.mechanism).filter((id) => !state.results.some((result) => result.id === id)));
   points = [];
+}
+
+function fits() {
+  // The curve is about everything that is asked but for what it is drawn along.
+  const others = ({ bounds: { distortion, cost_at_most: cost, ...rest }, adversaries }) => JSON.stringify([rest, adversaries]);
+  return others(asked) === others(wishes());
 }
 
 async function run() {
   const { problem } = state;
-  if (!problem?.id) return;
+  if (!problem?.id || !state.loaded) return;
   drop();
+  asked = wishes();
   $("draw").disabled = true;
   $("draw-cancel").hidden = false;
   try {
-    job = (await post("jobs", { kind: "frontier", problem: problem.id, bounds: bounds() })).id;
+    job = (await startJob({ kind: "frontier", problem: problem.id, ...asked })).id;
     state.names.add(job);
     const done = await finished(job, (now) => {
       if (problem !== state.problem) return;
@@ -39,12 +49,15 @@ async function run() {
       $("draw-says").textContent = now.state === "queued" ? "waiting …" : `${points.length} points, ${now.seconds.toFixed(0)} s`;
       drawFrontier();
     });
-    $("draw-says").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points${done.result.left_out ? `; ${done.result.left_out} more cannot be had with everything else as asked` : ""}.`;
+    if (problem === state.problem) $("draw-says").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points${done.result.left_out ? `; ${done.result.left_out} more cannot be had with everything else as asked` : ""}.`;
   } catch (error) {
+    if (problem !== state.problem) return;
     $("draw-says").textContent = error.message;
+    if (error.status === "NOT_FOUND") emit("lost");
   } finally {
+    if (job) forget([job]);
     job = null;
-    $("draw").disabled = false;
+    $("draw").disabled = !state.problem?.id || !state.loaded;
     $("draw-cancel").hidden = true;
   }
 }
@@ -62,10 +75,12 @@ export function drawFrontier() {
   curve(root, "free", x, y, { stroke: colours.soft, "stroke-dasharray": "5 4" });
   const best = curve(root, "optimal", x, y, { stroke: colours.accent });
   if (best.length > 1) root.prepend(svg("polygon", { points: `${x(best[0].distortion)},${TALL} ${best.map((p) => `${x(p.distortion)},${y(p.cost)}`).join(" ")} ${x(best.at(-1).distortion)},${TALL}`, fill: colours.accent, opacity: 0.08 }));
-  for (const each of points) root.append(point(each, x(each.distortion), y(each.cost), colours));
+  for (const each of [...points].sort((a, b) => rank(a) - rank(b))) root.append(point(each, x(each.distortion), y(each.cost), colours));
   if (result) root.append(svg("circle", { cx: x(result.distortion), cy: y(result.cost), r: 10, fill: "none", stroke: colours.mark, "stroke-width": 3.5, "pointer-events": "none" }));
   $("frontier").replaceChildren(root, legend(colours));
 }
+
+const rank = (each) => ["free", "optimal"].indexOf(each.name); // what was asked lies on top, where it can be chosen
 
 function curve(root, name, x, y, style) {
   const found = points.filter((p) => p.name === name).sort((a, b) => a.distortion - b.distortion || a.cost - b.cost);
@@ -106,7 +121,7 @@ function ticks(most) {
 
 function point(each, x, y, colours) {
   const optimal = each.asked !== null;
-  const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} off${each.epsilon ? `, ε ${digits(each.epsilon)}` : ""}. Choose to take it.`;
+  const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} ${wrongOr("off")}${each.epsilon ? `, ε ${digits(each.epsilon)}` : ""}. Choose to take it.`;
   const made = sign(each.name, x, y, colours);
   made.setAttribute("class", "point");
   made.setAttribute("tabindex", "0");
@@ -116,7 +131,12 @@ function point(each, x, y, colours) {
   title.textContent = name;
   made.append(title);
   const take = async () => {
-    try { adopt(await get(`mechanisms/${each.mechanism}`), optimal ? `≥ ${asError(each.asked)} off${each.name === "free" ? ", no ε" : ""} (curve)` : NAMES[each.name]); } catch (error) { $("draw-says").textContent = error.message; }
+    try {
+      const view = await get(`mechanisms/${each.mechanism}`);
+      const taken = optimal ? { bounds: each.bounds, adversaries: asked.adversaries } : null;
+      if (taken) takeUp(view, settingOf(taken), taken);
+      else adopt(view, NAMES[each.name]); // no knob makes what others use
+    } catch (error) { $("draw-says").textContent = error.message; }
   };
   made.addEventListener("click", take);
   made.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); take(); } });

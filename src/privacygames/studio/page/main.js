@@ -6,10 +6,10 @@ import { drawFrontier, setUpFrontier } from "./frontier.js";
 import { setUpMeaning } from "./meaning.js";
 import { $, choose, chosen, isDark, on, state } from "./shared.js";
 import { load, setUpSources, showPanel } from "./sources.js";
-import { describe, setUpWishes } from "./wishes.js";
+import { describe, recallAdversaries, setUpWishes, ticked } from "./wishes.js";
 
-const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "price", "epsilon", "share", "cap"];
-const TICKS = ["with-epsilon", "auto"];
+const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "price", "epsilon", "share", "cap", "within"];
+const TICKS = ["with-epsilon", "with-within", "auto"];
 const CHOICES = ["what", "goal", "case"];
 
 function remember() {
@@ -18,6 +18,7 @@ function remember() {
   for (const name of CHOICES) found.set(name, chosen(name));
   for (const id of VALUES) found.set(id, $(id).value);
   for (const id of TICKS) found.set(id, $(id).checked ? "1" : "0");
+  if (state.problem) found.set("against", ticked().join(" ")); // "home", "side": kinds of adversaries, not their names
   if (document.documentElement.dataset.chosen) found.set("theme", document.documentElement.dataset.theme);
   history.replaceState(null, "", `#${found}`);
 }
@@ -27,6 +28,7 @@ function recall() {
   for (const name of CHOICES) if (found.has(name)) choose(name, found.get(name));
   for (const id of VALUES) if (found.has(id)) { const before = $(id).value; $(id).value = found.get(id); if (!$(id).value) $(id).value = before; }
   for (const id of TICKS) if (found.has(id)) $(id).checked = found.get(id) === "1";
+  recallAdversaries((found.get("against") ?? "").split(" "));
   const theme = found.get("theme");
   if (theme === "dark" || theme === "light") { document.documentElement.dataset.chosen = "1"; return theme; }
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -42,6 +44,7 @@ const before = [setUpWishes, setUpDesigns, setUpPicture, setUpFrontier, setUpMea
 on("problem", (problem) => { state.problem = problem; });
 before.forEach((setUp) => setUp());
 wear(recall());
+$("cases").open = chosen("case") !== "average";
 showPanel();
 on("wishes", remember);
 document.addEventListener("change", remember);

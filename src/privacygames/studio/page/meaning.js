@@ -6,7 +6,7 @@ const PIXELS = 2;
 
 export function setUpMeaning() {
   on("result", (view) => { words(view); recipe(view); });
-  on("problem", () => { $("words").replaceChildren(element("p", { class: "soft" }, "Design something first.")); $("recipe").hidden = true; enable(false); });
+  on("problem", () => { $("words").replaceChildren(element("p", { class: "soft" }, "Design something first.")); $("recipe").hidden = $("recipe-none").hidden = true; enable(false); });
   document.querySelectorAll("[data-take]").forEach((each) => each.addEventListener("click", () => take(each.dataset.take)));
 }
 
@@ -31,6 +31,7 @@ async function recipe(view) {
   say("away-error", "");
   enable(true, view.reproducible);
   $("recipe").hidden = !view.reproducible;
+  $("recipe-none").hidden = view.reproducible;
   if (!view.reproducible) return;
   try {
     const found = await get(`mechanisms/${view.id}/recipe`);

@@ -1,6 +1,13 @@
 // What the parts of the page share: the state, numbers as people say them, and small helpers.
+import { post } from "./api.js";
+
 export const $ = (id) => document.getElementById(id);
-export const state = { problem: null, result: null, results: [], secret: null, answer: null, names: new Set(), sent: null, samples: [] };
+export const state = { problem: null, loaded: false, result: null, results: [], secret: null, answer: null, names: new Set(), sent: null, samples: [] };
+
+export function forget(ids) {
+  ids.forEach((id) => state.names.delete(id));
+  if (ids.length) post("forget", { ids }).catch(() => {});
+}
 
 const listeners = {};
 export const on = (event, act) => { (listeners[event] ??= []).push(act); };
@@ -20,6 +27,8 @@ export function digits(value) {
   return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
 }
 export const percent = (share) => (share === 0 ? "0\u00a0%" : share > 0 && share < 0.001 ? "<0.1\u00a0%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`);
+const RAISED = { 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+export const power = (value) => (value > 1e4 ? (Number.isFinite(value) ? `10${[...String(Math.round(Math.log10(value)))].map((each) => RAISED[each]).join("")}` : "10³⁰⁸") : digits(value));
 export function inUnit(value, unit) {
   if (value === null || value === undefined) return "–";
   if (unit === "km") return value < 0.995 ? `${Math.round(1000 * value)}\u00a0m` : `${digits(value)}\u00a0km`;
@@ -28,6 +37,7 @@ export function inUnit(value, unit) {
 }
 const measured = (value, name, unit) => (value === null ? "–" : name === "hamming" ? percent(value) : inUnit(value, unit));
 export const asError = (value, p = state.problem) => measured(value, p.measures.distance, p.units.distance);
+export const wrongOr = (off, p = state.problem) => (p.measures.distance === "hamming" ? "wrong" : off);
 export const asCost = (value, p = state.problem) => measured(value, p.measures.cost, p.units.cost);
 export const perUnit = (p) => (p.units.epsilon ? ` per ${p.units.epsilon}` : "");
 export const shown = (label) => (Array.isArray(label) ? `{${label.join(", ")}}` : String(label));

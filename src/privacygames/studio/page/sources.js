@@ -1,6 +1,6 @@
 // 1 What is secret: makes a problem of whatever was chosen, and tells the others.
-import { ask, post } from "./api.js";
-import { $, chosen, element, emit, percent, say, state } from "./shared.js";
+import { allStarted, ask, post } from "./api.js";
+import { $, chosen, element, emit, forget, on, percent, say, state } from "./shared.js";
 
 let traces = null;
 let latest = 0;
@@ -21,6 +21,10 @@ export function setUpSources() {
   for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
     $(id).addEventListener("change", load);
   }
+  on("lost", async () => { // the server forgets what nobody asked for in an hour
+    await load();
+    if (state.loaded) $("source-note").textContent += " It had been forgotten, and was loaded again.";
+  });
   $("traces").addEventListener("change", readTraces);
   $("document").addEventListener("change", load);
 }
@@ -38,13 +42,19 @@ export async function load() {
   say("source-error", "");
   try {
     const body = await wanted();
-    if (body === null || mine !== latest) return;
+    if (mine !== latest) return;
+    if (body === null) {
+      $("source-note").textContent = `Choose a file.${state.problem ? " Until then the picture is of what was there before." : ""}`;
+      emit("unloaded");
+      return;
+    }
     setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
     const found = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
     const problem = body.pgm ? found.problem : found;
     state.names.add(found.id);
-    if (state.problem?.id) post("forget", { ids: [state.problem.id, ...state.results.map((each) => each.id)] }).catch(() => {});
+    const before = state.problem ? [state.problem.id, ...state.results.map((each) => each.id)].filter(Boolean) : [];
+    allStarted().then(() => forget(before));
     const held = problem.prior.filter((p) => p > 0).length;
     const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
     $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
@@ -52,8 +62,9 @@ export async function load() {
     if (body.pgm) emit("opened", found);
   } catch (error) {
     if (mine !== latest) return;
-    $("source-note").textContent = "";
-    say("source-error", error.message);
+    $("source-note").textContent = state.problem ? "The picture is of what was there before." : "";
+    say("source-error", error.status === "NOT_FOUND" ? "The file was forgotten after a while without use: choose it again." : error.message);
+    emit("unloaded");
   } finally {
     waiting = false;
   }
@@ -61,9 +72,11 @@ export async function load() {
 
 async function wanted() {
   const what = chosen("what");
+  const whole = (id) => Number.isInteger(Number($(id).value)) && Number($(id).value) >= 1 && Number($(id).value) <= 60;
+  if (!$("grid-size").hidden && !(whole("columns") && whole("rows"))) throw new Error("Columns and rows are whole numbers from 1 to 60.");
   const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean" };
   if (what === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
-  if (what === "own") return traces && $("user").value ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
+  if (what === "own") return traces ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
   if (what === "ages") return { document: ages() };
   if (what === "categories") return { document: categories() };
   const file = $("document").files[0];
@@ -84,14 +97,17 @@ function ages() {
 }
 
 function categories() {
-  const rows = $("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  const parsed = rows.map((line, at) => {
-    const found = /^(.*?)(?:[,;\t]\s*([\d.]+))?$/.exec(line);
-    const count = found[2] === undefined ? 1 : Number(found[2]);
-    if (!found[1].trim() || !Number.isFinite(count)) throw new Error(`Line ${at + 1} is not a name and a number.`);
-    return [found[1].trim(), count];
+  const parsed = [];
+  $("labels").value.split("\n").forEach((line, at) => {
+    if (!line.trim()) return;
+    const [label, count, ...more] = line.split(/[,;\t]/).map((each) => each.trim());
+    const number = count === undefined ? 1 : Number(count);
+    if (!label || more.length || count === "" || !(number >= 0 && Number.isFinite(number))) throw new Error(`Line ${at + 1}: write a name, a comma, and how common it is as a number, such as: asthma, 9.5`);
+    parsed.push([label, number]);
   });
   if (parsed.length < 2) throw new Error("Give at least two categories, one a line.");
+  if (new Set(parsed.map(([label]) => label)).size < parsed.length) throw new Error("Two lines have the same name.");
+  if (!parsed.some(([, count]) => count > 0)) throw new Error("At least one must be more common than 0.");
   return {
     space: { kind: "categories", labels: parsed.map(([label]) => label) },
     prior: { counts: parsed.map(([, count]) => count) },
@@ -107,28 +123,32 @@ async function readTraces() {
   try {
     const [content, form] = await together(files);
     const found = await ask("POST", `traces?form=${form}`, content, { raw: true });
-    if (traces) post("forget", { ids: [traces] }).catch(() => {});
+    if (traces) forget([traces]);
     traces = found.id;
     state.names.add(traces);
     $("user").replaceChildren(...found.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
     $("user-label").hidden = found.users.length < 2;
     const skipped = Object.entries(found.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
     await load();
-    $("traces-note").textContent = `${found.rows} rows read${skipped ? `; left out: ${skipped}` : ""}.`;
+    $("traces-note").textContent = `${found.rows} ${found.rows === 1 ? "row" : "rows"} read${skipped ? `; left out: ${skipped}` : ""}.`;
   } catch (error) {
+    if (traces) forget([traces]);
+    traces = null;
+    $("user-label").hidden = true;
     $("traces-note").textContent = "";
+    await load(); // nothing is chosen any more
     say("source-error", error.message);
   }
 }
 
 async function together(files) {
   // GeoLife keeps a file for each way: six lines of head, then fixes. Several are read as one.
-  const name = files[0].name.toLowerCase();
+  const name = files[0].name.toLowerCase().replace(/\.gz$/, "");
   if (name.endsWith(".plt")) {
     const texts = await Promise.all(files.map((file) => file.text()));
     return [texts.map((text, at) => (at ? text.split("\n").slice(6).join("\n") : text)).join(""), "geolife"];
   }
   if (files.length > 1) throw new Error("Choose one file; only GeoLife's .plt files are read several at a time.");
-  const form = name.endsWith(".parquet") ? "parquet" : /\.gpx(\.gz)?$/.test(name) ? "gpx" : name.endsWith(".txt") ? "checkins" : "csv";
+  const form = name.endsWith(".parquet") ? "parquet" : name.endsWith(".gpx") ? "gpx" : name.endsWith(".txt") ? "checkins" : "csv";
   return [await files[0].arrayBuffer(), form];
 }

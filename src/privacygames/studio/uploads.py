@@ -1,0 +1,59 @@
+"""Files that somebody sent: read from memory, in a process that may take only so much of it."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from privacygames import traces
+from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.events import Progress
+
+FORMATS = {"csv": "table", "parquet": "table", "gpx": "gpx", "geolife": "geolife", "checkins": "checkins"}
+ENDINGS = {"csv": ".csv", "parquet": ".parquet", "gpx": ".gpx", "geolife": ".plt", "checkins": ".txt"}
+GZIP = b"\x1f\x8b"
+
+
+def read_traces(content: bytes, form: str, *, rows: int) -> traces.Visits:
+    """Visits from the content of a file, gzipped or not, which is nowhere but in memory.
+
+    Raises:
+        InvalidProblem: if it cannot be read.
+        TooLarge: if it has more rows than are allowed, however small it is packed.
+    """
+    ending = ENDINGS[form] + (".gz" if content.startswith(GZIP) and form != "parquet" else "")
+    with _file_in_memory(content, ending) as path:
+        try:
+            return traces.read(path, format=FORMATS[form], progress=_at_most(rows))
+        except TooLarge:
+            raise
+        except InvalidProblem as error:  # the name of the file in memory says nothing to anybody
+            raise InvalidProblem(str(error).replace(str(path), "the file").replace(path.name, "the file")) from None
+
+
+def _at_most(rows: int) -> Callable[[Progress], None]:
+    def watch(now: Progress) -> None:
+        if now.done > rows:
+            raise TooLarge(f"the file has more than {rows} rows: leave some out, or use the command line")
+
+    return watch
+
+
+@contextmanager
+def _file_in_memory(content: bytes, ending: str) -> Iterator[Path]:
+    """A file in memory whose name ends as told; where there are none, one only its owner can read, for a moment."""
+    with tempfile.TemporaryDirectory() as folder:
+        named = Path(folder) / f"traces{ending}"
+        if not hasattr(os, "memfd_create"):
+            named.write_bytes(content)
+            yield named
+            return
+        handle = os.memfd_create("traces")
+        try:
+            with os.fdopen(os.dup(handle), "wb") as file:
+                file.write(content)
+            named.symlink_to(f"/proc/self/fd/{handle}")
+            yield named
+        finally:
+            os.close(handle)

@@ -114,6 +114,10 @@ class BlockFactors(Protocol):
         """H_o⁻¹ r_o for every block, (blocks, width)."""
         ...
 
+    def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r for single right-hand sides, each with the block given for it; from and to the host."""
+        ...
+
 
 class BlockAlgebra(Protocol):
     """Factorises a batch of blocks, and runs work on several batches at the same time."""

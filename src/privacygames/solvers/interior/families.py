@@ -185,4 +185,7 @@ class Guesses:
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
         """The errors of the guesses, and minus one for x."""
         block, which = np.divmod(at, len(self.error))
-        return block, np.concatenate([self.error, -np.eye(self.adversaries)[self.owner]], axis=1)[which]
+        rows = np.zeros((len(at), width))
+        rows[:, : self.error.shape[1]] = self.error[which]
+        rows[np.arange(len(at)), self.error.shape[1] + self.owner[which]] = -1.0
+        return block, rows

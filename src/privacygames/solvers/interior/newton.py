@@ -184,7 +184,8 @@ class BatchNewton:
         columns = zip(now.duals, slacks, now.slacks, strict=True)
         duals = [-dual * change / slack for dual, change, slack in columns]
         for family, at, each in force:
-            duals[family].reshape(-1)[backend.held_indices(at)] += backend.held(each)
+            place = np.unravel_index(at, tuple(duals[family].shape))
+            duals[family][tuple(backend.held_indices(index) for index in place)] += backend.held(each)
         return du, Inside(slacks, tuple(duals))
 
 
@@ -192,7 +193,7 @@ class Newton:
     """The Newton system at one state, factorised."""
 
     def __init__(self, formulation: Formulation, state: State, algebra: BlockAlgebra) -> None:
-        self._formulation, self._state, self._algebra = formulation, state, algebra
+        self._formulation, self.state, self._algebra = formulation, state, algebra
         n, rows = formulation.size, formulation.coupling.rows
         pairs = list(zip(formulation.batches, state.inside, strict=True))
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
@@ -209,13 +210,18 @@ class Newton:
             self._border_solved = self._schur.solve(self._border)
 
     @property
+    def size(self) -> int:
+        """How many secrets are present."""
+        return self._formulation.size
+
+    @property
     def total(self) -> float:
         """The sum of all products slack·dual."""
-        return float(self._state.coupling_slack @ self._state.limit_dual) + sum(part.total for part in self._parts)
+        return float(self.state.coupling_slack @ self.state.limit_dual) + sum(part.total for part in self._parts)
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refine: bool = True) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
-        form, state = self._formulation, self._state
+        form, state = self._formulation, self.state
         n, coupling = form.size, form.coupling
         goal = np.zeros(coupling.rows)
         goal[:n] = 1.0 - state.u[:, :n].sum(axis=0)
@@ -260,7 +266,7 @@ class Newton:
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
 
     def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: those that do soonest, and at most so many."""
+        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
         found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
         named = [
             (batch, family, each, speed)
@@ -286,7 +292,7 @@ class Newton:
 
     def answers(self, those: Inequalities) -> Answers:
         """What forces on some inequalities do."""
-        width, coupling = self._state.u.shape[1], self._formulation.coupling.rows
+        width, coupling = self.state.u.shape[1], self._formulation.coupling.rows
         count = len(those.at)
         rows, within = np.empty((count, width)), np.empty((count, width))
         block, gathered = np.empty(count, dtype=np.int64), np.empty((count, coupling))
@@ -302,7 +308,7 @@ class Newton:
     def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
         coupling_dual, worst = force @ answers.coupling_dual, float(force @ answers.worst)
-        within = np.zeros(self._state.u.shape)
+        within = np.zeros(self.state.u.shape)
         np.add.at(within, answers.block, force[:, None] * answers.within)
 
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
@@ -318,7 +324,7 @@ class Newton:
         """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
         found = self._each(lambda part, at: part.fastest(step.inside[at], few + 1))
         slacks, duals = (np.concatenate([each for part in found for each in part[kind]]) for kind in (0, 1))
-        state = self._state
+        state = self.state
         return (
             min(longest(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),
             min(longest(state.limit_dual, step.limit_dual), _step_but_few(duals, few)),
@@ -326,7 +332,7 @@ class Newton:
 
     def total_after(self, step: Direction, primal: float, dual: float) -> float:
         """The sum of all products after steps of these lengths along a direction."""
-        state = self._state
+        state = self.state
         duals = state.limit_dual + dual * step.limit_dual
         total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
         return total + sum(self._each(lambda part, at: part.now.total_after(step.inside[at], primal, dual)))
@@ -340,8 +346,8 @@ class Newton:
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self._state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
-        dual = min(longest(self._state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
+        primal = min(longest(self.state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
+        dual = min(longest(self.state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
         du, inside = tuple(each for each, _, _ in found), tuple(each for _, each, _ in found)
         return Direction(du, inside, slack, coupling_dual, worst, primal, dual)
 

@@ -21,10 +21,8 @@ from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, shortened
 
 CORRECTORS = 2
-POOR = 0.0
-VERB = 0
-FEW = 20
-"""How far to aim is decided by the steps that all but so few inequalities allow."""
+FEW = 10_000
+"""How far to aim is decided by the steps that all but one in so many inequalities allow."""
 
 BACKTRACKS = 40
 AIM = 0.1
@@ -80,8 +78,11 @@ class Stepper:
         proved = self._proof(formulation, state, thorough=False)
         return Iterate(formulation, state, self._margins(formulation, column), proved)
 
-    def step(self, now: Iterate) -> Iterate | None:
-        """The next iterate; None if the step went nowhere."""
+    def step(self, now: Iterate, *, careful: bool = False) -> Iterate | None:
+        """The next iterate; None if the step went nowhere.
+
+        A careful step aims less far, and leaves inequalities that limit it as they are.
+        """
         form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
@@ -90,15 +91,11 @@ class Stepper:
         value = now.value
         accuracy = self._accuracy(value)
         late = form.ratios is None or total < REFINE * abs(value)
-        left = newton.total_after(plain, *newton.lengths_but_few(plain, FEW)) / total
-        target = max(centring(left) * total, accuracy) / count
+        lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
+        target = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy) / count
         step = self._aimed(newton, state, plain, target, refine=late)
-        if min(step.primal, step.dual) < POOR:
-            nearer = max(total / count, target)
-            other = self._aimed(newton, state, plain, nearer, refine=late)
-            if VERB: print("   poor", step.primal, step.dual, "nearer", other.primal, other.dual, target, nearer)
-            if min(other.primal, other.dual) > 1.5*min(step.primal, step.dual):
-                step, target = other, nearer
+        if not careful:
+            step = lengthened(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)
@@ -113,7 +110,7 @@ class Stepper:
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
                 break
             step = trial
-        return lengthened(newton, state, step, target)
+        return step
 
     def _accuracy(self, value: float) -> float:
         """The sum of products to aim for in the end: smaller ones only spoil the numbers."""

@@ -17,7 +17,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.families import HessianParts
 from privacygames.solvers.linalg import Backend, OffDiagonal
 
-ENTER, LEAVE = 0.6, 0.4
+ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
 
 NEIGHBOURS = 4

@@ -152,16 +152,16 @@ class BlockAlgebra(Protocol):
 
 def factorise_in_batches(
     algebra: BlockAlgebra, blocks: SymmetricBlocks, links: Links
-) -> tuple[BlockFactors, FloatArray]:
+) -> tuple["FactorsInBatches", FloatArray]:
     """Factors and Schur complement of many blocks, batch by batch at the same time."""
     batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])
     found = algebra.map(lambda batch: algebra.factorise(blocks.among(batch), links.among(batch)), batches)
     schur = sum((algebra.backend.fetched(part) for _, part in found), np.zeros((links.rows, links.rows)))
-    return _InBatches(algebra, batches, [factors for factors, _ in found]), schur
+    return FactorsInBatches(algebra, batches, [factors for factors, _ in found]), schur
 
 
 @dataclass(frozen=True)
-class _InBatches:
+class FactorsInBatches:
     """The factors of several batches, as one."""
 
     algebra: BlockAlgebra

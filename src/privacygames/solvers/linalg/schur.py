@@ -2,6 +2,8 @@
 
 from math import inf, sqrt
 
+import numpy as np
+
 from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg.backend import HOST, Backend
 from privacygames.solvers.linalg.failure import FactorisationFailed
@@ -33,7 +35,7 @@ class Schur:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """S⁻¹ r, refined: once at least, and as long as it helps; from and to the host."""
-        return self.solve_rows(right[None, :])[0]
+        return np.asarray(self.solve_rows(right[None, :])[0])
 
     def solve_rows(self, right: FloatArray) -> FloatArray:
         """S⁻¹ r for every row of ``right``, refined together; from and to the host."""

@@ -12,6 +12,8 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.program import Limit
 from privacygames.solvers.linalg import HOST, Backend, Links
@@ -82,6 +84,18 @@ class Coupling:
         if self.shares is not None:
             parts.append((self.backend.held(self.shares) @ parts[-1]).reshape(1))
         return self.backend.fetched(self.backend.joined(parts))
+
+    def gather_each(self, blocks: IntArray, u: FloatArray) -> FloatArray:
+        """J_o u for the unknowns of single blocks, (…, rows), on the host."""
+        v = u[:, : self.size]
+        parts = [v, u[:, self.size : self.size + self.totals]]
+        if self.limit != "none":
+            cost = self.backend.fetched(self.cost[self.backend.held_indices(blocks)])
+            charged = -cost * (v if self.limit == "average" else v[:, self.whose])
+            parts.append(charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged)
+        if self.shares is not None:
+            parts.append((parts[-1] @ self.shares)[:, None])
+        return np.concatenate(parts, axis=1)
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Jᵀ values."""

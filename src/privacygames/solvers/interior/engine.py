@@ -38,11 +38,12 @@ def minimise(
     scale: float,
     time_limit: float | None = None,
     progress: Watcher | None = None,
+    careful: bool = False,
 ) -> Outcome:
     """Solve a program until value − bound ≤ tolerance·max(|bound or value|, scale), or time or accuracy runs out.
 
     The value is the cost, or minus the distortion privacy where that is maximised; it counts only once the
-    iterate keeps its limits.
+    iterate keeps its limits. ``careful`` steps are shorter, and end what others do not.
     """
     started = monotonic()
     stepper = Stepper(algebra, tolerance, scale)
@@ -75,10 +76,7 @@ def minimise(
             if admitted is None:
                 break
             now = admitted
-        try:
-            moved = stepper.step(now)
-        except FactorisationFailed:
-            break
+        moved = _moved(stepper, now, careful=careful)
         if moved is None:
             break
         now = moved
@@ -87,6 +85,18 @@ def minimise(
             break
     best.probabilities = everyone(program, best.probabilities, best.secrets)
     return best
+
+
+def _moved(stepper: Stepper, now: Iterate, *, careful: bool) -> Iterate | None:
+    """The next iterate, by a careful step where another goes nowhere; None where that does not, either."""
+    for how in (careful, True)[careful:]:
+        try:
+            found = stepper.step(now, careful=how)
+        except FactorisationFailed:
+            continue
+        if found is not None:
+            return found
+    return None
 
 
 def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:

@@ -40,6 +40,10 @@ class Family(Protocol):
         """Add Aᵀ diag(weights) A."""
         ...
 
+    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """The blocks and the rows of A, (…, width), of the inequalities at these positions, on the host."""
+        ...
+
 
 @dataclass(frozen=True)
 class Positivity:
@@ -63,6 +67,12 @@ class Positivity:
         """On the diagonal."""
         parts.diagonal[:, self.secrets] += weights
 
+    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """One entry each."""
+        secrets = self.backend.fetched_indices(self.secrets)
+        block, which = np.divmod(at, len(secrets))
+        return block, np.eye(width)[secrets[which]]
+
 
 @dataclass(frozen=True)
 class Preferred:
@@ -70,6 +80,7 @@ class Preferred:
 
     excess: FloatArray
     columns: IntArray
+    backend: Backend
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
@@ -82,6 +93,12 @@ class Preferred:
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
         parts.grams = (*parts.grams, Gram(self.excess, self.columns, weights))
+
+    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """The excess of the guesses."""
+        excess = self.backend.fetched(self.excess)
+        block, which = np.divmod(at, len(excess))
+        return block, np.pad(excess[which], ((0, 0), (0, width - excess.shape[1])))
 
 
 @dataclass(frozen=True)
@@ -164,3 +181,11 @@ class Guesses:
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
         parts.grams = (*parts.grams, Gram(self._gram_rows, self._gram_columns, weights))
+
+    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """The errors of the guesses, and minus one for x."""
+        block, which = np.divmod(at, len(self.error))
+        rows = np.zeros((len(at), width))
+        rows[:, : self.error.shape[1]] = self.error[which]
+        rows[np.arange(len(at)), self.error.shape[1] + self.owner[which]] = -1.0
+        return block, rows

@@ -51,7 +51,7 @@ class Formulation:
         positivity = Positivity(backend.held_indices(unsure), width, backend) if len(unsure) else None
         preferred = None
         if program.preferred is not None:
-            preferred = Preferred(backend.held(program.preferred), backend.held_indices(np.arange(size)))
+            preferred = Preferred(backend.held(program.preferred), backend.held_indices(np.arange(size)), backend)
         others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
         totals = len(program.distortion)
         coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)

@@ -5,13 +5,13 @@ Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and with a 
 blocks is done batch by batch at the same time, in as few phases as the solutions with S in between allow.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.state import Inside, State
@@ -40,6 +40,67 @@ class Direction:
     def limit_dual(self) -> FloatArray:
         """The change of the dual values of the inequalities among the coupling rows."""
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
+
+
+@dataclass(frozen=True)
+class Inequalities:
+    """Some inequalities inside the blocks: the batch, the family and the position in its arrays of each."""
+
+    batch: IntArray
+    family: IntArray
+    at: IntArray
+
+    def within(self, batch: int) -> Iterator[tuple[int, IntArray, IntArray]]:
+        """Family by family, which of them are in a batch, and where in its arrays."""
+        for family in np.unique(self.family[self.batch == batch]):
+            which = np.flatnonzero((self.batch == batch) & (self.family == family))
+            yield int(family), which, self.at[which]
+
+    def new_in(self, other: "Inequalities") -> "Inequalities":
+        """Those of another set that are not in this one."""
+        mine = set(zip(self.batch.tolist(), self.family.tolist(), self.at.tolist(), strict=True))
+        theirs = zip(other.batch.tolist(), other.family.tolist(), other.at.tolist(), strict=True)
+        new = np.array([each not in mine for each in theirs], dtype=bool)
+        return Inequalities(other.batch[new], other.family[new], other.at[new])
+
+    def and_then(self, other: "Inequalities") -> "Inequalities":
+        """These, then others."""
+        return Inequalities(
+            np.append(self.batch, other.batch), np.append(self.family, other.family), np.append(self.at, other.at)
+        )
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What forces of one on some inequalities do: the changes of their own blocks' unknowns, and of what blocks share.
+
+    Attributes:
+        rows: the inequalities' rows, (…, width).
+        block: the block of each, among all.
+        within: H⁻¹ rows, (…, width): the change of that block as long as the coupling rows' duals do not change.
+        gathered: what that does to the coupling rows, (…, coupling rows).
+        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows).
+        worst: and y.
+    """
+
+    rows: FloatArray
+    block: IntArray
+    within: FloatArray
+    gathered: FloatArray
+    coupling_dual: FloatArray
+    worst: FloatArray
+
+    @property
+    def response(self) -> FloatArray:
+        """How the slack of each changes by a force on each, (…, …)."""
+        same = self.block[:, None] == self.block[None, :]
+        found = self.gathered @ self.coupling_dual.T + np.where(same, self.rows @ self.within.T, 0.0)
+        return (found + found.T) / 2
+
+    def and_then(self, other: "Answers") -> "Answers":
+        """These, then others."""
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
+        return Answers(*(np.concatenate(pair) for pair in pairs))
 
 
 class BatchNewton:
@@ -86,12 +147,53 @@ class BatchNewton:
         self._wanted = ()  # at large sizes every array counts
         return self._du, Inside(slacks, duals)
 
+    def limiting(self, change: Inside, level: float, most: int) -> list[tuple[IntArray, FloatArray]]:
+        """Family by family, where a step of 1/level ends, and by how much sooner: at most so many a family."""
+        found = []
+        backend = self.batch.backend
+        for slack, ds, dual, dz in zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True):
+            speed = backend.larger(-ds / slack, -dz / dual).ravel()
+            at = backend.above(speed, level, most)
+            found.append((backend.fetched_indices(at), backend.fetched(speed[at])))
+        return found
+
+    def fastest(self, change: Inside, count: int) -> tuple[list[FloatArray], list[FloatArray]]:
+        """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
+        backend = self.batch.backend
+
+        def largest(value: FloatArray, change: FloatArray) -> FloatArray:
+            speed = (-change / value).ravel()
+            return backend.fetched(speed[backend.above(speed, 1.0, count)])
+
+        slacks = [largest(*pair) for pair in zip(self.now.slacks, change.slacks, strict=True)]
+        return slacks, [largest(*pair) for pair in zip(self.now.duals, change.duals, strict=True)]
+
+    def answers(self, family: int, at: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """The blocks of some inequalities, their rows, H⁻¹ rows, and what that does to the coupling rows."""
+        block, rows = self.batch.families[family].rows(at, self.batch.objective.shape[1])
+        within = self._factors.solve_rows(block, rows)
+        return block + self.batch.blocks.start, rows, within, self.batch.coupling.gather_each(block, within)
+
+    def forced(
+        self, coupling_dual: FloatArray, within: FloatArray, force: Sequence[tuple[int, IntArray, FloatArray]]
+    ) -> tuple[FloatArray, Inside]:
+        """The direction of forces: changes inside the blocks, of coupling duals, and what they press on."""
+        backend, now = self.batch.backend, self.now
+        du = self._factors.solve(self.batch.coupling.spread(coupling_dual)) + backend.held(within)
+        slacks = self.batch.slacks(du)
+        columns = zip(now.duals, slacks, now.slacks, strict=True)
+        duals = [-dual * change / slack for dual, change, slack in columns]
+        for family, at, each in force:
+            place = np.unravel_index(at, tuple(duals[family].shape))
+            duals[family][tuple(backend.held_indices(index) for index in place)] += backend.held(each)
+        return du, Inside(slacks, tuple(duals))
+
 
 class Newton:
     """The Newton system at one state, factorised."""
 
     def __init__(self, formulation: Formulation, state: State, algebra: BlockAlgebra) -> None:
-        self._formulation, self._state, self._algebra = formulation, state, algebra
+        self._formulation, self.state, self._algebra = formulation, state, algebra
         n, rows = formulation.size, formulation.coupling.rows
         pairs = list(zip(formulation.batches, state.inside, strict=True))
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
@@ -101,20 +203,25 @@ class Newton:
         schur = formulation.coupling.completed(schur, algebra.backend)
         inequalities = algebra.backend.held_indices(np.arange(n, rows))
         schur[inequalities, inequalities] += algebra.backend.held(self._softness)
-        self._solve_schur = algebra.schur(schur).solve
+        self._schur = algebra.schur(schur)
         self._border = np.zeros(rows)
         if formulation.program.minimises_worst:
             self._border[-len(formulation.program.whose) :] = 1.0
-            self._border_solved = self._solve_schur(self._border)
+            self._border_solved = self._schur.solve(self._border)
+
+    @property
+    def size(self) -> int:
+        """How many secrets are present."""
+        return self._formulation.size
 
     @property
     def total(self) -> float:
         """The sum of all products slack·dual."""
-        return float(self._state.coupling_slack @ self._state.limit_dual) + sum(part.total for part in self._parts)
+        return float(self.state.coupling_slack @ self.state.limit_dual) + sum(part.total for part in self._parts)
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refine: bool = True) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
-        form, state = self._formulation, self._state
+        form, state = self._formulation, self.state
         n, coupling = form.size, form.coupling
         goal = np.zeros(coupling.rows)
         goal[:n] = 1.0 - state.u[:, :n].sum(axis=0)
@@ -158,9 +265,74 @@ class Newton:
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
 
-    def total_after(self, step: Direction) -> float:
-        """The sum of all products after the longest steps along a direction."""
-        primal, dual, state = step.primal, step.dual, self._state
+    def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
+        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
+        found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
+        named = [
+            (batch, family, each, speed)
+            for batch, families in enumerate(found)
+            for family, (each, speed) in enumerate(families)
+        ]
+        batch = np.repeat([each[0] for each in named], [len(each[2]) for each in named])
+        family = np.repeat([each[1] for each in named], [len(each[2]) for each in named])
+        at, speed = np.concatenate([each[2] for each in named]), np.concatenate([each[3] for each in named])
+        first = np.argsort(-speed, kind="stable")[:most]
+        return Inequalities(batch[first], family[first], at[first])
+
+    def values(self, those: Inequalities, inside: Sequence[Inside]) -> tuple[FloatArray, FloatArray]:
+        """The slacks and dual values (or their changes) of some inequalities, on the host."""
+        slack, dual = np.empty(len(those.at)), np.empty(len(those.at))
+        for batch, part in enumerate(self._parts):
+            backend = part.batch.backend
+            for family, which, at in those.within(batch):
+                there = backend.held_indices(at)
+                slack[which] = backend.fetched(inside[batch].slacks[family].ravel()[there])
+                dual[which] = backend.fetched(inside[batch].duals[family].ravel()[there])
+        return slack, dual
+
+    def answers(self, those: Inequalities) -> Answers:
+        """What forces on some inequalities do."""
+        width, coupling = self.state.u.shape[1], self._formulation.coupling.rows
+        count = len(those.at)
+        rows, within = np.empty((count, width)), np.empty((count, width))
+        block, gathered = np.empty(count, dtype=np.int64), np.empty((count, coupling))
+
+        def answered(part: BatchNewton, batch: int) -> None:
+            for family, which, at in those.within(batch):
+                block[which], rows[which], within[which], gathered[which] = part.answers(family, at)
+
+        self._each(answered)
+        dual, worst = self._solve_coupling_rows(-gathered)
+        return Answers(rows, block, within, gathered, dual, worst)
+
+    def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
+        """The direction with forces on some inequalities added."""
+        coupling_dual, worst = force @ answers.coupling_dual, float(force @ answers.worst)
+        within = np.zeros(self.state.u.shape)
+        np.add.at(within, answers.block, force[:, None] * answers.within)
+
+        def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
+            mine = [(family, places, force[which]) for family, which, places in those.within(at)]
+            du, change = part.forced(coupling_dual, within[part.batch.blocks], mine)
+            both = step.inside[at].plus(change)
+            return step.u[at] + du, both, part.now.lengths(both)
+
+        slack = step.coupling_slack - self._softness * coupling_dual[self._formulation.size :]
+        return self._assembled(self._each(finished), slack, step.coupling_dual + coupling_dual, step.worst + worst)
+
+    def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
+        """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
+        found = self._each(lambda part, at: part.fastest(step.inside[at], few + 1))
+        slacks, duals = (np.concatenate([each for part in found for each in part[kind]]) for kind in (0, 1))
+        state = self.state
+        return (
+            min(longest(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),
+            min(longest(state.limit_dual, step.limit_dual), _step_but_few(duals, few)),
+        )
+
+    def total_after(self, step: Direction, primal: float, dual: float) -> float:
+        """The sum of all products after steps of these lengths along a direction."""
+        state = self.state
         duals = state.limit_dual + dual * step.limit_dual
         total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
         return total + sum(self._each(lambda part, at: part.now.total_after(step.inside[at], primal, dual)))
@@ -174,8 +346,8 @@ class Newton:
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self._state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
-        dual = min(longest(self._state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
+        primal = min(longest(self.state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
+        dual = min(longest(self.state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
         du, inside = tuple(each for each, _, _ in found), tuple(each for _, each, _ in found)
         return Direction(du, inside, slack, coupling_dual, worst, primal, dual)
 
@@ -189,8 +361,18 @@ class Newton:
 
     def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
         """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""
-        solved = self._solve_schur(missing)
+        solved, worst = self._solve_coupling_rows(missing[None, :], lacking)
+        return solved[0], float(worst[0])
+
+    def _solve_coupling_rows(self, missing: FloatArray, lacking: float = 0.0) -> tuple[FloatArray, FloatArray]:
+        """The same for every row of what is missing."""
+        solved = self._schur.solve_rows(missing)
         if not self._formulation.program.minimises_worst:
-            return solved, 0.0
-        worst = (float(self._border @ solved) - lacking) / float(self._border @ self._border_solved)
-        return solved - worst * self._border_solved, worst
+            return solved, np.zeros(len(missing))
+        worst = (solved @ self._border - lacking) / float(self._border @ self._border_solved)
+        return solved - worst[:, None] * self._border_solved, worst
+
+
+def _step_but_few(speeds: FloatArray, few: int) -> float:
+    """The longest step, at most 1, that all but the fastest few allow."""
+    return 1.0 if len(speeds) <= few else 1 / float(np.partition(speeds, -few - 1)[-few - 1])

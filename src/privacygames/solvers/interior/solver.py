@@ -89,11 +89,10 @@ class Interior:
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)
-        stuck = not (outcome.finished or outcome.out_of_time) and reduced.program.absent.any()
-        if stuck:  # with everyone there from the start the way may be another
+        if not (outcome.finished or outcome.out_of_time):  # with everyone there from the start the way is another
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
             whole = replace(self, leave_out_absent=False)
-            second = whole._minimised(problem, bounds, replace(options, time_limit=left))
+            second = whole._minimised(problem, bounds, replace(options, time_limit=left), careful=True)
             if second[1].finished or _gap(second[1]) < _gap(outcome):
                 reduced, outcome = second
         if not np.isfinite(outcome.bound):
@@ -112,7 +111,9 @@ class Interior:
             return host_algebra(effort.workers)
         return device_algebra(self.device, threads=self.threads)
 
-    def _minimised(self, problem: Problem, bounds: Bounds, options: SolveOptions) -> tuple[Presolved, Outcome]:
+    def _minimised(
+        self, problem: Problem, bounds: Bounds, options: SolveOptions, *, careful: bool = False
+    ) -> tuple[Presolved, Outcome]:
         reduced = Presolved(
             problem,
             bounds,
@@ -135,6 +136,7 @@ class Interior:
                 scale=scale,
                 time_limit=options.time_limit,
                 progress=options.progress,
+                careful=careful,
             )
         return reduced, outcome
 

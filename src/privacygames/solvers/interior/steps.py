@@ -12,6 +12,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.absent import fill_in, margins
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
 from privacygames.solvers.interior.state import Inside, State, objective_value
@@ -20,6 +21,9 @@ from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, shortened
 
 CORRECTORS = 2
+FEW = 10_000
+"""How far to aim is decided by the steps that all but one in so many inequalities allow."""
+
 BACKTRACKS = 40
 AIM = 0.1
 SETTLE = 100.0
@@ -74,27 +78,39 @@ class Stepper:
         proved = self._proof(formulation, state, thorough=False)
         return Iterate(formulation, state, self._margins(formulation, column), proved)
 
-    def step(self, now: Iterate) -> Iterate | None:
-        """The next iterate; None if the step went nowhere."""
+    def step(self, now: Iterate, *, careful: bool = False) -> Iterate | None:
+        """The next iterate; None if the step went nowhere.
+
+        A careful step aims less far, and leaves inequalities that limit it as they are.
+        """
         form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        step = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refine=False)
+        plain = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refine=False)
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
-        target = max(centring(newton.total_after(step) / total) * total, accuracy) / count
         late = form.ratios is None or total < REFINE * abs(value)
-        coupled = target - coupled - step.coupling_slack * step.limit_dual
-        step = newton.direction(_central(state, step, target), coupled, refine=late)
+        lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
+        target = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy) / count
+        step = self._aimed(newton, state, plain, target, refine=late)
+        if not careful:
+            step = lengthened(newton, step, target)
+        frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
+        change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
+        return self._moved(now, step, target, change)
+
+    @staticmethod
+    def _aimed(newton: Newton, state: State, plain: Direction, target: float, *, refine: bool) -> Direction:
+        """The direction towards products that are all the target, given the plain one towards none."""
+        coupled = target - state.coupling_slack * state.limit_dual - plain.coupling_slack * plain.limit_dual
+        step = newton.direction(_central(state, plain, target), coupled, refine=refine)
         for _ in range(CORRECTORS):
             trial = newton.corrected(step, _towards_centre(state, step, target))
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
                 break
             step = trial
-        frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
-        change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
-        return self._moved(now, step, target, change)
+        return step
 
     def _accuracy(self, value: float) -> float:
         """The sum of products to aim for in the end: smaller ones only spoil the numbers."""
@@ -247,6 +263,8 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
     if before is not None and first is not None:
         keys, here = before.among(first.bounds)
         first = WorkingSet(first.bounds, first.blocks, new.backend.union(first.keys, keys))
+        column = new.backend.held(u[:, : first.bounds.size])
+        first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
         new = replace(new, working_set=first)
     slacks = new.slacks(u)
     duals = [target / slack for slack in slacks]

@@ -172,6 +172,16 @@ class WorkingSet:
         parts.diagonal[:, :n] += both.reshape(self.blocks, n)
         parts.beside = OffDiagonal(self.starts, self.i, self.j, -weights)
 
+    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """Two entries each."""
+        place, j = np.divmod(self.bounds.backend.fetched_indices(self.keys[at]), self.bounds.size)
+        block, i = np.divmod(place, self.bounds.size)
+        root = np.exp(self.bounds.exponents[i, j] / 2)
+        rows = np.zeros((len(at), width))
+        rows[np.arange(len(at)), j] = root
+        rows[np.arange(len(at)), i] = -1 / root
+        return block, rows
+
     def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, "WorkingSet"]:
         """How much of the way from some columns to others all pairs allow, in this set or not, and the set at its end.
 

@@ -79,6 +79,10 @@ class Backend(Protocol):
         """The positions that a mask chooses, in ascending order."""
         ...
 
+    def above(self, array: FloatArray, level: float, most: int) -> IntArray:
+        """The positions of the entries above a level: the largest, where there are more than ``most``."""
+        ...
+
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
         ...
@@ -93,6 +97,10 @@ class Backend(Protocol):
 
     def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
         """Add columns to those of a total, at their positions, of which several may be the same."""
+        ...
+
+    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The larger of two arrays, entry by entry."""
         ...
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
@@ -116,7 +124,7 @@ class Backend(Protocol):
         ...
 
     def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solution of a system, by its factor."""
+        """The solutions of a system, of which the right-hand sides are columns, by its factor."""
         ...
 
 
@@ -181,6 +189,12 @@ class HostBackend:
         """The positions that a mask chooses."""
         return np.flatnonzero(mask)
 
+    def above(self, array: FloatArray, level: float, most: int) -> IntArray:
+        """The positions of the entries above a level."""
+        flat = array.ravel()
+        at = np.flatnonzero(flat > level)
+        return at if len(at) <= most else at[np.argpartition(flat[at], -most)[-most:]]
+
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
         return np.searchsorted(keys, wanted)
@@ -197,6 +211,10 @@ class HostBackend:
     def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
         """Add columns to those of a total."""
         np.add.at(total.T, at, columns.T)
+
+    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The larger of two arrays, entry by entry."""
+        return np.maximum(first, second)
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
         """The least along an axis."""
@@ -222,7 +240,7 @@ class HostBackend:
         return None if failed else np.asarray(factor)
 
     def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solution of a system, by its factor."""
+        """The solutions of a system, by its factor."""
         return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
 
 

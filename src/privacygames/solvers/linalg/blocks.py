@@ -114,6 +114,10 @@ class BlockFactors(Protocol):
         """H_o⁻¹ r_o for every block, (blocks, width)."""
         ...
 
+    def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r for single right-hand sides, each with the block given for it; from and to the host."""
+        ...
+
 
 class BlockAlgebra(Protocol):
     """Factorises a batch of blocks, and runs work on several batches at the same time."""
@@ -148,16 +152,16 @@ class BlockAlgebra(Protocol):
 
 def factorise_in_batches(
     algebra: BlockAlgebra, blocks: SymmetricBlocks, links: Links
-) -> tuple[BlockFactors, FloatArray]:
+) -> tuple["FactorsInBatches", FloatArray]:
     """Factors and Schur complement of many blocks, batch by batch at the same time."""
     batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])
     found = algebra.map(lambda batch: algebra.factorise(blocks.among(batch), links.among(batch)), batches)
     schur = sum((algebra.backend.fetched(part) for _, part in found), np.zeros((links.rows, links.rows)))
-    return _InBatches(algebra, batches, [factors for factors, _ in found]), schur
+    return FactorsInBatches(algebra, batches, [factors for factors, _ in found]), schur
 
 
 @dataclass(frozen=True)
-class _InBatches:
+class FactorsInBatches:
     """The factors of several batches, as one."""
 
     algebra: BlockAlgebra

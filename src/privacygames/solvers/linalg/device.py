@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
@@ -263,3 +265,12 @@ class DeviceFactors:
         """H_o⁻¹ r_o = MᵀM r_o for every block."""
         inverse, held = self._inverse(), self._backend.held(right)
         return (inverse.mT @ (inverse @ held[:, :, None]))[:, :, 0]
+
+    def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r for single right-hand sides, those of one block at a time."""
+        inverse, found = self._inverse(), np.empty_like(right)
+        for block in np.unique(blocks):
+            mine = blocks == block
+            factor = inverse[int(block)]
+            found[mine] = self._backend.fetched((self._backend.held(right[mine]) @ factor.mT) @ factor)
+        return found

@@ -85,6 +85,12 @@ class DeviceBackend:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
+    def above(self, array: Tensor, level: float, most: int) -> Tensor:
+        """The positions of the entries above a level."""
+        flat = array.ravel()
+        at = self.torch.nonzero(flat > level).ravel()
+        return at if len(at) <= most else at[self.torch.topk(flat[at], most).indices]
+
     def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
         return self.torch.searchsorted(keys, wanted, out_int32=True)
@@ -101,6 +107,10 @@ class DeviceBackend:
     def add_columns(self, total: Tensor, at: Tensor, columns: Tensor) -> None:
         """Add columns to those of a total."""
         total.index_add_(1, at, columns)
+
+    def larger(self, first: Tensor, second: Tensor) -> Tensor:
+        """The larger of two arrays, entry by entry."""
+        return self.torch.maximum(first, second)
 
     def least(self, array: Tensor, axis: int = 0) -> Tensor:
         """The least along an axis."""
@@ -124,5 +134,5 @@ class DeviceBackend:
         return None if bool(failed) else factor
 
     def solve_with(self, factor: Tensor, right: Tensor) -> Tensor:
-        """The solution of a system, by its factor."""
-        return self.torch.cholesky_solve(right[:, None], factor)[:, 0]
+        """The solutions of a system, by its factor."""
+        return self.torch.cholesky_solve(right, factor)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.processors import processors
 from privacygames.solvers.linalg.backend import HOST
 from privacygames.solvers.linalg.blocks import (
@@ -135,8 +135,15 @@ class HostFactors:
     def solve(self, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r_o for every block."""
         found = right * self._scales
-        Square(found.shape[1]).solve(self._factors, found)
+        Square(found.shape[1]).solve(self._factors, range(len(found)), found)
         found *= self._scales
+        return found
+
+    def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
+        """H_o⁻¹ r for single right-hand sides."""
+        found = right * self._scales[blocks]
+        Square(found.shape[1]).solve(self._factors, blocks.tolist(), found)
+        found *= self._scales[blocks]
         return found
 
 

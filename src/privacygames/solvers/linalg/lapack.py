@@ -6,7 +6,7 @@ what it calls the lower triangle is the upper one here.
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 
 import numpy as np
@@ -73,13 +73,13 @@ class Square:
         size, _, info = self._at
         _lauum(_LOWER, size, _start(factor), size, info)
 
-    def solve(self, factors: FloatArray, right: FloatArray) -> None:
-        """The solutions in place of the right-hand sides, for all blocks, (blocks, size, size)."""
+    def solve(self, factors: FloatArray, blocks: Iterable[int], right: FloatArray) -> None:
+        """The solutions in place of the right-hand sides, each with a block of (…, size, size)."""
         size, one, _ = self._at
         block, vector = _start(factors), _start(right)
         square, row = 8 * self._size * self._size, 8 * self._size
-        for each in range(len(right)):  # by address: an array of each costs more than this
-            at, to = block + each * square, vector + each * row
+        for each, which in enumerate(blocks):  # by address: an array of each costs more than this
+            at, to = block + which * square, vector + each * row
             _trsv(_LOWER, _PLAIN, _GENERAL, size, at, size, to, one)
             _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, at, size, to, one)
 

@@ -2,6 +2,8 @@
 
 from math import inf, sqrt
 
+import numpy as np
+
 from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg.backend import HOST, Backend
 from privacygames.solvers.linalg.failure import FactorisationFailed
@@ -33,18 +35,22 @@ class Schur:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """S⁻¹ r, refined: once at least, and as long as it helps; from and to the host."""
-        given = self._backend.held(right)
-        found, size = 0.0 * given, _norm(self._scale * given)
+        return np.asarray(self.solve_rows(right[None, :])[0])
+
+    def solve_rows(self, right: FloatArray) -> FloatArray:
+        """S⁻¹ r for every row of ``right``, refined together; from and to the host."""
+        given, scale = self._backend.held(right).T, self._scale[:, None]
+        found, size = 0.0 * given, _norm(scale * given)
         before = inf
         for refinement in range(1 + REFINEMENTS):
-            residual = self._scale * (given - self._matrix @ found)
+            residual = scale * (given - self._matrix @ found)
             left = _norm(residual)
             if refinement > 1 and (left <= ACCURATE * size or left > 0.5 * before):
                 break
-            found = found + self._scale * self._backend.solve_with(self._factor, residual)
+            found = found + scale * self._backend.solve_with(self._factor, residual)
             before = left
-        return self._backend.fetched(found)
+        return self._backend.fetched(found.T)
 
 
-def _norm(vector: FloatArray) -> float:
-    return sqrt(float(vector @ vector))
+def _norm(columns: FloatArray) -> float:
+    return sqrt(float((columns * columns).sum()))

@@ -1,0 +1,66 @@
+"""The few inequalities that limit a step, not linearised.
+
+A direction of Newton's method takes s z for linear, and where an inequality is about to bind, or to let go, that is
+far from true. There are a few such among a hundred thousand, but the steps are as long as the worst of them allows.
+A force on an inequality adds to its dual value; how all of the few answer to forces on each is a small matrix, which
+costs a solution with one block each. With it their true complementarity is solved (``small_system.py``), the direction
+is changed accordingly, and what limits it then joins the few. docs/theory/solver.md has the equations.
+"""
+
+from privacygames.solvers.interior.newton import Answers, Direction, Inequalities, Newton
+from privacygames.solvers.interior.small_system import forces
+
+ROUNDS = 3
+LONG = 0.9
+"""Inequalities that allow steps as long as this limit nothing."""
+
+MOST = 80
+"""So many join the few at a time."""
+
+WORTHWHILE = 0.02
+"""What longer steps have to be worth."""
+
+
+def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
+    """A direction with longer steps than a given one, or that."""
+    few = _Few(newton, base, target)
+    best = base
+    for _ in range(ROUNDS):
+        step = few.joined(newton.limiting(few.step, 1 / LONG, MOST))
+        if step is None:
+            break
+        if _worth(step) > _worth(best) + WORTHWHILE:
+            best = step
+    return best
+
+
+class _Few:
+    """The inequalities that limit a direction, and the direction with forces on them."""
+
+    def __init__(self, newton: Newton, base: Direction, target: float) -> None:
+        self._newton, self._base, self._target = newton, base, target
+        self._found: tuple[Inequalities, Answers] | None = None
+        self.step = base
+
+    def joined(self, others: Inequalities) -> Direction | None:
+        """The direction with forces on others, too; None where none are new, or forces were not found."""
+        newton = self._newton
+        new = others if self._found is None else self._found[0].new_in(others)
+        if not len(new.at):
+            return None
+        answers = newton.answers(new)
+        if self._found is not None:
+            new, answers = self._found[0].and_then(new), self._found[1].and_then(answers)
+        self._found = new, answers
+        slack, dual = newton.values(new, newton.state.inside)
+        change = newton.values(new, self._base.inside)
+        force = forces(slack, dual, change, answers.response, self._target)
+        if force is None:
+            return None
+        self.step = newton.forced(self._base, new, answers, force)
+        return self.step
+
+
+def _worth(step: Direction) -> float:
+    """What the lengths of a direction's steps are worth: the shorter counts most, for both have to come along."""
+    return min(step.primal, step.dual) + 0.1 * (step.primal + step.dual)

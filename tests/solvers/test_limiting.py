@@ -1,0 +1,160 @@
+"""The few inequalities that limit a step: their small system, and the directions under forces on them."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import privacygames as pg
+from privacygames.problem import Bounds
+from privacygames.solvers.interior import limiting
+from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.limiting import lengthened
+from privacygames.solvers.interior.newton import Inequalities, Newton
+from privacygames.solvers.interior.presolve import Presolved
+from privacygames.solvers.interior.small_system import ACCURATE, forces
+from privacygames.solvers.interior.start import first_state
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
+from privacygames.solvers.linalg.device import torch_with
+
+
+def positive_definite(random: np.random.Generator, count: int) -> NDArray[np.float64]:
+    root = random.normal(size=(count, count + 1))
+    return np.asarray(root @ root.T)
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 12), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_small_systems_are_solved(seed: int, count: int, scale: float) -> None:
+    random = np.random.default_rng(seed)
+    slack, dual = scale * random.exponential(size=count), random.exponential(size=count) / scale
+    target = 1.0
+    weight = dual / slack
+    # R as it comes about: the inverse of a matrix that has these inequalities in it, and others.
+    response = np.asarray(np.linalg.inv(np.diag(weight) + positive_definite(random, count) / scale**2), dtype=float)
+    change = random.normal(size=count) * 5 * slack, random.normal(size=count) * 5 * dual
+    found = forces(slack, dual, change, response, target)
+    assert found is not None
+    s = slack + change[0] + response @ found
+    z = dual + change[1] + found - weight * (response @ found)
+    assert (s > 0).all()
+    assert (z > 0).all()
+    assert np.abs(s * z - target).max() <= 4 * ACCURATE
+
+
+def test_one_inequality_by_hand() -> None:
+    # s = p + R f and z = q + f − w R f with p = −1, q = 2, w = 1, R = 1/2: s = f/2 − 1, z = 2 + f/2, s z = 1.
+    found = forces(np.ones(1), np.ones(1), (np.full(1, -2.0), np.ones(1)), np.full((1, 1), 0.5), 1.0)
+    assert found is not None
+    half = (-1 + np.sqrt(13)) / 2  # of h² + h − 3 = 0, h = f/2
+    assert found[0] == pytest.approx(2 * half, rel=ACCURATE)
+
+
+def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
+    random = np.random.default_rng(seed)
+    points = random.random((n, 2)) * np.sqrt(n)
+    apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    belief = random.dirichlet(np.ones(n))
+    belief[:absent] = 0
+    space = pg.Space.from_distances([f"p{i}" for i in range(n)], apart)
+    return pg.Problem(pg.Prior(space, belief / belief.sum()), cost=apart, distance=apart)
+
+
+def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> Newton:
+    reduced = Presolved(
+        problem, bounds, merge_dominated=True, drop_chained=True, leave_out_absent=False, alike=1e-7, start=None
+    )
+    program = reduced.program
+    blocks, size = program.objective.shape
+    batches = algebra.batches(blocks, width=size + program.adversaries)
+    form = Formulation.of(program, np.arange(size), batches, algebra.backend)
+    return Newton(form, first_state(form, 1e-6), algebra)
+
+
+ASKED = [
+    Bounds(epsilon=1.0),
+    Bounds(epsilon=1.0, distortion=0.3),
+    Bounds(distortion=0.3),
+    Bounds(epsilon=1.0, worst_case=True),
+]
+
+
+@pytest.mark.parametrize("bounds", ASKED, ids=["epsilon", "joint", "distortion", "worst case"])
+@pytest.mark.parametrize("where", ["host", "cpu"])
+def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
+    if where == "cpu":
+        pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
+        torch_with("cpu")
+    with host_algebra(2) if where == "host" else device_algebra("cpu", threads=1) as algebra:
+        newton = newton_of(scattered(9, 3), bounds, algebra)
+        state = newton.state
+        coupled = -state.coupling_slack * state.limit_dual
+        base = newton.direction(lambda at: [-each for each in state.inside[at].products], coupled)
+        few = newton.limiting(base, 0.5, 7)
+        assert 1 <= len(few.at) <= 7
+        answers = newton.answers(few)
+        force = np.random.default_rng(1).normal(size=len(few.at)) * newton.values(few, state.inside)[1]
+        step = newton.forced(base, few, answers, force)
+        # The slacks of the few change as the response says, and so do their dual values.
+        before, after = newton.values(few, base.inside), newton.values(few, step.inside)
+        slack, dual = newton.values(few, state.inside)
+        moved = answers.response @ force
+        assert np.abs(after[0] - before[0] - moved).max() <= 1e-8 * np.abs(moved).max()
+        wanted = force - dual / slack * moved
+        assert np.abs(after[1] - before[1] - wanted).max() <= 1e-8 * np.abs(wanted).max()
+        # Rows still sum to one at the end of a whole step.
+        n = newton.size
+        ends = state.u + np.concatenate([algebra.backend.fetched(each) for each in step.u])
+        assert np.abs(ends[:, :n].sum(axis=0) - 1).max() <= 1e-9
+        # All products but those of the few change to first order as they did without forces.
+        for at, (now, one, other) in enumerate(zip(state.inside, base.inside, step.inside, strict=True)):
+            for family, which in enumerate(zip(now.slacks, now.duals, strict=True)):
+                here = [algebra.backend.fetched(each).ravel() for each in which]
+                changes = [
+                    here[0] * algebra.backend.fetched(each.duals[family]).ravel()
+                    + here[1] * algebra.backend.fetched(each.slacks[family]).ravel()
+                    for each in (one, other)
+                ]
+                spared = np.ones(len(here[0]), dtype=bool)
+                spared[few.at[(few.batch == at) & (few.family == family)]] = False
+                assert np.abs(changes[0] - changes[1])[spared].max(initial=0.0) <= 1e-8 * np.abs(changes[0]).max()
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=15)
+def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
+    with host_algebra(1) as algebra:
+        newton = newton_of(scattered(12, seed), Bounds(epsilon=1.0), algebra)
+        state = newton.state
+        base = newton.direction(lambda at: [-each for each in state.inside[at].products], np.zeros(0))
+        assume(min(base.primal, base.dual) < 0.5)
+        step = lengthened(newton, base, state.complementarity)
+    assert min(step.primal, step.dual) + 0.1 * (step.primal + step.dual) >= min(base.primal, base.dual)
+    assert 0 < step.primal <= 1
+    assert 0 < step.dual <= 1
+
+
+def test_inequalities_are_told_apart() -> None:
+    one = Inequalities(np.array([0, 1]), np.array([0, 0]), np.array([5, 5]))
+    other = Inequalities(np.array([1, 1, 0]), np.array([0, 1, 0]), np.array([5, 5, 6]))
+    new = one.new_in(other)
+    assert list(zip(new.batch, new.family, new.at, strict=True)) == [(1, 1, 5), (0, 0, 6)]
+    assert len(one.and_then(new).at) == 4
+
+
+def iterations(problem: pg.Problem, **bounds: float) -> int:
+    found = pg.design(problem, solver=pg.Interior(threads=1), **bounds)  # type: ignore[arg-type]
+    assert found.certificate.gap is not None
+    assert found.certificate.gap <= 1e-6
+    told = re.search(r"(\d+) iterations", found.certificate.provenance.solver)
+    assert told is not None
+    return int(told[1])
+
+
+def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = scattered(60, 0)
+    few = iterations(problem, epsilon=1.0)
+    monkeypatch.setattr(limiting, "ROUNDS", 0)
+    assert few <= 0.8 * iterations(problem, epsilon=1.0)

@@ -306,7 +306,7 @@ def figure(results: Path, target: Path) -> None:
     found: dict[str, list[tuple[int, float]]] = {}
     for row in table["rows"]:
         _add(found, name, row["problem"], row["seconds"] if 0 < row["gap"] <= 1e-4 else 0.0)
-    for row in json.loads((RESULTS / "latest.json").read_text()):
+    for row in json.loads((RESULTS / "latest.json").read_text())["rows"]:
         told = "this engine, two processors, gap 10⁻⁶" if row["engine"] == "privacygames" else row["engine"]
         _add(found, told, row["what"], row["seconds"])
     drawn = plt.figure(figsize=(7, 4.5), layout="constrained")

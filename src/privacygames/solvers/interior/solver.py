@@ -24,6 +24,9 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
 NEGLIGIBLE = 1e-6
+SMALL = 300_000
+"""Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
+
 WORTH_TELLING = 2_000_000
 """Blocks with fewer entries than this, together, take a few seconds."""
 
@@ -92,7 +95,7 @@ class Interior:
         if not (outcome.finished or outcome.out_of_time):  # with everyone there from the start the way is another
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
             whole = replace(self, leave_out_absent=False)
-            second = whole._minimised(problem, bounds, replace(options, time_limit=left), careful=True)
+            second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)
             if second[1].finished or _gap(second[1]) < _gap(outcome):
                 reduced, outcome = second
         if not np.isfinite(outcome.bound):
@@ -112,7 +115,7 @@ class Interior:
         return device_algebra(self.device, threads=self.threads)
 
     def _minimised(
-        self, problem: Problem, bounds: Bounds, options: SolveOptions, *, careful: bool = False
+        self, problem: Problem, bounds: Bounds, options: SolveOptions, *, another: bool = False
     ) -> tuple[Presolved, Outcome]:
         reduced = Presolved(
             problem,
@@ -136,7 +139,7 @@ class Interior:
                 scale=scale,
                 time_limit=options.time_limit,
                 progress=options.progress,
-                careful=careful,
+                careful=(reduced.effort.entries < SMALL) != another,
             )
         return reduced, outcome
 

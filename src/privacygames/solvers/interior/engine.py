@@ -76,7 +76,12 @@ def minimise(
             if admitted is None:
                 break
             now = admitted
-        moved = _moved(stepper, now, careful=careful)
+        try:
+            moved = stepper.step(now, careful=careful)
+            if moved is None and not careful:  # where a longer step goes nowhere, a plain one may
+                moved = stepper.step(now, careful=True)
+        except FactorisationFailed:
+            break
         if moved is None:
             break
         now = moved
@@ -85,18 +90,6 @@ def minimise(
             break
     best.probabilities = everyone(program, best.probabilities, best.secrets)
     return best
-
-
-def _moved(stepper: Stepper, now: Iterate, *, careful: bool) -> Iterate | None:
-    """The next iterate, by a careful step where another goes nowhere; None where that does not, either."""
-    for how in (careful, True)[careful:]:
-        try:
-            found = stepper.step(now, careful=how)
-        except FactorisationFailed:
-            continue
-        if found is not None:
-            return found
-    return None
 
 
 def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:

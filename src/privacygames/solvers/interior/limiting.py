@@ -9,6 +9,7 @@ is changed accordingly, and what limits it then joins the few. docs/theory/solve
 
 from privacygames.solvers.interior.newton import Answers, Direction, Inequalities, Newton
 from privacygames.solvers.interior.small_system import forces
+from privacygames.solvers.predictor_corrector import WORTHWHILE
 
 ROUNDS = 3
 LONG = 0.9
@@ -16,9 +17,6 @@ LONG = 0.9
 
 MOST = 80
 """So many join the few at a time."""
-
-WORTHWHILE = 0.02
-"""What longer steps have to be worth."""
 
 
 def lengthened(newton: Newton, base: Direction, target: float) -> Direction:

@@ -92,7 +92,7 @@ class Interior:
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)
-        if not (outcome.finished or outcome.out_of_time):  # with everyone there from the start the way is another
+        if not (outcome.finished or outcome.out_of_time):  # with everyone there, and the other kind of steps
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
             whole = replace(self, leave_out_absent=False)
             second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)

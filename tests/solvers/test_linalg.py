@@ -25,13 +25,16 @@ from random_blocks import links_of, random_blocks
     width=st.integers(1, 12),
     kind=st.sampled_from(["none", "average", "each"]),
     threads=st.integers(1, 4),
+    compiled=st.booleans(),
 )
-@settings(max_examples=60)
-def test_solutions_and_schur_complements(seed: int, count: int, width: int, kind: str, threads: int) -> None:
+@settings(max_examples=120, deadline=None)  # the first compiles
+def test_solutions_and_schur_complements(
+    seed: int, count: int, width: int, kind: str, threads: int, compiled: bool
+) -> None:
     blocks, dense = random_blocks(seed, count, width)
     links, written_out = links_of(kind, seed, count, width)
     right = np.random.default_rng(seed + 1).normal(size=(count, width))
-    with host_algebra(threads) as algebra:
+    with host_algebra(threads, compiled=compiled) as algebra:
         factors, schur = factorise_in_batches(algebra, blocks, links)
         found = factors.solve(right)
     inverses = np.linalg.inv(dense)

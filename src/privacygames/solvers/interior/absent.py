@@ -42,6 +42,9 @@ def margins(
     at_once = max(1, backend.entries_at_once // prod(column.shape))
     to = backend.held(np.ascontiguousarray(exponents[np.ix_(known, others)].T))[:, None, :]
     back = backend.held(exponents[np.ix_(others, known)])[:, None, :]
+    if backend.kernels is not None:
+        sums = backend.kernels.bounds_between(logs, to[:, 0], back[:, 0], UNBOUNDED)
+        return np.asarray(np.minimum(1 - sums[:, 0], sums[:, 1] - 1))
     found = np.empty(len(others))
     for start in range(0, len(others), at_once):
         some = slice(start, start + at_once)

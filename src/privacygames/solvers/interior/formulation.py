@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
+from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.coupling import Coupling
 from privacygames.solvers.interior.families import Family, Guesses, Positivity, Preferred
 from privacygames.solvers.interior.program import BlockProgram
-from privacygames.solvers.interior.working_set import RatioBounds
+from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 from privacygames.solvers.linalg import Backend
 
 
@@ -56,12 +57,13 @@ class Formulation:
         totals = len(program.distortion)
         coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)
         objective = _objective(program, width)
+        kind = WorkingSet if backend.kernels is None else CompiledWorkingSet
         parts = (
             Batch(
                 blocks,
                 backend.held(objective[blocks]),
                 coupling.among(blocks, backend),
-                None if ratios is None else ratios.first_set(blocks.stop - blocks.start),
+                None if ratios is None else kind.first(ratios, blocks.stop - blocks.start),
                 others,
                 backend,
             )

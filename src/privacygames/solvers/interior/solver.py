@@ -27,6 +27,9 @@ NEGLIGIBLE = 1e-6
 SMALL = 300_000
 """Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
 
+COMPILED = 4_000_000
+"""From so many entries on, compiled loops are worth the second that it takes to load them."""
+
 WORTH_TELLING = 2_000_000
 """Blocks with fewer entries than this, together, take a few seconds."""
 
@@ -111,7 +114,7 @@ class Interior:
 
     def _algebra(self, effort: Effort) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
-            return host_algebra(effort.workers)
+            return host_algebra(effort.workers, compiled=effort.entries >= COMPILED)
         return device_algebra(self.device, threads=self.threads)
 
     def _minimised(

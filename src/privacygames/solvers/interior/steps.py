@@ -16,7 +16,6 @@ from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
 from privacygames.solvers.interior.state import Inside, State, objective_value
-from privacygames.solvers.interior.working_set import WorkingSet
 from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, shortened
 
@@ -262,7 +261,7 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
     before, first = old.working_set, new.working_set
     if before is not None and first is not None:
         keys, here = before.among(first.bounds)
-        first = WorkingSet(first.bounds, first.blocks, new.backend.union(first.keys, keys))
+        first = replace(first, keys=new.backend.union(first.keys, keys))
         column = new.backend.held(u[:, : first.bounds.size])
         first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
         new = replace(new, working_set=first)

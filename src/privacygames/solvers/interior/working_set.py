@@ -9,6 +9,7 @@ near to binding when ln v(i) − ln v(j) uses up most of its exponent.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,11 +84,6 @@ class RatioBounds:
             chosen |= thin
         return self.backend.held_mask((chosen | chosen.T) & np.isfinite(self.exponents))
 
-    def first_set(self, blocks: int) -> "WorkingSet":
-        """The nearest pairs, in every block."""
-        pairs = self.backend.chosen(self.nearest)
-        return WorkingSet(self, blocks, self.backend.repeated(pairs, blocks, self.size**2))
-
 
 @dataclass(frozen=True)
 class WorkingSet:
@@ -96,6 +92,12 @@ class WorkingSet:
     bounds: RatioBounds
     blocks: int
     keys: IntArray
+
+    @classmethod
+    def first(cls, bounds: RatioBounds, blocks: int) -> Self:
+        """The nearest pairs, in every block."""
+        pairs = bounds.backend.chosen(bounds.nearest)
+        return cls(bounds, blocks, bounds.backend.repeated(pairs, blocks, bounds.size**2))
 
     def __len__(self) -> int:
         return len(self.keys)

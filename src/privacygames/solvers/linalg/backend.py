@@ -6,7 +6,7 @@ have (``sum(axis=…)``, ``clip``, ``ravel``, ``reshape``); for everything else 
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,11 @@ class Backend(Protocol):
     @property
     def entries_at_once(self) -> int:
         """How many entries a temporary array should have, where that can be chosen."""
+        ...
+
+    @property
+    def kernels(self) -> Any:
+        """Compiled loops (``kernels.py``) for arrays that are here; None where there are none."""
         ...
 
     def held(self, array: FloatArray) -> FloatArray:
@@ -132,6 +137,9 @@ class HostBackend:
     """NumPy."""
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
+
+    def __init__(self, kernels: Any = None) -> None:
+        self.kernels = kernels
 
     def held(self, array: FloatArray) -> FloatArray:
         """As it is."""

@@ -35,6 +35,12 @@ class OffDiagonal:
     column: IntArray
     value: FloatArray
 
+    @classmethod
+    def none(cls, blocks: int) -> "OffDiagonal":
+        """No entries."""
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(np.zeros(blocks + 1, dtype=np.int64), nothing, nothing, np.zeros(0))
+
     def among(self, batch: slice) -> "OffDiagonal":
         """The entries of some of the blocks."""
         starts = self.starts[batch.start : batch.stop + 1]
@@ -54,6 +60,19 @@ class Gram:
     def leading(self) -> int:
         """How many of the columns are the block's first ones."""
         return int(np.cumprod(self.columns == np.arange(len(self.columns))).sum())
+
+
+def joined_grams(grams: Sequence[Gram], blocks: int) -> Gram:
+    """Gram terms as one, of arrays that are on the host."""
+    if len(grams) == 1:
+        return grams[0]
+    columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(gram.columns for gram in grams)]))
+    rows = np.zeros((sum(len(gram.rows) for gram in grams), len(columns)))
+    start = 0
+    for gram in grams:
+        rows[start : start + len(gram.rows), np.searchsorted(columns, gram.columns)] = gram.rows
+        start += len(gram.rows)
+    return Gram(rows, columns, np.concatenate([np.zeros((blocks, 0)), *(gram.weights for gram in grams)], axis=1))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from privacygames.arrays import FloatArray
 _LOWER, _PLAIN, _TRANSPOSED, _GENERAL, _LEFT, _RIGHT = b"L", b"N", b"T", b"N", b"L", b"R"
 
 
-def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., None]:
+def _address(module: ModuleType, name: str) -> int:
     capsule = module.__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -26,16 +26,25 @@ def _routine(module: ModuleType, name: str, arguments: int) -> Callable[..., Non
     signature = api.PyCapsule_GetName(capsule)
     if b" int *" not in signature:
         raise ImportError(f"SciPy's {name} counts with integers of another size than was expected")
-    address = api.PyCapsule_GetPointer(capsule, signature)
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)
+    address: int = api.PyCapsule_GetPointer(capsule, signature)
+    return address
 
 
-_potrf = _routine(cython_lapack, "dpotrf", 5)
-_trtri = _routine(cython_lapack, "dtrtri", 6)
-_lauum = _routine(cython_lapack, "dlauum", 5)
-_syrk = _routine(cython_blas, "dsyrk", 10)
-_trmm = _routine(cython_blas, "dtrmm", 11)
-_trsv = _routine(cython_blas, "dtrsv", 8)
+ADDRESSES = {name: _address(cython_lapack, name) for name in ("dpotrf", "dtrtri", "dlauum")}
+ADDRESSES |= {name: _address(cython_blas, name) for name in ("dsyrk", "dtrmm", "dtrsv")}
+"""Where the routines are."""
+
+
+def _routine(name: str, arguments: int) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(ADDRESSES[name])
+
+
+_potrf = _routine("dpotrf", 5)
+_trtri = _routine("dtrtri", 6)
+_lauum = _routine("dlauum", 5)
+_syrk = _routine("dsyrk", 10)
+_trmm = _routine("dtrmm", 11)
+_trsv = _routine("dtrsv", 8)
 
 _LEAF = 64
 """Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""

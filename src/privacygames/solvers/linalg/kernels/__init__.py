@@ -1,0 +1,29 @@
+"""Loops compiled by Numba: they run without the interpreter's lock, one call a batch.
+
+Everything here is done by NumPy elsewhere, in many more and much shorter steps, between which threads wait for each
+other. Only where Numba is installed: ``host.compiled_loops`` asks.
+"""
+
+from privacygames.solvers.linalg.kernels.blocks import ROUTINES, factorise, solve
+from privacygames.solvers.linalg.kernels.pairs import (
+    bounds_between,
+    less_opposites,
+    near_pairs,
+    pair_diagonals,
+    pair_slacks,
+    pair_totals,
+    taken_over,
+)
+
+__all__ = [
+    "ROUTINES",
+    "bounds_between",
+    "factorise",
+    "less_opposites",
+    "near_pairs",
+    "pair_diagonals",
+    "pair_slacks",
+    "pair_totals",
+    "solve",
+    "taken_over",
+]

@@ -1,0 +1,188 @@
+"""Blocks written, factorised, inverted and solved with, a whole batch in one call.
+
+LAPACK and BLAS are called by their addresses, which are arguments, so that what was compiled can be kept on disk.
+Blocks are C-ordered; LAPACK reads them by columns, so what it calls the upper triangle is the lower one here.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from privacygames.solvers.linalg.lapack import ADDRESSES
+
+LEAF = 64
+"""Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""
+
+_POTRF, _TRTRI, _LAUUM, _SYRK, _TRMM = range(5)
+ROUTINES = np.array([ADDRESSES[name] for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm")])
+
+_compiled = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@intrinsic
+def _call(_, address, arguments):
+    """Call a routine at an address, all arguments of which are addresses."""
+
+    def generate(context, builder, signature, values):
+        count = signature.args[1].count
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * count)
+        routine = builder.inttoptr(values[0], kind.as_pointer())
+        builder.call(routine, [builder.extract_value(values[1], each) for each in range(count)])
+        return context.get_dummy_value()
+
+    return types.void(address, arguments), generate
+
+
+@_compiled
+def _constants(width):
+    """Letters, whole numbers and signs for LAPACK: U, N, R, L; the width, 1 and room for three more; 1 and −1."""
+    letters = np.array([85, 78, 82, 76], dtype=np.uint8)
+    return letters, np.array([width, 1, 0, 0, 0], dtype=np.int32), np.array([1.0, -1.0])
+
+
+@_compiled
+def _inverted(routines, at, width, letters, numbers, signs):
+    """Invert the triangle at an address: small ones on the diagonal first, then what is between ever larger ones."""
+    letter, number, sign = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
+    upper, plain, right, left = letter, letter + 1, letter + 2, letter + 3
+    rows, columns, info = number + 8, number + 12, number + 16
+    for start in range(0, width, LEAF):
+        numbers[2] = min(LEAF, width - start)
+        _call(routines[_TRTRI], (upper, plain, rows, at + 8 * start * (width + 1), number, info))
+    size = LEAF
+    while size < width:
+        for start in range(0, width - size, 2 * size):
+            numbers[2], numbers[3] = size, min(size, width - start - size)
+            first = at + 8 * start * (width + 1)
+            between, last = first + 8 * size * width, first + 8 * size * (width + 1)
+            sides = (rows, columns, sign + 8, first, number, between, number)
+            _call(routines[_TRMM], (left, upper, plain, plain, *sides))
+            sides = (rows, columns, sign, last, number, between, number)
+            _call(routines[_TRMM], (right, upper, plain, plain, *sides))
+        size *= 2
+
+
+@_compiled
+def _written(routines, pairs, values, gram, roots, scale, into, scaled, numbers, letters, signs):
+    """One block without its diagonal, scaled on both sides, below the diagonal."""
+    (i, j), (rows, columns, leading) = pairs, gram
+    for row in range(len(into)):
+        into[row, :row] = 0.0
+    for at in range(len(values)):
+        row, column = max(i[at], j[at]), min(i[at], j[at])
+        into[row, column] += values[at] * scale[row] * scale[column]
+    if not len(rows):
+        return
+    for guess in range(len(rows)):
+        for each in range(len(columns)):
+            scaled[guess, each] = rows[guess, each] * scale[columns[each]] * roots[guess]
+    letter, number, plus = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
+    numbers[2], numbers[3], numbers[4] = leading, len(rows), len(columns)
+    if leading:
+        size = (number + 8, number + 12, plus, scaled.ctypes.data, number + 16)
+        _call(routines[_SYRK], (letter, letter + 1, *size, plus, into.ctypes.data, number))
+    for last in range(leading, len(columns)):
+        row = into[columns[last]]
+        for guess in range(len(rows)):
+            for each in range(last + 1):
+                row[columns[each]] += scaled[guess, last] * scaled[guess, each]
+
+
+@_compiled
+def _add_projected(total, shared, which, weights, inverse):
+    """Add the rows of J M Jᵀ after the first ones, below the diagonal, for a symmetric M that is given there."""
+    width = len(inverse)
+    for row in range(width):
+        for column in range(row):
+            inverse[column, row] = inverse[row, column]
+    if len(which) == 0:  # one row: minus the weighted sum of the first unknowns
+        for row in range(width):
+            across = 0.0
+            for column in range(len(weights)):
+                across += inverse[row, column] * weights[column]
+            if row < shared:
+                total[-1, row] -= across
+            if row < len(weights):
+                total[-1, -1] += weights[row] * across
+        return
+    for each in range(len(which)):
+        row, mine = total[shared + each], inverse[which[each]]
+        for column in range(shared):
+            row[column] -= weights[each] * mine[column]
+        for other in range(each + 1):
+            row[shared + other] += weights[each] * weights[other] * mine[which[other]]
+
+
+@_compiled
+def factorise(routines, scales, starts, i, j, values, gram, roots, links, regularisations, packed):
+    """The factors of blocks' inverses, and the Schur complement of their links, on and above the diagonal.
+
+    Args:
+        routines: LAPACK's addresses.
+        scales: what brings the blocks' diagonals to one, (blocks, width).
+        starts: where the pairs of each block start; then their rows, columns and values.
+        i: their rows.
+        j: their columns.
+        values: what is at (i, j) and (j, i).
+        gram: the rows R of a term Rᵀ diag(w) R, their columns, ascending, and how many of those come first in a block.
+        roots: √w, (blocks, rows).
+        links: the number of rows and of shared unknowns, which unknowns the other rows are of, and their weights.
+        regularisations: what to add to a unit diagonal, as little as possible.
+        packed: to be written: the triangles M, row by row, with MᵀM the inverse of a block.
+
+    Returns:
+        The Schur complement, and the first block that has no factor, or their number.
+    """
+    count, width = scales.shape
+    linked, shared, which, weights = links
+    letters, numbers, signs = _constants(width)
+    letter, number, info = letters.ctypes.data, numbers.ctypes.data, numbers.ctypes.data + 16
+    block, scaled = np.zeros((width, width)), np.empty(gram[0].shape)
+    sums = np.zeros((linked, linked))
+    for each in range(count):
+        mine, scale = slice(starts[each], starts[each + 1]), scales[each]
+        found = False
+        for regularisation in regularisations:
+            pairs = (i[mine], j[mine])
+            _written(routines, pairs, values[mine], gram, roots[each], scale, block, scaled, numbers, letters, signs)
+            for row in range(width):
+                block[row, row] = 1.0 + regularisation
+            numbers[4] = 0
+            _call(routines[_POTRF], (letter, number, block.ctypes.data, number, info))
+            found = numbers[4] == 0
+            if found:
+                break
+        if not found:
+            return sums, each
+        _inverted(routines, block.ctypes.data, width, letters, numbers, signs)
+        into, at = packed[each], 0
+        for row in range(width):
+            for column in range(row + 1):
+                block[row, column] *= scale[column]
+                into[at + column] = block[row, column]
+            at += row + 1
+        _call(routines[_LAUUM], (letter, number, block.ctypes.data, number, info))
+        for row in range(shared):
+            for column in range(row + 1):
+                sums[row, column] += block[row, column]
+        if weights.size:
+            _add_projected(sums, shared, which, weights[each], block)
+    return sums.T.copy(), count
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def solve(packed, blocks, right):
+    """MᵀM r for right-hand sides r, each with the triangle M of its block, which is read once."""
+    width = right.shape[1]
+    found = np.zeros(right.shape)
+    for each in range(len(right)):
+        triangle, given, into, at = packed[blocks[each]], right[each], found[each], 0
+        for row in range(width):
+            mine, product = triangle[at : at + row + 1], 0.0
+            for column in range(row + 1):
+                product += mine[column] * given[column]
+            for column in range(row + 1):
+                into[column] += product * mine[column]
+            at += row + 1
+    return found

@@ -1,0 +1,135 @@
+"""Compiled loops against NumPy, one by one, and whole designs with and without them."""
+
+import sys
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+import privacygames.solvers.interior.solver as solver_module
+from privacygames.solvers.interior.absent import margins
+from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.families import HessianParts
+from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
+from privacygames.solvers.linalg import HOST
+from privacygames.solvers.linalg.backend import HostBackend
+from privacygames.solvers.linalg.host import compiled_loops
+
+kernels = pytest.importorskip("privacygames.solvers.linalg.kernels", reason="Numba is not installed")
+COMPILED = HostBackend(kernels)
+
+sizes = st.tuples(st.integers(0, 10_000), st.integers(1, 5), st.integers(2, 20))
+
+
+def working_sets(seed: int, blocks: int, size: int) -> tuple[WorkingSet, WorkingSet, np.random.Generator]:
+    """The same random working set for both backends."""
+    generator = np.random.default_rng(seed)
+    places = generator.uniform(0, 3, (size, 2))
+    exponents = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
+    exponents[np.eye(size, dtype=bool) | (generator.random((size, size)) < 0.1)] = inf
+    there = np.broadcast_to(exponents < inf, (blocks, size, size)) & (generator.random((blocks, size, size)) < 0.4)
+    keys = np.flatnonzero(there)
+    plain = WorkingSet(RatioBounds(exponents, HOST), blocks, keys)
+    return plain, CompiledWorkingSet(RatioBounds(exponents, COMPILED), blocks, keys), generator
+
+
+@given(sizes)
+@settings(deadline=None)
+def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) -> None:
+    plain, compiled, generator = working_sets(*given_sizes)
+    u = generator.uniform(0.1, 2.0, (plain.blocks, plain.bounds.size + 1))
+    values = generator.uniform(0.0, 2.0, len(plain))
+    assert compiled.forward(u) == pytest.approx(plain.forward(u), rel=1e-12, abs=1e-14)
+    assert compiled.adjoint(values) == pytest.approx(plain.adjoint(values), rel=1e-12, abs=1e-12)
+    parts = [HessianParts(np.zeros((plain.blocks, plain.bounds.size + 1))) for _ in range(2)]
+    plain.add_to(parts[0], values)
+    compiled.add_to(parts[1], values)
+    assert parts[1].diagonal == pytest.approx(parts[0].diagonal, rel=1e-12)
+    first, second = parts[0].beside, parts[1].beside
+    assert first is not None
+    assert second is not None
+    for name in ("starts", "row", "column", "value"):
+        assert np.array_equal(getattr(first, name), getattr(second, name))
+
+
+@given(sizes, st.floats(0.3, 1.3), st.booleans())
+@settings(deadline=None)
+def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, settle: bool) -> None:
+    plain, compiled, generator = working_sets(*given_sizes)
+    before = np.full((plain.blocks, plain.bounds.size), 1.0)
+    after = np.exp(spread * generator.uniform(-0.5, 0.5, before.shape))
+    allowed, expected = plain.followed(before, after, settle=settle)
+    found, pairs = compiled.followed(before, after, settle=settle)
+    assert found == pytest.approx(allowed, rel=1e-12)
+    assert np.array_equal(pairs.keys, expected.keys)
+
+
+@given(sizes)
+@settings(deadline=None)
+def test_duals_move_to_another_set_and_lose_what_opposites_share(given_sizes: tuple[int, int, int]) -> None:
+    plain, compiled, generator = working_sets(*given_sizes)
+    dual = generator.uniform(0.0, 2.0, len(plain)) * (generator.random(len(plain)) < 0.8)
+    assert compiled.without_opposites(dual) == pytest.approx(plain.without_opposites(dual), rel=1e-12, abs=1e-15)
+    every = np.flatnonzero(np.broadcast_to(plain.bounds.exponents < inf, (plain.blocks, *plain.bounds.exponents.shape)))
+    keys = every[generator.random(len(every)) < 0.5]
+    central = generator.uniform(0.1, 1.0, len(keys))
+    expected = replace(plain, keys=keys).take_over(plain, dual, central)
+    assert np.array_equal(replace(compiled, keys=keys).take_over(compiled, dual, central), expected)
+
+
+@given(sizes)
+@settings(deadline=None)
+def test_margins_of_absent_secrets(given_sizes: tuple[int, int, int]) -> None:
+    plain, _, generator = working_sets(*given_sizes)
+    size = plain.bounds.size
+    known, others = np.arange(size // 2 + 1), np.arange(size // 2 + 1, size)
+    column = generator.dirichlet(np.ones(4), len(known)).T
+    expected = margins(plain.bounds.exponents, column, known, others)
+    found = margins(plain.bounds.exponents, column, known, others, COMPILED)
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def city() -> pg.Problem:
+    generator = np.random.default_rng(3)
+    visits = generator.gamma(0.3, size=30) * (generator.random(30) < 0.7)
+    return pg.Problem(pg.Prior(pg.Grid(6, 5), visits / visits.sum()))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"epsilon": 0.8},
+        {"distortion": 0.6},
+        {"epsilon": 0.8, "distortion": 0.9},
+        {"epsilon": 0.8, "worst_case": True},
+        {"epsilon": 0.8, "cost_at_most": 0.5},
+        {"epsilon": 0.8, "distortion": 0.5, "worst_cost_at_most": 0.95},
+    ],
+)
+def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for least in (inf, 0):
+        monkeypatch.setattr(solver_module, "COMPILED", least)
+        found.append(pg.design(city(), **bounds, solver=pg.Interior(threads=2)))
+    plain, compiled = found
+    assert compiled.certificate.cost == pytest.approx(plain.certificate.cost, rel=1e-6)
+    assert compiled.certificate.achieved == pytest.approx(plain.certificate.achieved, rel=1e-4)
+    assert (compiled.certificate.gap or 0.0) <= 1e-6
+
+
+def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, kernels.__name__, None)
+    compiled_loops.cache_clear()
+    monkeypatch.setattr(solver_module, "COMPILED", 0)
+    try:
+        assert compiled_loops() is None
+        assert pg.design(city(), epsilon=0.8, solver=pg.Interior()).certificate.gap == pytest.approx(0.0, abs=1e-6)
+    finally:
+        monkeypatch.undo()
+        compiled_loops.cache_clear()
+    assert compiled_loops() is kernels

@@ -1,0 +1,64 @@
+"""Slacks, dual values and their changes along a step, entry by entry: each array is read once."""
+
+import numpy as np
+from numba import njit
+
+_compiled = njit(nogil=True, cache=True, error_model="numpy")
+
+
+@_compiled
+def dual_change(wanted, dual, change, slack):
+    """(wanted − dual·change)/slack."""
+    found = np.empty(len(slack))
+    for at in range(len(slack)):
+        found[at] = (wanted[at] - dual[at] * change[at]) / slack[at]
+    return found
+
+
+@_compiled
+def fastest(value, change):
+    """The largest share of a value that a change uses up: −∞ of none."""
+    found = -np.inf
+    for at in range(len(value)):
+        share = -change[at] / value[at]
+        if np.isnan(share):
+            return share
+        found = max(found, share)
+    return found
+
+
+@_compiled
+def speeds(slack, change, dual, dual_change):
+    """The larger of the shares of slack and dual value that their changes use up."""
+    found = np.empty(len(slack))
+    for at in range(len(slack)):
+        found[at] = max(-change[at] / slack[at], -dual_change[at] / dual[at])
+    return found
+
+
+@_compiled
+def product_total(slack, change, dual, dual_change, primal_step, dual_step):
+    """Σ slack·dual after steps of these lengths along their changes."""
+    total = 0.0
+    for at in range(len(slack)):
+        total += (slack[at] + primal_step * change[at]) * (dual[at] + dual_step * dual_change[at])
+    return total
+
+
+@_compiled
+def central(slack, change, dual, dual_change, target):
+    """What makes products the target, to second order along changes."""
+    found = np.empty(len(slack))
+    for at in range(len(slack)):
+        found[at] = target - slack[at] * dual[at] - change[at] * dual_change[at]
+    return found
+
+
+@_compiled
+def outlying(slack, change, dual, dual_change, steps, low, high):
+    """What brings products back between two bounds after steps along changes, but none by more than the upper one."""
+    found = np.empty(len(slack))
+    for at in range(len(slack)):
+        product = (slack[at] + steps[0] * change[at]) * (dual[at] + steps[1] * dual_change[at])
+        found[at] = max(min(max(product, low), high) - product, -high)
+    return found

@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
+from privacygames.arrays import FloatArray
 from privacygames.errors import TooLarge
 from privacygames.solvers.linalg import (
     HOST,
@@ -113,12 +114,13 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
         found = algebra.backend.fetched(schur.solve_rows(algebra.backend.held(right)))
         alone = schur.solve(right[0])
 
-    def missed(solutions: np.ndarray) -> float:
-        return float(np.linalg.norm((solutions @ matrix - right) / np.sqrt(matrix.diagonal())))
+    def missed(solutions: FloatArray, wanted: FloatArray) -> float:
+        return float(np.linalg.norm((solutions @ matrix - wanted) / np.sqrt(matrix.diagonal())))
 
+    # Residuals, not solutions: of these the host's own are off by 10⁻⁴ where unknowns are far apart.
     allowed = 1e-13 * float(np.linalg.norm(right / np.sqrt(matrix.diagonal())))
-    assert missed(found) <= 10 * missed(reference) + allowed
-    assert alone == pytest.approx(found[0], rel=1e-5, abs=1e-5 * float(np.abs(found[0]).max()))
+    assert missed(found, right) <= 10 * missed(reference, right) + allowed
+    assert missed(alone, right[0]) <= 10 * missed(Schur(matrix).solve(right[0]), right[0]) + allowed
 
 
 def test_a_schur_complement_that_is_not_positive_definite_fails() -> None:

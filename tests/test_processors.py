@@ -47,3 +47,10 @@ def test_workers_share_them(monkeypatch: pytest.MonkeyPatch, among: int, each: i
     monkeypatch.setenv(processors.VARIABLE, "8")  # so that what is set is undone
     processors.share_processors(among)
     assert processors.processors() == each
+
+
+@pytest.mark.parametrize("entries", [0, processors.WORTH_A_THREAD, 3 * processors.WORTH_A_THREAD])
+def test_work_in_threads_comes_back_in_order(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processors, "processors", lambda: 3)
+    assert processors.in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
+    assert processors.in_threads(lambda item: item**2, 0, entries) == []

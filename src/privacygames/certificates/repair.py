@@ -6,7 +6,6 @@ privacy is concave, so some η restores every promise, at a cost of at most η·
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 
@@ -17,7 +16,7 @@ from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import Findings, check, exact_cost
 from privacygames.errors import BrokenPromise, SolveFailed
-from privacygames.processors import processors
+from privacygames.processors import in_threads
 
 DROWNED = 1e40
 """What is added in the end: nothing else is seen beside it."""
@@ -111,15 +110,19 @@ def _merge_equals(exponents: FloatArray, clean: FloatArray) -> FloatArray:
 
 def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     """What must be added to all of a column so that its ratios hold: max over pairs of (p − γp') / (γ−1), or 0."""
+    used = np.flatnonzero(clean.any(axis=0))  # a column of zeros keeps them all
+    columns = clean[:, used]
 
     def excess_of(secret: int) -> FloatArray:
         others = np.flatnonzero((exponents[secret] > EQUAL) & np.isfinite(exponents[secret]))
         factor = np.exp(np.minimum(exponents[secret, others], 100.0))[:, None]
-        excess = (clean[secret] - factor * clean[others]) / (factor - 1)
+        excess = (columns[secret] - factor * columns[others]) / (factor - 1)
         return np.asarray(excess.max(axis=0, initial=0.0))
 
-    with ThreadPoolExecutor(processors()) as pool:
-        return np.asarray(np.max(list(pool.map(excess_of, range(len(clean)))), axis=0, initial=0.0))
+    found = in_threads(excess_of, len(columns), 3 * columns.size * len(columns))
+    needed = np.zeros(clean.shape[1])
+    needed[used] = np.max(found, axis=0, initial=0.0)
+    return needed
 
 
 def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]) -> Iterator[FloatArray]:

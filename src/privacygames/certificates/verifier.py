@@ -18,7 +18,6 @@ long as nothing under- or overflows. ``check_form`` sees to that: every number i
 are written so that anything that is not a number fails them.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
@@ -31,7 +30,7 @@ from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
 from privacygames.errors import BrokenPromise
 from privacygames.problem import Opponent
-from privacygames.processors import processors
+from privacygames.processors import in_threads
 
 CLOSE = 1e-8
 """A bound this close to what was achieved, relatively, needs no better numbers."""
@@ -186,8 +185,7 @@ def _check_ratios(statement: Statement, below: FloatArray) -> float:
         share[same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
         return share
 
-    with ThreadPoolExecutor(processors()) as pool:
-        shares = np.stack(list(pool.map(share_of, range(len(weights)))))
+    shares = np.stack(in_threads(share_of, len(weights), 2 * weights.size * len(weights)))
     near = np.argwhere(shares > 1)
     exact = {pair: _exact_share(statement, *pair) for pair in _few(near)}
     settled = np.where(shares > 1, 0.0, shares)

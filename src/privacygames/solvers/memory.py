@@ -41,7 +41,9 @@ def device_free(device: Any) -> tuple[float, float]:
     import torch
 
     free, whole = torch.cuda.mem_get_info(device)
-    cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    known = torch.cuda.memory_stats_as_nested_dict(device)  # the flat ones take a millisecond
+    reserved, allocated = (known.get(each, {}) for each in ("reserved_bytes", "allocated_bytes"))
+    cached = reserved.get("all", {}).get("current", 0) - allocated.get("all", {}).get("current", 0)
     return free + cached, whole
 
 

@@ -15,7 +15,11 @@ WORTHWHILE = 0.02
 
 def longest(value: FloatArray, change: FloatArray) -> float:
     """The largest step, at most 1, that keeps value + step·change ≥ 0."""
-    fastest = float((-change / value).max()) if all(value.shape) else 0.0
+    return longest_at(float((-change / value).max()) if all(value.shape) else 0.0)
+
+
+def longest_at(fastest: float) -> float:
+    """The largest step, at most 1, where one uses up this share of what limits it soonest."""
     return 1.0 if fastest <= 1 else 1 / fastest
 
 

@@ -16,7 +16,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg import HOST, Backend
 
 TRIANGLE_TOLERANCE = 1e-12
-HALVINGS = 60
+MOST_ITERATIONS, ROUNDING = 100, 1e-14
 UNBOUNDED = 600.0
 """The logarithm that stands for no bound: sums of its exponential are still finite."""
 
@@ -38,43 +38,65 @@ def margins(
     exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
 ) -> FloatArray:
     """How far each of the other secrets is from not being able to have a row: not positive where it cannot."""
+    return margins_within(column, *exponents_between(exponents, known, others, backend), backend)
+
+
+def exponents_between(
+    exponents: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
+) -> tuple[FloatArray, FloatArray]:
+    """Exponents from some secrets to each of others, (others, known), and back."""
+    to, back = np.ascontiguousarray(exponents[np.ix_(known, others)].T), exponents[np.ix_(others, known)]
+    return backend.held(to), backend.held(back)
+
+
+def margins_within(column: FloatArray, to: FloatArray, back: FloatArray, backend: Backend = HOST) -> FloatArray:
+    """The same margins, from the exponents between the secrets of a column and the others."""
     logs = backend.log(backend.held(column))
     at_once = max(1, backend.entries_at_once // prod(column.shape))
-    to = backend.held(np.ascontiguousarray(exponents[np.ix_(known, others)].T))[:, None, :]
-    back = backend.held(exponents[np.ix_(others, known)])[:, None, :]
     if backend.kernels is not None:
-        sums = backend.kernels.bounds_between(logs, to[:, 0], back[:, 0], UNBOUNDED)
+        sums = backend.kernels.bounds_between(logs, to, back, UNBOUNDED)
         return np.asarray(np.minimum(1 - sums[:, 0], sums[:, 1] - 1))
-    found = np.empty(len(others))
-    for start in range(0, len(others), at_once):
+    found = np.empty(len(to))
+    for start in range(0, len(to), at_once):
         some = slice(start, start + at_once)
-        least = backend.most(logs - to[some], axis=2).clip(min=-UNBOUNDED)
-        most = backend.least(logs + back[some], axis=2).clip(max=UNBOUNDED)
+        least = backend.most(logs - to[some, None, :], axis=2).clip(min=-UNBOUNDED)
+        most = backend.least(logs + back[some, None, :], axis=2).clip(max=UNBOUNDED)
         sums = backend.joined([1 - backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1) - 1])
         found[some] = backend.fetched(sums).reshape(2, -1).min(axis=0)
     return found
 
 
 def fill_in(
-    exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray
+    exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
 ) -> tuple[FloatArray, IntArray, IntArray]:
     """Rows for other secrets, one after the other, each strictly between its bounds: columns, whose, and who failed."""
-    logs = np.log(column)
-    failed = []
-    order = others[np.argsort(margins(exponents, column, known, others), kind="stable")]  # the tightest choose first
-    for secret in order:
-        least, most = between(exponents, logs, known, int(secret))
+    size, first = len(known) + len(others), len(known)
+    logs, present = np.empty((len(column), size)), np.empty(size, dtype=np.int64)
+    logs[:, :first], present[:first] = np.log(column), known
+    count, failed = first, []
+    tightness = margins(exponents, column, known, others, backend)
+    for secret in others[np.argsort(tightness, kind="stable")]:  # the tightest choose first
+        least, most = between(exponents, logs[:, :count], present[:count], int(secret))
         if np.exp(least).sum() >= 1 or np.exp(most).sum() <= 1:
             failed.append(secret)
             continue
-        low, high = 0.0, 1.0
-        for _ in range(HALVINGS):
-            share = (low + high) / 2
-            if np.exp((1 - share) * least + share * most).sum() < 1:
-                low = share
-            else:
-                high = share
-        row = (1 - low) * least + low * most
-        logs = np.column_stack([logs, row - np.log(np.exp(row).sum())])
-        known = np.append(known, secret)
-    return np.exp(logs[:, column.shape[1] :]), known[column.shape[1] :], np.array(failed, dtype=np.int64)
+        logs[:, count], present[count] = _summing_to_one(least, most), secret
+        count += 1
+    return np.exp(logs[:, first:count]), present[first:count], np.array(failed, dtype=np.int64)
+
+
+def _summing_to_one(least: FloatArray, most: FloatArray) -> FloatArray:
+    """Logarithms between two rows, the same share of the way for all, whose exponentials sum to one.
+
+    By Newton's method for the logarithm of the sum, which is convex: from above it never goes too far.
+    """
+    share, apart = 1.0, most - least
+    for _ in range(MOST_ITERATIONS):
+        row = least + share * apart
+        parts = np.exp(row)
+        total = parts.sum()
+        excess = float(np.log(total))
+        if excess <= ROUNDING:
+            break
+        share -= excess * float(total) / float(parts @ apart)
+    return np.asarray(row - excess)

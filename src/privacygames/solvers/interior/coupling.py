@@ -12,8 +12,6 @@ All are written J u ≥ or = something, with J of (rows × unknowns of all block
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.program import Limit
 from privacygames.solvers.linalg import HOST, Backend, Links
@@ -86,26 +84,29 @@ class Coupling:
         return self.backend.fetched(self.backend.joined(parts))
 
     def gather_each(self, blocks: IntArray, u: FloatArray) -> FloatArray:
-        """J_o u for the unknowns of single blocks, (…, rows), on the host."""
-        v = u[:, : self.size]
-        parts = [v, u[:, self.size : self.size + self.totals]]
+        """J_o u for the unknowns of single blocks, (…, rows)."""
+        first, result = self.size + self.totals, self.backend.zeros((len(u), self.rows))
+        result[:, :first] = u[:, :first]
         if self.limit != "none":
-            cost = self.backend.fetched(self.cost[self.backend.held_indices(blocks)])
-            charged = -cost * (v if self.limit == "average" else v[:, self.whose])
-            parts.append(charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged)
-        if self.shares is not None:
-            parts.append((parts[-1] @ self.shares)[:, None])
-        return np.concatenate(parts, axis=1)
+            v = u[:, : self.size] if self.limit == "average" else u[:, self._rows]
+            charged = -self.cost[blocks] * v
+            last = first + (1 if self.limit == "average" else len(self.whose))
+            result[:, first:last] = charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged
+            if self.shares is not None:
+                result[:, last] = charged @ self.backend.held(self.shares)
+        return result
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Jᵀ values."""
         result = self.backend.zeros((len(self.cost), self.width))
         values = self.backend.held(values)
+        if self.limit == "none":
+            result += values
+            return result
         result[:, : self.size] = values[: self.size]
         first = self.size + self.totals
         result[:, self.size : first] = values[self.size : first]
-        if self.limit != "none":
-            result[:, : self.size] -= self.charged(values[first:])
+        result[:, : self.size] -= self.charged(values[first:])
         return result
 
     def charged(self, prices: FloatArray) -> FloatArray:

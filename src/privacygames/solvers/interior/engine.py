@@ -23,7 +23,7 @@ from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.start import first_present, first_state
 from privacygames.solvers.interior.steps import ADMIT, Iterate, Stepper
-from privacygames.solvers.linalg import BlockAlgebra, FactorisationFailed
+from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300
 PATIENCE = 40
@@ -88,7 +88,7 @@ def minimise(
         _keep_best(best, now, iteration)
         if iteration > since + PATIENCE:
             break
-    best.probabilities = everyone(program, best.probabilities, best.secrets)
+    best.probabilities = everyone(program, best.probabilities, best.secrets, algebra.backend)
     return best
 
 
@@ -109,12 +109,12 @@ def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: floa
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 
 
-def everyone(program: BlockProgram, column: FloatArray, secrets: IntArray) -> FloatArray:
+def everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend = HOST) -> FloatArray:
     """The mechanism for every secret of a program, (observables, secrets)."""
     others = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
     share, mixed = 0.0, column
     while True:
-        rows, whose, failed = fill_in(program.exponents, mixed, secrets, others)
+        rows, whose, failed = fill_in(program.exponents, mixed, secrets, others, backend)
         if not len(failed):
             break
         # Only a run that was stopped gets here: a constant mechanism has a margin for everyone.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.absent import exponents_between
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.coupling import Coupling
@@ -76,6 +77,11 @@ class Formulation:
         """The secrets that are left out."""
         return np.setdiff1d(np.arange(len(self.whole.absent)), self.present)
 
+    @cached_property
+    def to_absent(self) -> tuple[FloatArray, FloatArray]:
+        """The exponents from those present to each of the absent, (absent, present), and back; where u is."""
+        return exponents_between(self.whole.exponents, self.present, self.absent, self.batches[0].backend)
+
     @property
     def size(self) -> int:
         """How many secrets are present."""
@@ -94,8 +100,8 @@ class Formulation:
     def with_batches(self, batches: Sequence[Batch]) -> "Formulation":
         """The same with other working sets."""
         changed = replace(self, batches=tuple(batches))
-        if "absent" in self.__dict__:  # it does not depend on them
-            changed.__dict__["absent"] = self.absent
+        for name in {"absent", "to_absent"} & self.__dict__.keys():  # they do not depend on them
+            changed.__dict__[name] = self.__dict__[name]
         return changed
 
     def place(self, family: Family) -> int:

@@ -7,6 +7,9 @@ costs a solution with one block each. With it their true complementarity is solv
 is changed accordingly, and what limits it then joins the few. docs/theory/solver.md has the equations.
 """
 
+import numpy as np
+
+from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.newton import Answers, Direction, Inequalities, Newton
 from privacygames.solvers.interior.small_system import forces
 from privacygames.solvers.predictor_corrector import WORTHWHILE
@@ -38,6 +41,8 @@ class _Few:
     def __init__(self, newton: Newton, base: Direction, target: float) -> None:
         self._newton, self._base, self._target = newton, base, target
         self._found: tuple[Inequalities, Answers] | None = None
+        self._response = np.zeros((0, 0))
+        self._values = np.zeros((4, 0))
         self.step = base
 
     def joined(self, others: Inequalities) -> Direction | None:
@@ -47,16 +52,28 @@ class _Few:
         if not len(new.at):
             return None
         answers = newton.answers(new)
+        values = newton.values(new, newton.state.inside, self._base.inside)
+        self._values = np.concatenate([self._values, values], axis=1)
+        few, all_answers = new, answers
         if self._found is not None:
-            new, answers = self._found[0].and_then(new), self._found[1].and_then(answers)
-        self._found = new, answers
-        slack, dual = newton.values(new, newton.state.inside)
-        change = newton.values(new, self._base.inside)
-        force = forces(slack, dual, change, answers.response, self._target)
+            few, all_answers = self._found[0].and_then(new), self._found[1].and_then(answers)
+        self._found = few, all_answers
+        self._response = _bordered(self._response, answers.to_forces_on(all_answers))
+        slack, dual, *change = self._values
+        force = forces(slack, dual, (change[0], change[1]), self._response, self._target)
         if force is None:
             return None
-        self.step = newton.forced(self._base, new, answers, force)
+        self.step = newton.forced(self._base, few, all_answers, force)
         return self.step
+
+
+def _bordered(before: FloatArray, rows: FloatArray) -> FloatArray:
+    """A symmetric matrix with more rows, and the same as columns."""
+    old, size = len(before), rows.shape[1]
+    found = np.empty((size, size))
+    found[:old, :old], found[old:], found[:old, old:] = before, rows, rows[:, :old].T
+    found[old:, old:] = (rows[:, old:] + rows[:, old:].T) / 2
+    return found
 
 
 def _worth(step: Direction) -> float:

@@ -6,7 +6,7 @@ blocks is done batch by batch at the same time, in as few phases as the solution
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -15,8 +15,8 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.state import Inside, State
-from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
-from privacygames.solvers.predictor_corrector import longest
+from privacygames.solvers.linalg import Backend, BlockAlgebra, SymmetricBlocks
+from privacygames.solvers.predictor_corrector import longest, longest_at
 
 Result = TypeVar("Result")
 
@@ -79,8 +79,8 @@ class Answers:
         block: the block of each, among all.
         within: H⁻¹ rows, (…, width): the change of that block as long as the coupling rows' duals do not change.
         gathered: what that does to the coupling rows, (…, coupling rows).
-        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows).
-        worst: and y.
+        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows), and y, last.
+        backend: where all of these are.
     """
 
     rows: FloatArray
@@ -88,19 +88,31 @@ class Answers:
     within: FloatArray
     gathered: FloatArray
     coupling_dual: FloatArray
-    worst: FloatArray
+    backend: Backend
 
     @property
     def response(self) -> FloatArray:
-        """How the slack of each changes by a force on each, (…, …)."""
-        same = self.block[:, None] == self.block[None, :]
-        found = self.gathered @ self.coupling_dual.T + np.where(same, self.rows @ self.within.T, 0.0)
+        """How the slack of each changes by a force on each, (…, …), on the host."""
+        found = self.to_forces_on(self)
         return (found + found.T) / 2
+
+    def to_forces_on(self, others: "Answers") -> FloatArray:
+        """How the slack of each changes by a force on each of others, (…, …), on the host."""
+        together = self.block[:, None] == others.block[None, :]
+        found = self.gathered @ others.coupling_dual[:, :-1].T + (self.rows @ others.within.T) * together
+        return self.backend.fetched(found)
 
     def and_then(self, other: "Answers") -> "Answers":
         """These, then others."""
-        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
-        return Answers(*(np.concatenate(pair) for pair in pairs))
+        joined = self.backend.joined
+        return Answers(
+            joined([self.rows, other.rows]),
+            joined([self.block, other.block]),
+            joined([self.within, other.within]),
+            joined([self.gathered, other.gathered]),
+            joined([self.coupling_dual, other.coupling_dual]),
+            self.backend,
+        )
 
 
 class BatchNewton:
@@ -108,7 +120,7 @@ class BatchNewton:
 
     def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
-        self.total = sum(float(product.sum()) for product in now.products)
+        self.total = sum(batch.backend.numbers([product.sum() for product in now.products]))
         self._residual = batch.dual_residual(coupling_dual, now.duals)
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
@@ -149,43 +161,56 @@ class BatchNewton:
 
     def limiting(self, change: Inside, level: float, most: int) -> list[tuple[IntArray, FloatArray]]:
         """Family by family, where a step of 1/level ends, and by how much sooner: at most so many a family."""
-        found = []
         backend = self.batch.backend
-        for slack, ds, dual, dz in zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True):
-            speed = backend.larger(-ds / slack, -dz / dual).ravel()
-            at = backend.above(speed, level, most)
-            found.append((backend.fetched_indices(at), backend.fetched(speed[at])))
-        return found
+        columns = zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True)
+        speeds = (backend.larger(-ds / slack, -dz / dual) for slack, ds, dual, dz in columns)
+        return [backend.above(speed, level, most) for speed in speeds]
 
     def fastest(self, change: Inside, count: int) -> tuple[list[FloatArray], list[FloatArray]]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
         backend = self.batch.backend
 
         def largest(value: FloatArray, change: FloatArray) -> FloatArray:
-            speed = (-change / value).ravel()
-            return backend.fetched(speed[backend.above(speed, 1.0, count)])
+            return backend.above(-change / value, 1.0, count)[1]
 
         slacks = [largest(*pair) for pair in zip(self.now.slacks, change.slacks, strict=True)]
         return slacks, [largest(*pair) for pair in zip(self.now.duals, change.duals, strict=True)]
 
-    def answers(self, family: int, at: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """The blocks of some inequalities, their rows, H⁻¹ rows, and what that does to the coupling rows."""
-        block, rows = self.batch.families[family].rows(at, self.batch.objective.shape[1])
-        within = self._factors.solve_rows(block, rows)
-        return block + self.batch.blocks.start, rows, within, self.batch.coupling.gather_each(block, within)
+    def lengths(self, change: Inside) -> tuple[float, float]:
+        """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
+        now = self.now
+        pairs = [*zip(now.slacks, change.slacks, strict=True), *zip(now.duals, change.duals, strict=True)]
+        growths = [each / value for value, each in pairs]
+        slowest = self.batch.backend.numbers([each.min() if all(each.shape) else each.sum() for each in growths])
+        lengths, half = [longest_at(-each) for each in slowest], len(now.slacks)
+        return min(lengths[:half]), min(lengths[half:])
+
+    def total_after(self, change: Inside, primal: float, dual: float) -> float:
+        """The sum of the products after steps of these lengths along a change."""
+        products = self.now.products_after(change, primal, dual)
+        return sum(self.batch.backend.numbers([each.sum() for each in products]))
+
+    def answers(self, family: int, at: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+        """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""
+        backend = self.batch.backend
+        block, found = self.batch.families[family].rows(at, self.batch.objective.shape[1])
+        rows, held = backend.held(found), backend.held_indices(block)
+        within = self._factors.solve_rows(held, rows)
+        return rows, held + self.batch.blocks.start, within, self.batch.coupling.gather_each(held, within)
 
     def forced(
         self, coupling_dual: FloatArray, within: FloatArray, force: Sequence[tuple[int, IntArray, FloatArray]]
     ) -> tuple[FloatArray, Inside]:
         """The direction of forces: changes inside the blocks, of coupling duals, and what they press on."""
         backend, now = self.batch.backend, self.now
-        du = self._factors.solve(self.batch.coupling.spread(coupling_dual)) + backend.held(within)
+        du = self._factors.solve(self.batch.coupling.spread(coupling_dual)) + within
         slacks = self.batch.slacks(du)
         columns = zip(now.duals, slacks, now.slacks, strict=True)
         duals = [-dual * change / slack for dual, change, slack in columns]
         for family, at, each in force:
-            place = np.unravel_index(at, tuple(duals[family].shape))
-            duals[family][tuple(backend.held_indices(index) for index in place)] += backend.held(each)
+            there, shape = backend.held_indices(at), duals[family].shape
+            place = (there,) if len(shape) == 1 else (there // shape[1], there % shape[1])
+            duals[family][place] += backend.held(each)
         return du, Inside(slacks, tuple(duals))
 
 
@@ -208,6 +233,7 @@ class Newton:
         if formulation.program.minimises_worst:
             self._border[-len(formulation.program.whose) :] = 1.0
             self._border_solved = self._schur.solve(self._border)
+            self._held_border = algebra.backend.held(self._border), algebra.backend.held(self._border_solved)
 
     @property
     def size(self) -> int:
@@ -245,7 +271,7 @@ class Newton:
         def finished(part: BatchNewton, _: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             part.add(more)
             du, change = part.finish()
-            return du, change, part.now.lengths(change)
+            return du, change, part.lengths(change)
 
         total = dual + more if refine else dual
         slack = (coupled - state.coupling_slack * total[n:]) / state.limit_dual
@@ -260,7 +286,7 @@ class Newton:
             part.add(dual)
             du, change = part.finish()
             both = step.inside[at].plus(change)
-            return step.u[at] + du, both, part.now.lengths(both)
+            return step.u[at] + du, both, part.lengths(both)
 
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
@@ -276,46 +302,53 @@ class Newton:
         batch = np.repeat([each[0] for each in named], [len(each[2]) for each in named])
         family = np.repeat([each[1] for each in named], [len(each[2]) for each in named])
         at, speed = np.concatenate([each[2] for each in named]), np.concatenate([each[3] for each in named])
-        first = np.argsort(-speed, kind="stable")[:most]
+        first = np.sort(np.argsort(-speed, kind="stable")[:most])  # in the order of batches and families
         return Inequalities(batch[first], family[first], at[first])
 
-    def values(self, those: Inequalities, inside: Sequence[Inside]) -> tuple[FloatArray, FloatArray]:
-        """The slacks and dual values (or their changes) of some inequalities, on the host."""
-        slack, dual = np.empty(len(those.at)), np.empty(len(those.at))
+    def values(self, those: Inequalities, *insides: Sequence[Inside]) -> FloatArray:
+        """The slacks and dual values (or their changes) of some inequalities, on the host: two rows for each given."""
+        found = np.empty((2 * len(insides), len(those.at)))
         for batch, part in enumerate(self._parts):
             backend = part.batch.backend
             for family, which, at in those.within(batch):
                 there = backend.held_indices(at)
-                slack[which] = backend.fetched(inside[batch].slacks[family].ravel()[there])
-                dual[which] = backend.fetched(inside[batch].duals[family].ravel()[there])
-        return slack, dual
+                arrays = [
+                    array for each in insides for array in (each[batch].slacks[family], each[batch].duals[family])
+                ]
+                found[:, which] = backend.fetched_rows([array.ravel()[there] for array in arrays])
+        return found
 
     def answers(self, those: Inequalities) -> Answers:
-        """What forces on some inequalities do."""
-        width, coupling = self.state.u.shape[1], self._formulation.coupling.rows
-        count = len(those.at)
-        rows, within = np.empty((count, width)), np.empty((count, width))
-        block, gathered = np.empty(count, dtype=np.int64), np.empty((count, coupling))
+        """What forces on some inequalities do; they are in the order of batches and families."""
+        backend = self._algebra.backend
 
-        def answered(part: BatchNewton, batch: int) -> None:
-            for family, which, at in those.within(batch):
-                block[which], rows[which], within[which], gathered[which] = part.answers(family, at)
+        def answered(part: BatchNewton, batch: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
+            return [part.answers(family, at) for family, _, at in those.within(batch)]
 
-        self._each(answered)
-        dual, worst = self._solve_coupling_rows(-gathered)
-        return Answers(rows, block, within, gathered, dual, worst)
+        found = [each for part in self._each(answered) for each in part]
+        rows, block = backend.joined([each[0] for each in found]), backend.joined([each[1] for each in found])
+        within, gathered = backend.joined([each[2] for each in found]), backend.joined([each[3] for each in found])
+        dual = self._schur.solve_rows(-gathered)
+        worst = backend.zeros((len(dual), 1))
+        if self._formulation.program.minimises_worst:
+            border, solved = self._held_border
+            worst = (dual @ border)[:, None] / float(self._border @ self._border_solved)
+            dual = dual - worst * solved
+        return Answers(rows, block, within, gathered, backend.joined([dual.T, worst.T]).T, backend)
 
     def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
-        coupling_dual, worst = force @ answers.coupling_dual, float(force @ answers.worst)
-        within = np.zeros(self.state.u.shape)
-        np.add.at(within, answers.block, force[:, None] * answers.within)
+        backend = self._algebra.backend
+        held = backend.held(force)
+        answer = backend.fetched(held @ answers.coupling_dual)
+        coupling_dual, worst = answer[:-1], float(answer[-1])
+        within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
 
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             mine = [(family, places, force[which]) for family, which, places in those.within(at)]
             du, change = part.forced(coupling_dual, within[part.batch.blocks], mine)
             both = step.inside[at].plus(change)
-            return step.u[at] + du, both, part.now.lengths(both)
+            return step.u[at] + du, both, part.lengths(both)
 
         slack = step.coupling_slack - self._softness * coupling_dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + coupling_dual, step.worst + worst)
@@ -335,7 +368,7 @@ class Newton:
         state = self.state
         duals = state.limit_dual + dual * step.limit_dual
         total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
-        return total + sum(self._each(lambda part, at: part.now.total_after(step.inside[at], primal, dual)))
+        return total + sum(self._each(lambda part, at: part.total_after(step.inside[at], primal, dual)))
 
     def _assembled(
         self,
@@ -361,16 +394,11 @@ class Newton:
 
     def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
         """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""
-        solved, worst = self._solve_coupling_rows(missing[None, :], lacking)
-        return solved[0], float(worst[0])
-
-    def _solve_coupling_rows(self, missing: FloatArray, lacking: float = 0.0) -> tuple[FloatArray, FloatArray]:
-        """The same for every row of what is missing."""
-        solved = self._schur.solve_rows(missing)
+        solved = self._schur.solve(missing)
         if not self._formulation.program.minimises_worst:
-            return solved, np.zeros(len(missing))
-        worst = (solved @ self._border - lacking) / float(self._border @ self._border_solved)
-        return solved - worst[:, None] * self._border_solved, worst
+            return solved, 0.0
+        worst = float(solved @ self._border - lacking) / float(self._border @ self._border_solved)
+        return solved - worst * self._border_solved, worst
 
 
 def _step_but_few(speeds: FloatArray, few: int) -> float:

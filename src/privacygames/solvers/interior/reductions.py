@@ -47,6 +47,8 @@ def chained_pairs(exponents: FloatArray, backend: Backend = HOST) -> NDArray[np.
     steps = backend.held(np.where(finite, exponents, np.inf))
     limit = backend.held(np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf))
     chained = backend.held_mask(np.zeros(exponents.shape, dtype=bool))
-    for middle in range(len(exponents)):
-        chained |= steps[:, middle, None] + steps[None, middle, :] <= limit
+    several = max(1, backend.entries_at_once // max(exponents.size, 1))
+    for start in range(0, len(exponents), several):
+        middle = slice(start, start + several)
+        chained |= (steps[:, middle, None] + steps[None, middle, :] <= limit[:, None, :]).any(axis=1)
     return backend.fetched_mask(chained)

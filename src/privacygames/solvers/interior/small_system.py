@@ -6,9 +6,11 @@ slacks. With p and q the slacks and dual values that the direction leads to, w t
     s = p + R f,    z = q + f − w (R f),    s z = τ,    s > 0,    z > 0
 
 has one solution, because R is positive semidefinite and what the matrix would be without these inequalities is, too.
+Newton's steps towards it solve with diag(s) + diag(z − s w) R.
 """
 
 import numpy as np
+from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray
 
@@ -32,7 +34,7 @@ def forces(
         slack: the slacks before the step.
         dual: the dual values before the step.
         change: how a direction changes both.
-        response: R.
+        response: R, symmetric.
         target: τ.
 
     Returns:
@@ -40,21 +42,21 @@ def forces(
     """
     p, q, weight = slack + change[0], dual + change[1], dual / slack
     s, z, force = np.maximum(p, SHARE * slack), np.maximum(q, SHARE * dual), np.zeros(len(slack))
-    without = np.eye(len(slack)) - weight[:, None] * response
+    answer, matrix = np.zeros(len(slack)), np.empty(response.shape)
     for _ in range(MOST_ITERATIONS):
-        answer = response @ force
         lacks, misses, wanted = p + answer - s, q + force - weight * answer - z, target - s * z
         if max(np.abs(wanted).max() / target, np.abs(lacks / s).max(), np.abs(misses / z).max()) < ACCURATE:
             return force
-        try:
-            more = np.linalg.solve(s[:, None] * without + z[:, None] * response, wanted - s * misses - z * lacks)
-        except np.linalg.LinAlgError:
+        np.multiply(response, z - s * weight, out=matrix)  # transposed, as LAPACK takes it
+        matrix.reshape(-1)[:: len(s) + 1] += s
+        _, _, more, failed = lapack.dgesv(matrix.T, wanted - s * misses - z * lacks, overwrite_a=1, overwrite_b=1)
+        if failed:
             return None
-        answer = response @ more
-        ds, dz = answer + lacks, more - weight * answer + misses
+        moved = response @ more
+        ds, dz = moved + lacks, more - weight * moved + misses
         fastest = max(float((-ds / s).max()), float((-dz / z).max()))
         if not np.isfinite(fastest):
             return None
         step = min(1.0, BACK_OFF / max(fastest, BACK_OFF))
-        s, z, force = s + step * ds, z + step * dz, force + step * more
+        s, z, force, answer = s + step * ds, z + step * dz, force + step * more, answer + step * moved
     return None

@@ -5,7 +5,6 @@ from math import inf, prod
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.predictor_corrector import longest
 
 LIMIT_TOLERANCE = 1e-9
 
@@ -27,10 +26,6 @@ class Inside:
         columns = zip(self.slacks, change.slacks, self.duals, change.duals, strict=True)
         return [(slack + primal * ds) * (value + dual * dz) for slack, ds, value, dz in columns]
 
-    def total_after(self, change: "Inside", primal: float, dual: float) -> float:
-        """The sum of these products."""
-        return sum(float(each.sum()) for each in self.products_after(change, primal, dual))
-
     def plus(self, change: "Inside") -> "Inside":
         """This and a change."""
         return Inside(
@@ -41,12 +36,6 @@ class Inside:
     def duals_after(self, change: "Inside", dual: float) -> tuple[FloatArray, ...]:
         """The dual values after a step of this length."""
         return tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True))
-
-    def lengths(self, change: "Inside") -> tuple[float, float]:
-        """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
-        primal = [longest(slack, each) for slack, each in zip(self.slacks, change.slacks, strict=True)]
-        dual = [longest(value, each) for value, each in zip(self.duals, change.duals, strict=True)]
-        return min(primal), min(dual)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import fill_in, margins
+from privacygames.solvers.interior.absent import fill_in, margins_within
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.limiting import lengthened
@@ -118,19 +118,21 @@ class Stepper:
     def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
-        primal, dual = shortened(step.primal), shortened(step.dual)
+        held, primal, dual = self._algebra.backend.held, shortened(step.primal), shortened(step.dual)
         du = np.concatenate([self._algebra.backend.fetched(each) for each in step.u])
+        before = held(state.u)
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
             u = state.u + primal * du
             if (u[:, :n] <= 0).any():
                 primal *= 0.5
                 continue
-            margin = self._margins(form, u[:, :n])
+            after = held(u)
+            margin = self._margins(form, after[:, :n])
             if (margin < KEEP_MARGIN * now.margin).any():
                 primal *= 0.7
                 continue
-            allowed, near = self._followed(form, state.u[:, :n], u[:, :n], settle=change != "both")
+            allowed, near = self._followed(form, before[:, :n], after[:, :n], settle=change != "both")
             if allowed == inf:
                 break
             primal *= 0.9 * allowed
@@ -140,7 +142,7 @@ class Stepper:
             return None
         inside = self._algebra.map(
             lambda at: Inside(
-                form.batches[at].slacks(u[form.batches[at].blocks]),  # anew: what is added up drifts
+                form.batches[at].slacks(after[form.batches[at].blocks]),  # anew: what is added up drifts
                 state.inside[at].duals_after(step.inside[at], dual),
             ),
             range(len(form.batches)),
@@ -155,7 +157,7 @@ class Stepper:
         # Before pairs and secrets join: their duals are not settled yet.
         proved = self._proof(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
         if form.ratios is not None and change != "none":
-            form, moved = self._with_working_sets(form, moved, near, target)
+            form, moved = self._with_working_sets(form, moved, near, after, target)
         found = Iterate(form, moved, margin, proved)
         if (margin < TIGHT).any():
             found = self.admit(found, form.absent[margin < ADMIT]) or found
@@ -180,15 +182,18 @@ class Stepper:
         return proof(form, parts, prices)
 
     def _with_working_sets(
-        self, form: Formulation, state: State, batches: Sequence[Batch], target: float
+        self, form: Formulation, state: State, batches: Sequence[Batch], u: FloatArray, target: float
     ) -> tuple[Formulation, State]:
-        """The same point with other working sets: pairs that join get duals that make them central."""
+        """The same point, whose u is given where the work is done, with other working sets.
+
+        Pairs that join get duals that make them central.
+        """
 
         def changed(at: int) -> Inside:
             old, pairs, now = form.batches[at].working_set, batches[at].working_set, state.inside[at]
             if old is None or pairs is None:
                 return now
-            slack = pairs.forward(self._algebra.backend.held(state.u[batches[at].blocks]))
+            slack = pairs.forward(u[batches[at].blocks])
             dual = pairs.take_over(old, now.duals[0], target / slack)
             return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
 
@@ -220,17 +225,17 @@ class Stepper:
     def lacking(self, form: Formulation, column: FloatArray, present: IntArray) -> IntArray:
         """Secrets left out for whom a mechanism of the others has no row."""
         others = np.setdiff1d(np.arange(len(form.whole.absent)), present)
-        return fill_in(form.whole.exponents, column, present, others)[2]
+        return fill_in(form.whole.exponents, column, present, others, self._algebra.backend)[2]
 
     def _margins(self, form: Formulation, column: FloatArray) -> FloatArray:
         """How much margin a mechanism leaves for the rows of the secrets left out."""
-        absent = form.absent
-        if not len(absent):
+        if not len(form.absent):
             return np.zeros(0)
-        batches = self._algebra.batches(len(absent))
+        to, back = form.to_absent
+        held = self._algebra.backend.held(column)
         found = self._algebra.map(
-            lambda batch: margins(form.whole.exponents, column, form.present, absent[batch], self._algebra.backend),
-            batches,
+            lambda batch: margins_within(held, to[batch], back[batch], self._algebra.backend),
+            self._algebra.batches(len(form.absent)),
         )
         return np.concatenate(found)
 

@@ -146,9 +146,8 @@ class WorkingSet:
 
     def fetched(self) -> tuple[IntArray, IntArray, IntArray]:
         """Block, i and j of each pair, on the host."""
-        keys = self.bounds.backend.fetched_indices(self.keys)
-        at_i, j = np.divmod(keys, self.bounds.size)
-        return at_i // self.bounds.size, at_i % self.bounds.size, j
+        fetched = self.bounds.backend.fetched_indices
+        return fetched(self.block), fetched(self.i), fetched(self.j)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""

@@ -6,13 +6,15 @@ have (``sum(axis=…)``, ``clip``, ``ravel``, ``reshape``); for everything else 
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray, IntArray
+
+Array = TypeVar("Array", FloatArray, IntArray)
 
 
 class Backend(Protocol):
@@ -52,6 +54,14 @@ class Backend(Protocol):
         """Truth values, wherever they were, as NumPy's."""
         ...
 
+    def numbers(self, parts: Sequence[FloatArray]) -> list[float]:
+        """Single numbers, wherever they were, fetched together."""
+        ...
+
+    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Arrays of one shape, wherever they were, fetched together: one above the other."""
+        ...
+
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
         """Zeros."""
         ...
@@ -77,15 +87,15 @@ class Backend(Protocol):
         ...
 
     def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
-        """Values added up at their positions."""
+        """Values, or rows of them, added up at their positions."""
         ...
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses, in ascending order."""
         ...
 
-    def above(self, array: FloatArray, level: float, most: int) -> IntArray:
-        """The positions of the entries above a level: the largest, where there are more than ``most``."""
+    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
+        """Where entries are above a level, and those: the largest, where there are more than ``most``; on the host."""
         ...
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
@@ -116,7 +126,7 @@ class Backend(Protocol):
         """The most along an axis."""
         ...
 
-    def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def joined(self, parts: Sequence[Array]) -> Array:
         """Arrays one after the other."""
         ...
 
@@ -125,7 +135,7 @@ class Backend(Protocol):
         ...
 
     def factor(self, matrix: FloatArray) -> FloatArray | None:
-        """Cholesky's factor, below the diagonal; None where there is none."""
+        """Cholesky's factor, in the form that ``solve_with`` takes; None where there is none."""
         ...
 
     def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
@@ -165,6 +175,14 @@ class HostBackend:
         """As it is."""
         return array
 
+    def numbers(self, parts: Sequence[FloatArray]) -> list[float]:
+        """As they are."""
+        return [float(part) for part in parts]
+
+    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """One above the other."""
+        return np.stack(parts)
+
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
         """Zeros."""
         return np.zeros(shape)
@@ -190,18 +208,25 @@ class HostBackend:
         return np.where(condition, first, second)
 
     def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
-        """Values added up at their positions."""
-        return np.asarray(np.bincount(at, values, count), dtype=np.float64)
+        """Values, or rows of them, added up at their positions."""
+        if values.ndim == 1:
+            return np.asarray(np.bincount(at, values, count), dtype=np.float64)
+        width = values.shape[1]
+        places = (at[:, None] * width + np.arange(width)).ravel()
+        found = np.asarray(np.bincount(places, values.ravel(), count * width), dtype=np.float64)
+        return found.reshape(count, width)
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses."""
         return np.flatnonzero(mask)
 
-    def above(self, array: FloatArray, level: float, most: int) -> IntArray:
-        """The positions of the entries above a level."""
+    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
+        """Where entries are above a level, and those."""
         flat = array.ravel()
         at = np.flatnonzero(flat > level)
-        return at if len(at) <= most else at[np.argpartition(flat[at], -most)[-most:]]
+        if len(at) > most:
+            at = at[np.argpartition(flat[at], -most)[-most:]]
+        return at, flat[at]
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
@@ -232,7 +257,7 @@ class HostBackend:
         """The most along an axis."""
         return np.asarray(array.max(axis=axis))
 
-    def joined(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def joined(self, parts: Sequence[Array]) -> Array:
         """Arrays one after the other."""
         return np.concatenate(parts)
 

@@ -134,7 +134,7 @@ class BlockFactors(Protocol):
         ...
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r for single right-hand sides, each with the block given for it; from and to the host."""
+        """H_o⁻¹ r for single right-hand sides, each with the block given for it."""
         ...
 
 

@@ -10,12 +10,12 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
@@ -43,8 +43,8 @@ RESERVE_SHARE = 0.3
 LEAF = 64
 """Blocks up to this size are factorised by the library; larger ones by halves, as products."""
 
-ON_HOST = 512
-"""A Schur complement up to this size is factorised on the host."""
+GATHERED = 1 << 27
+"""So many entries of factors are gathered at a time, to solve for single right-hand sides."""
 
 MOST_POSITIONS = 2**31 - 1
 """Positions inside a batch are kept as 32-bit integers."""
@@ -69,7 +69,8 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
         torch.set_num_threads(threads or processors())
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
-        with threadpool_limits(1, "blas"):  # what is left to the host is small
+        # What is left to the host is small; and what PyTorch notes for derivatives takes time with every operation.
+        with threadpool_limits(1, "blas"), torch.inference_mode():
             yield algebra
     except torch.OutOfMemoryError:
         message = (
@@ -121,9 +122,9 @@ class DeviceAlgebra:
         """The factors, and the Schur complement of the links, on the device."""
         inverse = self._inverse_factors(blocks)
         schur = self._projected(inverse, links)
-        tight = self._whole > (1 - RESERVE_SHARE - BATCH_SHARE) * self._all()
+        tight = self._whole > (1 - RESERVE_SHARE - BATCH_SHARE) * self._all
         size = 8 * inverse.numel() // (2 if tight else 1)
-        if self._free() - size < RESERVE_SHARE * self._all():
+        if self._free() - size < RESERVE_SHARE * self._all:
             return DeviceFactors(lambda: self._inverse_factors(blocks), self.backend), schur
         factors = DeviceFactors(_packed(inverse) if tight else lambda: inverse, self.backend)
         self._kept += size
@@ -131,14 +132,13 @@ class DeviceAlgebra:
         return factors, schur
 
     def schur(self, matrix: Tensor) -> Schur:
-        """The Schur complement: a large one stays on the device, for a small one the host is quicker."""
-        if len(matrix) > ON_HOST:
-            return Schur(matrix, self.backend)
-        return Schur(self.backend.fetched(matrix))
+        """The Schur complement, on the device."""
+        return Schur(matrix, self.backend)
 
     def _dropped(self, size: int) -> None:
         self._kept -= size
 
+    @cached_property
     def _all(self) -> float:
         return self._memory or device_free(self.backend.device)[1]
 
@@ -162,28 +162,7 @@ class DeviceAlgebra:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
         inverse = self.backend.zeros(tuple(written.shape))
-        return inverse, self._invert(written, inverse)
-
-    def _invert(self, block: Tensor, into: Tensor) -> Tensor:
-        """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal; which of them failed.
-
-        By halves, so that nearly all of the work is products, in which devices are several times as fast: with
-        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁.
-        """
-        torch, width = self.backend.torch, block.shape[1]
-        if width <= LEAF:
-            factors, failed = torch.linalg.cholesky_ex(block)
-            unit = torch.eye(width, dtype=torch.float64, device=self.backend.device)
-            into.copy_(torch.linalg.solve_triangular(factors, unit.expand(len(block), -1, -1), upper=False))
-            return failed != 0
-        half = -(-width // (2 * LEAF)) * LEAF  # whole leaves first
-        failed = self._invert(block[:, :half, :half], into[:, :half, :half])
-        first = into[:, :half, :half]
-        between = block[:, half:, :half] @ first.mT
-        block[:, half:, half:] -= between @ between.mT
-        failed = failed | self._invert(block[:, half:, half:], into[:, half:, half:])
-        into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
-        return failed
+        return inverse, self.backend.invert_factors(written, inverse, LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""
@@ -263,14 +242,19 @@ class DeviceFactors:
 
     def solve(self, right: Tensor) -> Tensor:
         """H_o⁻¹ r_o = MᵀM r_o for every block."""
-        inverse, held = self._inverse(), self._backend.held(right)
-        return (inverse.mT @ (inverse @ held[:, :, None]))[:, :, 0]
+        return self._solved(self._inverse(), self._backend.held(right))
 
-    def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r for single right-hand sides, those of one block at a time."""
-        inverse, found = self._inverse(), np.empty_like(right)
-        for block in np.unique(blocks):
-            mine = blocks == block
-            factor = inverse[int(block)]
-            found[mine] = self._backend.fetched((self._backend.held(right[mine]) @ factor.mT) @ factor)
+    def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
+        """H_o⁻¹ r for single right-hand sides: their blocks' M are gathered, as many at a time as is modest."""
+        inverse, held, at = self._inverse(), self._backend.held(right), self._backend.held_indices(blocks)
+        found = self._backend.torch.empty_like(held)
+        several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
+        for start in range(0, len(found), several):
+            some = slice(start, start + several)
+            found[some] = self._solved(inverse[at[some]], held[some])
         return found
+
+    def _solved(self, inverse: Tensor, right: Tensor) -> Tensor:
+        """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""
+        bmm = self._backend.torch.bmm
+        return bmm(inverse.mT, bmm(inverse, right.unsqueeze(2))).squeeze(2)

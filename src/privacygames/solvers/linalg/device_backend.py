@@ -10,6 +10,9 @@ from privacygames.arrays import FloatArray, IntArray
 Tensor = Any
 """PyTorch's: an optional library, whose types are not followed."""
 
+LARGE_LEAF = 512
+"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
+
 
 class DeviceBackend:
     """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
@@ -53,7 +56,18 @@ class DeviceBackend:
         return self._fetched(array)
 
     def _fetched(self, array: Tensor) -> Tensor:
-        return array.detach().cpu().numpy().copy() if self.torch.is_tensor(array) else array
+        if not self.torch.is_tensor(array):
+            return array
+        fetched = array.cpu().numpy()
+        return fetched.copy() if array.device.type == "cpu" else fetched
+
+    def numbers(self, parts: Sequence[Tensor]) -> list[float]:
+        """Single numbers in one transfer."""
+        return list(map(float, self.torch.stack(list(parts)).tolist())) if parts else []
+
+    def fetched_rows(self, parts: Sequence[Tensor]) -> FloatArray:
+        """Arrays of one shape in one transfer."""
+        return self.fetched(self.torch.stack(list(parts)))
 
     def zeros(self, shape: tuple[int, ...]) -> Tensor:
         """Zeros."""
@@ -80,18 +94,20 @@ class DeviceBackend:
         return self.torch.where(condition, first, second)
 
     def totals(self, at: Tensor, values: Tensor, count: int) -> Tensor:
-        """Values added up at their positions."""
-        return self.zeros((count,)).index_add_(0, at, values)
+        """Values, or rows of them, added up at their positions."""
+        return self.zeros((count, *values.shape[1:])).index_add_(0, at, values)
 
     def chosen(self, mask: Tensor) -> Tensor:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
-    def above(self, array: Tensor, level: float, most: int) -> Tensor:
-        """The positions of the entries above a level."""
+    def above(self, array: Tensor, level: float, most: int) -> tuple[IntArray, FloatArray]:
+        """Where entries are above a level, and those: the largest are fetched whatever they are, in one transfer."""
         flat = array.ravel()
-        at = self.torch.nonzero(flat > level).ravel()
-        return at if len(at) <= most else at[self.torch.topk(flat[at], most).indices]
+        values, at = self.torch.topk(flat, min(most, len(flat)))
+        both = self.fetched_rows([values, at.to(values.dtype)])
+        kept = both[0] > level
+        return both[1, kept].astype(np.int64), both[0, kept]
 
     def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
@@ -131,10 +147,33 @@ class DeviceBackend:
         return upper
 
     def factor(self, matrix: Tensor) -> Tensor | None:
-        """Cholesky's factor, below the diagonal."""
-        factor, failed = self.torch.linalg.cholesky_ex(matrix)
-        return None if bool(failed) else factor
+        """Cholesky's factor, inverted."""
+        inverse = self.zeros((1, *matrix.shape))
+        failed = self.invert_factors(matrix[None].clone(), inverse, LARGE_LEAF)
+        return None if bool(failed) else inverse[0]
 
     def solve_with(self, factor: Tensor, right: Tensor) -> Tensor:
-        """The solutions of a system, by its factor."""
-        return self.torch.cholesky_solve(right, factor)
+        """The solutions of a system, by its inverted factor: two products, which take no turns as substitutions do."""
+        return factor.T @ (factor @ right)
+
+    def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
+        """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.
+
+        By halves, so that nearly all of the work is products, in which devices are several times as fast: with
+        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. The blocks
+        are overwritten; those up to a size of ``leaf`` the library factorises.
+        """
+        torch, width = self.torch, block.shape[1]
+        if width <= leaf:
+            factors, failed = torch.linalg.cholesky_ex(block)
+            unit = torch.eye(width, dtype=torch.float64, device=self.device)
+            into.copy_(torch.linalg.solve_triangular(factors, unit.expand(len(block), -1, -1), upper=False))
+            return failed != 0
+        half = -(-width // (2 * leaf)) * leaf  # whole leaves first
+        failed = self.invert_factors(block[:, :half, :half], into[:, :half, :half], leaf)
+        first = into[:, :half, :half]
+        between = block[:, half:, :half] @ first.mT
+        block[:, half:, half:] -= between @ between.mT
+        failed = failed | self.invert_factors(block[:, half:, half:], into[:, half:, half:], leaf)
+        into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
+        return failed

@@ -19,38 +19,39 @@ class Schur:
     """A positive definite matrix S, given on and above the diagonal, scaled to a unit diagonal and factorised."""
 
     def __init__(self, upper: FloatArray, backend: Backend = HOST) -> None:
-        self._backend, self._matrix = backend, backend.symmetric(upper)
-        diagonal = self._matrix.diagonal()
+        self._backend, matrix = backend, backend.symmetric(upper)
+        diagonal = matrix.diagonal()
         if not bool(((diagonal > 0) & (diagonal < inf)).all()):
             raise FactorisationFailed
         self._scale = diagonal**-0.5
-        scaled = self._matrix * self._scale * self._scale[:, None]
+        self._scaled = matrix * self._scale * self._scale[:, None]
         for regularisation in REGULARISATIONS:
-            scaled.reshape(-1)[:: len(scaled) + 1] = 1.0 + regularisation
-            factor = backend.factor(scaled)
+            self._fill_diagonal(1.0 + regularisation)
+            factor = backend.factor(self._scaled)
             if factor is not None:
+                self._fill_diagonal(1.0)
                 self._factor = factor
                 return
         raise FactorisationFailed
 
+    def _fill_diagonal(self, value: float) -> None:
+        self._scaled.reshape(-1)[:: len(self._scaled) + 1] = value
+
     def solve(self, right: FloatArray) -> FloatArray:
         """S⁻¹ r, refined: once at least, and as long as it helps; from and to the host."""
-        return np.asarray(self.solve_rows(right[None, :])[0])
+        return np.asarray(self._backend.fetched(self.solve_rows(self._backend.held(right[None, :])))[0])
 
     def solve_rows(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r for every row of ``right``, refined together; from and to the host."""
-        given, scale = self._backend.held(right).T, self._scale[:, None]
-        found, size = 0.0 * given, _norm(scale * given)
-        before = inf
-        for refinement in range(1 + REFINEMENTS):
-            residual = scale * (given - self._matrix @ found)
-            left = _norm(residual)
-            if refinement > 1 and (left <= ACCURATE * size or left > 0.5 * before):
-                break
-            found = found + scale * self._backend.solve_with(self._factor, residual)
-            before = left
-        return self._backend.fetched(found.T)
-
-
-def _norm(columns: FloatArray) -> float:
-    return sqrt(float((columns * columns).sum()))
+        """S⁻¹ r for every row of ``right``, refined together, where the matrix is."""
+        backend, given = self._backend, (right * self._scale).T
+        found = backend.solve_with(self._factor, given)
+        left = None
+        for _ in range(REFINEMENTS):
+            residual = given - self._scaled @ found
+            before, left = left, (residual * residual).sum()
+            if before is not None:
+                now, then, size = map(sqrt, backend.numbers([left, before, (given * given).sum()]))
+                if now <= ACCURATE * size or now > 0.5 * then:
+                    break
+            found = found + backend.solve_with(self._factor, residual)
+        return found.T * self._scale

@@ -1,6 +1,7 @@
 """Compiled loops against NumPy, one by one, and whole designs with and without them."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -14,6 +15,14 @@ import privacygames as pg
 import privacygames.solvers.interior.solver as solver_module
 from privacygames.solvers.interior.absent import margins
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.entrywise import (
+    central,
+    dual_change,
+    least_growth,
+    outlying,
+    product_total,
+    speeds,
+)
 from privacygames.solvers.interior.families import HessianParts
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 from privacygames.solvers.linalg import HOST
@@ -133,3 +142,25 @@ def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.undo()
         compiled_loops.cache_clear()
     assert compiled_loops() is kernels
+
+
+@given(st.integers(0, 10_000), st.integers(0, 40), st.floats(1e-6, 10.0))
+@settings(deadline=None)
+def test_slacks_and_dual_values_entry_by_entry(seed: int, size: int, target: float) -> None:
+    generator = np.random.default_rng(seed)
+    (s, z), (ds, dz) = generator.uniform(1e-3, 2.0, (2, size)), generator.normal(size=(2, size))
+    wanted = generator.normal(size=size)
+    operations: list[Callable[[HostBackend], Any]] = [
+        lambda backend: dual_change(backend, wanted, z, ds, s),
+        lambda backend: least_growth(backend, s, ds),
+        lambda backend: speeds(backend, s, ds, z, dz),
+        lambda backend: product_total(backend, (s, z), (ds, dz), (0.3, 0.7)),
+        lambda backend: central(backend, (s, z), (ds, dz), target),
+        lambda backend: outlying(backend, (s, z), (ds, dz), (0.3, 0.7), target),
+    ]
+    for operation in operations:
+        assert operation(COMPILED) == pytest.approx(operation(HOST), rel=1e-12, abs=1e-12)
+
+
+def test_what_is_not_a_number_is_not_lost() -> None:
+    assert np.isnan(least_growth(COMPILED, np.ones(3), np.array([0.0, np.nan, 1.0])))

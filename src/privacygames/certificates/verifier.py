@@ -105,10 +105,12 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     if evidence is None:
         raise BrokenPromise("there are no multipliers to prove anything with")
     rough = optimum(statement, evidence, above)
+    if abs(achieved - rough) <= CLOSE * achieved or statement.bounds.within:
+        return rough
     named = np.zeros(above.shape, dtype=bool)
     named[evidence.ratios.secret, evidence.ratios.other] = True
     pairs = np.argwhere(named)
-    if abs(achieved - rough) <= CLOSE * achieved or not 0 < len(pairs) <= MOST_EXACT or statement.bounds.within:
+    if not 0 < len(pairs) <= MOST_EXACT:
         return rough
     factor = above[evidence.ratios.secret, evidence.ratios.other]
     most_gained = 3 * DOUBT * float(evidence.ratios.value @ np.where(np.isfinite(factor), factor, 0.0))

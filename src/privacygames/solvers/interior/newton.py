@@ -13,6 +13,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
+from privacygames.solvers.interior.entrywise import dual_change, least_growth, product_total, speeds
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.state import Inside, State
 from privacygames.solvers.linalg import Backend, BlockAlgebra, SymmetricBlocks
@@ -155,7 +156,7 @@ class BatchNewton:
         """The direction: how unknowns, slacks and duals change."""
         slacks, now = self.batch.slacks(self._du), self.now
         columns = zip(self._wanted, now.duals, slacks, now.slacks, strict=True)
-        duals = tuple((each - dual * change) / slack for each, dual, change, slack in columns)
+        duals = tuple(dual_change(self.batch.backend, *each) for each in columns)
         self._wanted = ()  # at large sizes every array counts
         return self._du, Inside(slacks, duals)
 
@@ -163,8 +164,7 @@ class BatchNewton:
         """Family by family, where a step of 1/level ends, and by how much sooner: at most so many a family."""
         backend = self.batch.backend
         columns = zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True)
-        speeds = (backend.larger(-ds / slack, -dz / dual) for slack, ds, dual, dz in columns)
-        return [backend.above(speed, level, most) for speed in speeds]
+        return [backend.above(speeds(backend, *each), level, most) for each in columns]
 
     def fastest(self, change: Inside, count: int) -> tuple[list[FloatArray], list[FloatArray]]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
@@ -178,17 +178,16 @@ class BatchNewton:
 
     def lengths(self, change: Inside) -> tuple[float, float]:
         """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
-        now = self.now
+        now, backend = self.now, self.batch.backend
         pairs = [*zip(now.slacks, change.slacks, strict=True), *zip(now.duals, change.duals, strict=True)]
-        growths = [each / value for value, each in pairs]
-        slowest = self.batch.backend.numbers([each.min() if all(each.shape) else each.sum() for each in growths])
+        slowest = backend.numbers([least_growth(backend, *pair) for pair in pairs])
         lengths, half = [longest_at(-each) for each in slowest], len(now.slacks)
         return min(lengths[:half]), min(lengths[half:])
 
     def total_after(self, change: Inside, primal: float, dual: float) -> float:
         """The sum of the products after steps of these lengths along a change."""
-        products = self.now.products_after(change, primal, dual)
-        return sum(self.batch.backend.numbers([each.sum() for each in products]))
+        backend, both = self.batch.backend, zip(self.now.pairs, change.pairs, strict=True)
+        return sum(backend.numbers([product_total(backend, *each, (primal, dual)) for each in both]))
 
     def answers(self, family: int, at: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
         """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""

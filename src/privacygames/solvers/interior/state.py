@@ -21,10 +21,10 @@ class Inside:
         """slack·dual."""
         return [slack * dual for slack, dual in zip(self.slacks, self.duals, strict=True)]
 
-    def products_after(self, change: "Inside", primal: float, dual: float) -> list[FloatArray]:
-        """slack·dual after steps of these lengths along a change."""
-        columns = zip(self.slacks, change.slacks, self.duals, change.duals, strict=True)
-        return [(slack + primal * ds) * (value + dual * dz) for slack, ds, value, dz in columns]
+    @property
+    def pairs(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Slacks and dual values, family by family."""
+        return list(zip(self.slacks, self.duals, strict=True))
 
     def plus(self, change: "Inside") -> "Inside":
         """This and a change."""

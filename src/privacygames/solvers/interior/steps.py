@@ -11,13 +11,14 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.absent import fill_in, margins_within
 from privacygames.solvers.interior.batch import Batch
+from privacygames.solvers.interior.entrywise import central, outlying
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
 from privacygames.solvers.interior.state import Inside, State, objective_value
-from privacygames.solvers.linalg import BlockAlgebra
-from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, shortened
+from privacygames.solvers.linalg import Backend, BlockAlgebra
+from privacygames.solvers.predictor_corrector import WORTHWHILE, centring, farther, shortened
 
 CORRECTORS = 2
 FEW = 10_000
@@ -99,13 +100,13 @@ class Stepper:
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)
 
-    @staticmethod
-    def _aimed(newton: Newton, state: State, plain: Direction, target: float, *, refine: bool) -> Direction:
+    def _aimed(self, newton: Newton, state: State, plain: Direction, target: float, *, refine: bool) -> Direction:
         """The direction towards products that are all the target, given the plain one towards none."""
         coupled = target - state.coupling_slack * state.limit_dual - plain.coupling_slack * plain.limit_dual
-        step = newton.direction(_central(state, plain, target), coupled, refine=refine)
+        backend = self._algebra.backend
+        step = newton.direction(_central(backend, state, plain, target), coupled, refine=refine)
         for _ in range(CORRECTORS):
-            trial = newton.corrected(step, _towards_centre(state, step, target))
+            trial = newton.corrected(step, _towards_centre(backend, state, step, target))
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
                 break
             step = trial
@@ -240,23 +241,23 @@ class Stepper:
         return np.concatenate(found)
 
 
-def _central(state: State, predicted: Direction, target: float) -> Wanted:
+def _central(backend: Backend, state: State, predicted: Direction, target: float) -> Wanted:
     """What makes every product the target, to second order along the predicted direction."""
 
     def wanted(at: int) -> list[FloatArray]:
-        first, second = state.inside[at].products, predicted.inside[at].products
-        return [target - each - more for each, more in zip(first, second, strict=True)]
+        both = zip(state.inside[at].pairs, predicted.inside[at].pairs, strict=True)
+        return [central(backend, *each, target) for each in both]
 
     return wanted
 
 
-def _towards_centre(state: State, step: Direction, target: float) -> Wanted:
+def _towards_centre(backend: Backend, state: State, step: Direction, target: float) -> Wanted:
     """What Gondzio's correctors want, looking beyond a step."""
-    primal, dual = farther(step.primal), farther(step.dual)
+    steps = farther(step.primal), farther(step.dual)
 
     def wanted(at: int) -> list[FloatArray]:
-        reached = state.inside[at].products_after(step.inside[at], primal, dual)
-        return [centrality(product, target) for product in reached]
+        both = zip(state.inside[at].pairs, step.inside[at].pairs, strict=True)
+        return [outlying(backend, *each, steps, target) for each in both]
 
     return wanted
 

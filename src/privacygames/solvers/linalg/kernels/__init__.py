@@ -14,16 +14,30 @@ from privacygames.solvers.linalg.kernels.pairs import (
     pair_totals,
     taken_over,
 )
+from privacygames.solvers.linalg.kernels.steps import (
+    central,
+    dual_change,
+    least_growth,
+    outlying,
+    product_total,
+    speeds,
+)
 
 __all__ = [
     "ROUTINES",
     "bounds_between",
+    "central",
+    "dual_change",
     "factorise",
+    "least_growth",
     "less_opposites",
     "near_pairs",
+    "outlying",
     "pair_diagonals",
     "pair_slacks",
     "pair_totals",
+    "product_total",
     "solve",
+    "speeds",
     "taken_over",
 ]

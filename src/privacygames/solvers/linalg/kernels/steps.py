@@ -16,14 +16,14 @@ def dual_change(wanted, dual, change, slack):
 
 
 @_compiled
-def fastest(value, change):
-    """The largest share of a value that a change uses up: −∞ of none."""
-    found = -np.inf
+def least_growth(value, change):
+    """The least of change/value: ∞ of none, and not a number where any is not."""
+    found = np.inf
     for at in range(len(value)):
-        share = -change[at] / value[at]
-        if np.isnan(share):
-            return share
-        found = max(found, share)
+        growth = change[at] / value[at]
+        if np.isnan(growth):
+            return growth
+        found = min(found, growth)
     return found
 
 
@@ -55,9 +55,9 @@ def central(slack, change, dual, dual_change, target):
 
 
 @_compiled
-def outlying(slack, change, dual, dual_change, steps, low, high):
+def outlying(slack, change, dual, dual_change, steps, bounds):
     """What brings products back between two bounds after steps along changes, but none by more than the upper one."""
-    found = np.empty(len(slack))
+    found, (low, high) = np.empty(len(slack)), bounds
     for at in range(len(slack)):
         product = (slack[at] + steps[0] * change[at]) * (dual[at] + steps[1] * dual_change[at])
         found[at] = max(min(max(product, low), high) - product, -high)

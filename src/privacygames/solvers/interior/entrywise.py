@@ -1,0 +1,66 @@
+"""What is done to slacks s, dual values z and their changes ds and dz, entry by entry, wherever they are.
+
+Most of them belong to pairs, in long arrays of one dimension: compiled loops, where there are any, read each once.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.solvers.linalg import Backend
+from privacygames.solvers.predictor_corrector import NEIGHBOURHOOD, centrality
+
+Both = tuple[FloatArray, FloatArray]
+"""Slacks and dual values, or their changes."""
+
+Number = Any
+"""A single number, where the arrays are."""
+
+
+def _loops(backend: Backend, array: FloatArray) -> Any:
+    """The compiled loops that there are for an array."""
+    return backend.kernels if array.ndim == 1 else None
+
+
+def dual_change(backend: Backend, wanted: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
+    """How dual values change with their slacks so that, to first order, products change by what is wanted."""
+    loops = _loops(backend, s)
+    return (wanted - z * ds) / s if loops is None else np.asarray(loops.dual_change(wanted, z, ds, s))
+
+
+def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Number:
+    """The least of change/value; 0 of none."""
+    loops = _loops(backend, value)
+    if loops is not None and len(value):
+        return loops.least_growth(value, change)
+    growth = change / value
+    return growth.min() if all(growth.shape) else growth.sum()
+
+
+def speeds(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
+    """The larger of the shares of slacks and of dual values that their changes use up."""
+    loops = _loops(backend, s)
+    return backend.larger(-ds / s, -dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
+
+
+def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> Number:
+    """Σ s z after steps of these lengths along a change."""
+    (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
+    if loops is None:
+        return ((s + steps[0] * ds) * (z + steps[1] * dz)).sum()
+    return loops.product_total(s, ds, z, dz, *steps)
+
+
+def central(backend: Backend, now: Both, change: Both, target: float) -> FloatArray:
+    """What makes products the target, to second order along a change."""
+    (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
+    return target - s * z - ds * dz if loops is None else np.asarray(loops.central(s, ds, z, dz, target))
+
+
+def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, float], target: float) -> FloatArray:
+    """What Gondzio's correctors want of products after steps along a change."""
+    (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
+    if loops is None:
+        return centrality((s + steps[0] * ds) * (z + steps[1] * dz), target)
+    return np.asarray(loops.outlying(s, ds, z, dz, steps, (target / NEIGHBOURHOOD, target * NEIGHBOURHOOD)))

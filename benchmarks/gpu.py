@@ -6,7 +6,8 @@ loses nothing:
     python benchmarks/gpu.py --device cuda --sizes 10,15,20,30,40 --limit 280 --data DIR
 
 ``--device cpu`` runs the same on PyTorch's CPU device. ``--data DIR`` adds the paper's setting on the GeoLife counts
-there (columns user, cell, visits; windows.json names the users).
+there (columns user, cell, visits; windows.json names the users). ``--peer 10,15`` adds cuPDLPx, where it is installed,
+on the program written out: what it finds is repaired and certified as ours is, so that both gaps mean the same.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import csv
 import importlib.util
 import json
 import platform
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -26,7 +28,11 @@ import numpy as np
 import torch
 
 import privacygames as pg
+from privacygames.problem import Bounds
 from privacygames.processors import processors
+from privacygames.programs import design_program
+from privacygames.solvers import Solution, SolveOptions
+from privacygames.solvers.highs import LinearSolution, read_multipliers
 
 RESULTS = Path(__file__).parent / "results"
 AGREE = 1e-6
@@ -220,6 +226,51 @@ def agreement(bench: Bench) -> None:
         bench.report(Row(f"agreement: {name}", seconds, value=value, gap=found.certificate.gap or 0.0, remark=remark))
 
 
+@dataclass(frozen=True)
+class Pdlp:
+    """The first-order method of cuPDLPx on the program written out, on the same card."""
+
+    tolerance: float
+    fallbacks: tuple[pg.Highs, ...] = ()
+
+    def solve(self, problem: pg.Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
+        """A mechanism and multipliers, as accurate as the tolerance makes them."""
+        from cupdlpx import Model
+
+        program = design_program(problem, bounds)
+        model = Model(
+            objective_vector=program.objective,
+            constraint_matrix=program.matrix,
+            constraint_lower_bound=program.row_lower,
+            constraint_upper_bound=program.row_upper,
+            variable_lower_bound=program.variable_lower,
+        )
+        limit = options.time_limit or 3600.0
+        model.setParams(OptimalityTol=self.tolerance, FeasibilityTol=self.tolerance, TimeLimit=limit, OutputFlag=False)
+        model.optimize()
+        told = f"cuPDLPx, {model.Runtime:.2f} s and {model.IterCount} iterations: {model.Status}"
+        found = LinearSolution(program, np.asarray(model.X), np.asarray(model.Pi), pg.Status.OPTIMAL, told)
+        multipliers = read_multipliers(found, problem, bounds)
+        return Solution(found.block("p").reshape(problem.shape), multipliers, pg.Status.OPTIMAL, told)
+
+
+def peers(bench: Bench, sides: list[int], limit: float) -> None:
+    """The same grids by cuPDLPx, at several tolerances."""
+    for side in sides:
+        for tolerance in (1e-4, 1e-6):
+            name = f"{side}×{side} Euclidean, ε = 1: cuPDLPx at {tolerance:g}"
+            started = perf_counter()
+            try:
+                solver = Pdlp(tolerance)
+                found = pg.design(euclidean(side), epsilon=1.0, tolerance=1.0, time_limit=limit, solver=solver)
+            except pg.PrivacyGamesError as error:
+                bench.report(Row(name, perf_counter() - started, remark=str(error)[:100]))
+                continue
+            remark = found.certificate.provenance.solver
+            gap = found.certificate.gap or 0.0
+            bench.report(Row(name, perf_counter() - started, value=valued(found), gap=gap, remark=remark))
+
+
 def growth(bench: Bench, sides: list[int]) -> None:
     """How time grows with the number of cells."""
     cells, times = [], []
@@ -247,14 +298,31 @@ def geolife(data: Path, count: int) -> dict[str, pg.Problem]:
     return found
 
 
+def joint(problem: pg.Problem) -> dict[str, Any]:
+    """95 % of the most distortion."""
+    return {"distortion": 0.95 * pg.max_distortion(problem)}
+
+
+def against_three(problem: pg.Problem) -> dict[str, Any]:
+    """80 % of the most against one who knows the prior, and two who have more evidence on the likeliest places."""
+    prior = problem.prior
+    crowd = [pg.Adversary("1"), *(pg.Adversary(f"{k:g}", prior=prior.sharpened(k)) for k in (2.0, 5.0))]
+    return {"distortion": {each: 0.8 * pg.max_distortion(problem, each) for each in crowd}}
+
+
 def people(bench: Bench, data: Path, count: int) -> None:
     """One user after the other."""
-    for name, share in (("ε = 0.6", None), ("ε = 0.6 and 95 % of d_m^max", 0.95)):
+    asked: list[tuple[str, Callable[[pg.Problem], dict[str, Any]]]] = [
+        ("ε = 0.6", lambda _: {}),
+        ("ε = 0.6 and 95 % of d_m^max", joint),
+        ("ε = 0.6 and three adversaries", against_three),
+    ]
+    for name, more in asked:
         times = []
         for user, problem in geolife(data, count).items():
             if bench.left < 20:
                 break
-            bounds = {} if share is None else {"distortion": share * pg.max_distortion(problem)}
+            bounds = more(problem)
             solve(bench, f"GeoLife user {user}, {name}", problem, tolerance=1e-6, epsilon=0.6, **bounds)
             times.append(bench.rows[-1].seconds)
         if times:
@@ -339,6 +407,8 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=10, help="how many of its users")
     parser.add_argument("--jobs", type=int, default=0, help="run the paper's evaluation, in so many processes")
     parser.add_argument("--wide", default="5000x200", help="secrets x answers of the scattered problem; empty for none")
+    parser.add_argument("--no-agree", dest="agree", action="store_false", help="leave out the small comparisons")
+    parser.add_argument("--peer", default="", help="sides of grids that cuPDLPx is to solve, too, with commas")
     parser.add_argument("--profile", type=int, help="print where the time goes for a grid of this side, and stop")
     parser.add_argument("--out", type=Path, default=RESULTS / "gpu", help="the table, without its suffix")
     parser.add_argument("--figure", type=Path, help="draw size against time from the table that is there, and stop")
@@ -357,7 +427,8 @@ def main() -> None:
         "product rate": product_rate(given.device),
     }
     bench = Bench(given.device, given.threads, perf_counter() + given.limit, given.out, [], machine)
-    agreement(bench)
+    if given.agree:
+        agreement(bench)
     growth(bench, [int(side) for side in given.sizes.split(",") if side])
     if given.data is not None:
         people(bench, given.data, given.users)
@@ -367,6 +438,8 @@ def main() -> None:
         secrets, answers = map(int, given.wide.split("x"))
         name = f"{secrets} scattered places × {answers} answers, ε = 1"
         solve(bench, name, scattered(secrets, answers), tolerance=1e-4, epsilon=1.0)
+    if given.peer:
+        peers(bench, [int(side) for side in given.peer.split(",")], 60.0)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import privacygames as pg
 from privacygames.problem import Bounds
 from privacygames.solvers.interior import limiting
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.inequalities import Inequalities
+from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.newton import Newton
 from privacygames.solvers.interior.presolve import Presolved
 from privacygames.solvers.interior.small_system import ACCURATE, forces

@@ -12,8 +12,9 @@ import privacygames as pg
 from privacygames.problem import Bounds
 from privacygames.solvers.interior import limiting
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.inequalities import Inequalities
 from privacygames.solvers.interior.limiting import lengthened
-from privacygames.solvers.interior.newton import Inequalities, Newton
+from privacygames.solvers.interior.newton import Newton
 from privacygames.solvers.interior.presolve import Presolved
 from privacygames.solvers.interior.small_system import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state

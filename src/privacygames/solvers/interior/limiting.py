@@ -10,7 +10,8 @@ is changed accordingly, and what limits it then joins the few. docs/theory/solve
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.interior.newton import Answers, Direction, Inequalities, Newton
+from privacygames.solvers.interior.inequalities import Answers, Inequalities
+from privacygames.solvers.interior.newton import Direction, Newton
 from privacygames.solvers.interior.small_system import forces
 from privacygames.solvers.predictor_corrector import WORTHWHILE
 

@@ -5,7 +5,7 @@ Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and with a 
 blocks is done batch by batch at the same time, in as few phases as the solutions with S in between allow.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,8 +14,9 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.inequalities import Answers, Inequalities
 from privacygames.solvers.interior.state import Inside, State
-from privacygames.solvers.linalg import Backend, BlockAlgebra, SymmetricBlocks
+from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
 from privacygames.solvers.predictor_corrector import longest, longest_at
 
 Result = TypeVar("Result")
@@ -40,79 +41,6 @@ class Direction:
     def limit_dual(self) -> FloatArray:
         """The change of the dual values of the inequalities among the coupling rows."""
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
-
-
-@dataclass(frozen=True)
-class Inequalities:
-    """Some inequalities inside the blocks: the batch, the family and the position in its arrays of each."""
-
-    batch: IntArray
-    family: IntArray
-    at: IntArray
-
-    def within(self, batch: int) -> Iterator[tuple[int, IntArray, IntArray]]:
-        """Family by family, which of them are in a batch, and where in its arrays."""
-        for family in np.unique(self.family[self.batch == batch]):
-            which = np.flatnonzero((self.batch == batch) & (self.family == family))
-            yield int(family), which, self.at[which]
-
-    def new_in(self, other: "Inequalities") -> "Inequalities":
-        """Those of another set that are not in this one."""
-        mine = set(zip(self.batch.tolist(), self.family.tolist(), self.at.tolist(), strict=True))
-        theirs = zip(other.batch.tolist(), other.family.tolist(), other.at.tolist(), strict=True)
-        new = np.array([each not in mine for each in theirs], dtype=bool)
-        return Inequalities(other.batch[new], other.family[new], other.at[new])
-
-    def and_then(self, other: "Inequalities") -> "Inequalities":
-        """These, then others."""
-        return Inequalities(
-            np.append(self.batch, other.batch), np.append(self.family, other.family), np.append(self.at, other.at)
-        )
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What forces of one on some inequalities do: the changes of their own blocks' unknowns, and of what blocks share.
-
-    Attributes:
-        rows: the inequalities' rows, (…, width).
-        block: the block of each, among all.
-        within: H⁻¹ rows, (…, width): the change of that block as long as the coupling rows' duals do not change.
-        gathered: what that does to the coupling rows, (…, coupling rows).
-        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows), and y, last.
-        backend: where all of these are.
-    """
-
-    rows: FloatArray
-    block: IntArray
-    within: FloatArray
-    gathered: FloatArray
-    coupling_dual: FloatArray
-    backend: Backend
-
-    @property
-    def response(self) -> FloatArray:
-        """How the slack of each changes by a force on each, (…, …), on the host."""
-        found = self.to_forces_on(self)
-        return (found + found.T) / 2
-
-    def to_forces_on(self, others: "Answers") -> FloatArray:
-        """How the slack of each changes by a force on each of others, (…, …), on the host."""
-        together = self.block[:, None] == others.block[None, :]
-        found = self.gathered @ others.coupling_dual[:, :-1].T + (self.rows @ others.within.T) * together
-        return self.backend.fetched(found)
-
-    def and_then(self, other: "Answers") -> "Answers":
-        """These, then others."""
-        joined = self.backend.joined
-        return Answers(
-            joined([self.rows, other.rows]),
-            joined([self.block, other.block]),
-            joined([self.within, other.within]),
-            joined([self.gathered, other.gathered]),
-            joined([self.coupling_dual, other.coupling_dual]),
-            self.backend,
-        )
 
 
 class BatchNewton:

@@ -124,17 +124,22 @@ def growth(sides: list[int], rows: list[dict[str, object]]) -> None:
     )
 
 
-def by_threads(side: int, rows: list[dict[str, object]]) -> None:
-    """The same design with one thread, two, four and so on, up to one a processor."""
-    problem, counts = euclidean(side), [1]
+def doubled() -> list[int]:
+    """One, two, four and so on, up to the number of processors."""
+    counts = [1]
     while counts[-1] < processors():
         counts.append(min(2 * counts[-1], processors()))
-    alone = 0.0
+    return counts
+
+
+def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> None:
+    """The same design with so many threads."""
+    problem, alone = euclidean(side), 0.0
     for count in counts:
         solver = pg.Interior(threads=count)
         seconds, value = timed(lambda s=solver: pg.design(problem, epsilon=1.0, solver=s).certificate.cost)  # type: ignore[misc]
         alone = alone or seconds
-        note = f"{alone / seconds:.1f} times as fast as with one"
+        note = f"{alone / seconds:.1f} times as fast as with {counts[0]}"
         report(rows, f"{side}×{side} Euclidean, ε = 1, threads: {count}", "privacygames", seconds, value, note)
 
 
@@ -177,19 +182,34 @@ def as_markdown(rows: list[dict[str, object]], machine: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write(rows: list[dict[str, object]], machine: str, name: str) -> None:
+    """Keep a table."""
+    RESULTS.mkdir(exist_ok=True)
+    kept = {"machine": machine, "rows": rows}
+    (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    (RESULTS / f"{name}.md").write_text(as_markdown(rows, machine))
+
+
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--data", type=Path, help="a folder with GeoLife counts")
+    parser.add_argument("--threads", default="", help="only how threads help, for grids of these sides, with commas")
+    parser.add_argument("--counts", default="1,2", help="with --threads: how many, with commas")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     machine = f"{platform.machine()}, {processors()} cores, Python {platform.python_version()}"
+    if options.threads:
+        for side in map(int, options.threads.split(",")):
+            by_threads(side, rows, [int(count) for count in options.counts.split(",")])
+            write(rows, machine, "threads")
+        return
     print(f"{machine}; closed form check: {1 / (1 + exp(1)):.6f}")
     against_others(5, rows)
     against_others(7, rows)
     growth([5, 7, 10] if options.quick else [5, 7, 10, 12, 15], rows)
-    by_threads(7 if options.quick else 15, rows)
+    by_threads(7 if options.quick else 15, rows, doubled())
     if not options.quick:
         against_others(10, rows)
         with ProcessPoolExecutor(1, get_context("spawn")) as alone:
@@ -199,10 +219,7 @@ def main() -> None:
         paper_setting(options.data, rows)
     if options.quick:
         return  # what is kept is a whole run
-    RESULTS.mkdir(exist_ok=True)
-    kept = {"machine": machine, "rows": rows}
-    (RESULTS / "latest.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
-    (RESULTS / "latest.md").write_text(as_markdown(rows, machine))
+    write(rows, machine, "latest")
 
 
 if __name__ == "__main__":

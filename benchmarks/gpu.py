@@ -254,7 +254,7 @@ class Pdlp:
         return Solution(found.block("p").reshape(problem.shape), multipliers, pg.Status.OPTIMAL, told)
 
 
-def peers(bench: Bench, sides: list[int], limit: float) -> None:
+def peers(bench: Bench, sides: list[int]) -> None:
     """The same grids by cuPDLPx, at several tolerances."""
     for side in sides:
         for tolerance in (1e-4, 1e-6):
@@ -262,7 +262,9 @@ def peers(bench: Bench, sides: list[int], limit: float) -> None:
             started = perf_counter()
             try:
                 solver = Pdlp(tolerance)
-                found = pg.design(euclidean(side), epsilon=1.0, tolerance=1.0, time_limit=limit, solver=solver)
+                found = pg.design(
+                    euclidean(side), epsilon=1.0, tolerance=1.0, time_limit=max(bench.left / 4, 10.0), solver=solver
+                )
             except pg.PrivacyGamesError as error:
                 bench.report(Row(name, perf_counter() - started, remark=str(error)[:100]))
                 continue
@@ -439,7 +441,7 @@ def main() -> None:
         name = f"{secrets} scattered places × {answers} answers, ε = 1"
         solve(bench, name, scattered(secrets, answers), tolerance=1e-4, epsilon=1.0)
     if given.peer:
-        peers(bench, [int(side) for side in given.peer.split(",")], 60.0)
+        peers(bench, [int(side) for side in given.peer.split(",")])
 
 
 if __name__ == "__main__":

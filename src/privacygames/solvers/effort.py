@@ -29,8 +29,9 @@ DEVICE_BYTES = 4
 
 LEAST_GIGABYTES = 0.2
 
-ENTRIES_A_THREAD = 1_400_000
-"""With less work for each, more threads only stand in each other's way (10×10: 2 threads 1.0 s, 16 threads 3.1 s)."""
+ENTRIES_A_THREAD, ALONE = 1_400_000, 800_000
+"""With less work for each, more threads only stand in each other's way (15×15 on 16 processors: 8 threads 4.4 s, 16
+threads 4.9 s); with less in all, two do (5×5: 0.04 s with one thread, 0.10 s with two)."""
 
 ALTERNATIVES = (
     "fewer answers (approximations.fewer_answers, or Problem(…, observables=…): the optimum is exact for those), "
@@ -88,7 +89,8 @@ class Effort:
     @property
     def workers(self) -> int:
         """How many threads are worth it: those asked for, or one a processor where there is enough to do."""
-        return self.threads or min(processors(), max(2, self.entries // ENTRIES_A_THREAD))
+        least = 1 if self.entries < ALONE else 2
+        return self.threads or min(processors(), max(least, self.entries // ENTRIES_A_THREAD))
 
     @property
     def fits(self) -> bool:

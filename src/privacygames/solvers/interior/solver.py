@@ -18,7 +18,7 @@ from privacygames.solvers.interior.kept import Kept
 from privacygames.solvers.interior.opponents import guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, loops_loaded, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 LEAST_EXPONENT = 1e-8
@@ -27,8 +27,9 @@ NEGLIGIBLE = 1e-6
 SMALL = 300_000
 """Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
 
-COMPILED = 4_000_000
-"""From so many entries on, compiled loops are worth the second that it takes to load them."""
+COMPILED = 6_000_000
+"""From so many entries on, compiled loops are worth the second that it takes to load them; once they are loaded, they
+are for all but small problems."""
 
 WORTH_TELLING = 2_000_000
 """Blocks with fewer entries than this, together, take a few seconds."""
@@ -114,7 +115,7 @@ class Interior:
 
     def _algebra(self, effort: Effort) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
-            return host_algebra(effort.workers, compiled=effort.entries >= COMPILED)
+            return host_algebra(effort.workers, compiled=effort.entries >= (SMALL if loops_loaded() else COMPILED))
         return device_algebra(self.device, threads=self.threads)
 
     def _minimised(

@@ -52,6 +52,11 @@ def compiled_loops() -> Any:
         return None
 
 
+def loops_loaded() -> bool:
+    """Whether compiled loops are there without a wait."""
+    return compiled_loops.cache_info().currsize > 0
+
+
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 

@@ -391,8 +391,8 @@ def figure(results: Path, target: Path) -> None:
     axes.loglog(
         *zip(*PUBLISHED.values(), strict=True), "x", color="grey", label="as published (Imola et al., UAI 2022)"
     )
-    for told, (cells, seconds) in PUBLISHED.items():
-        axes.annotate(told, (cells, seconds), (6, 4), textcoords="offset points", fontsize="small", color="grey")
+    for told, place in PUBLISHED.items():
+        axes.annotate(told, place, (6, 4), textcoords="offset points", fontsize="small", color="grey")
     ticks = [25, 49, 100, 225, 400, 900, 1600]
     axes.set_xticks(ticks, [f"{cells:,}" for cells in ticks])
     axes.minorticks_off()

@@ -4,8 +4,8 @@ Everything here is done by NumPy elsewhere, in many more and much shorter steps,
 other. Only where Numba is installed: ``host.compiled_loops`` asks.
 """
 
-from privacygames.solvers.linalg.kernels.blocks import ROUTINES, factorise, solve
-from privacygames.solvers.linalg.kernels.pairs import (
+from privacygames.solvers.linalg.kernels.block_loops import ROUTINES, factorise, solve
+from privacygames.solvers.linalg.kernels.pair_loops import (
     bounds_between,
     less_opposites,
     near_pairs,
@@ -14,7 +14,7 @@ from privacygames.solvers.linalg.kernels.pairs import (
     pair_totals,
     taken_over,
 )
-from privacygames.solvers.linalg.kernels.steps import (
+from privacygames.solvers.linalg.kernels.step_loops import (
     central,
     dual_change,
     least_growth,

@@ -101,7 +101,7 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         # The slacks of the few change as the response says, and so do their dual values.
         before, after = newton.values(few, base.inside), newton.values(few, step.inside)
         slack, dual = newton.values(few, state.inside)
-        moved = answers.response @ force
+        moved = answers.to_forces_on(answers) @ force
         assert np.abs(after[0] - before[0] - moved).max() <= 1e-8 * np.abs(moved).max()
         wanted = force - dual / slack * moved
         assert np.abs(after[1] - before[1] - wanted).max() <= 1e-8 * np.abs(wanted).max()

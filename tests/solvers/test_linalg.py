@@ -45,6 +45,20 @@ def test_solutions_and_schur_complements(
     assert np.abs(found - solved).max() <= 1e-9 * np.abs(solved).max()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("width", [64, 65, 130, 200])
+def test_blocks_inverted_by_halves(width: int, compiled: bool) -> None:
+    blocks, dense = random_blocks(width, 2, width)
+    links, written_out = links_of("average", width, 2, width)
+    right = np.random.default_rng(width).normal(size=(2, width))
+    with host_algebra(1, compiled=compiled) as algebra:
+        factors, schur = algebra.factorise(blocks, links)
+        found = factors.solve(right)
+    expected = (written_out @ np.linalg.inv(dense) @ written_out.transpose(0, 2, 1)).sum(axis=0)
+    assert np.abs(np.triu(schur - expected)).max() <= 1e-9 * np.abs(expected).max()
+    assert found == pytest.approx(np.linalg.solve(dense, right[..., None])[..., 0], rel=1e-8, abs=1e-10)
+
+
 @given(st.integers(0, 30), st.integers(1, 5), st.sampled_from([1, 400, 600, 1000, 2000]))
 def test_batches_are_a_partition(count: int, threads: int, width: int) -> None:
     with host_algebra(threads) as algebra:

@@ -52,10 +52,10 @@ def exponents_between(
 def margins_within(column: FloatArray, to: FloatArray, back: FloatArray, backend: Backend = HOST) -> FloatArray:
     """The same margins, from the exponents between the secrets of a column and the others."""
     logs = backend.log(backend.held(column))
-    at_once = max(1, backend.entries_at_once // prod(column.shape))
     if backend.kernels is not None:
         sums = backend.kernels.bounds_between(logs, to, back, UNBOUNDED)
         return np.asarray(np.minimum(1 - sums[:, 0], sums[:, 1] - 1))
+    at_once = max(1, backend.entries_at_once // prod(column.shape))
     found = np.empty(len(to))
     for start in range(0, len(to), at_once):
         some = slice(start, start + at_once)

@@ -27,14 +27,16 @@ class CompiledWorkingSet(WorkingSet):
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
-        size = self.bounds.size
-        return np.asarray(self.bounds.backend.kernels.pair_totals(values, *self._pairs, self.root, size))
+        return self._totals(values, self.root, -1.0)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one entry beside them for each pair."""
-        size, pairs = self.bounds.size, self._pairs
-        parts.diagonal[:, :size] += self.bounds.backend.kernels.pair_diagonals(weights, *pairs, self.root, size)
-        parts.beside = OffDiagonal(*pairs, -weights)
+        parts.diagonal[:, : self.bounds.size] += self._totals(weights, self.root * self.root, 1.0)
+        parts.beside = OffDiagonal(*self._pairs, -weights)
+
+    def _totals(self, values: FloatArray, factor: FloatArray, sign: float) -> FloatArray:
+        loops, size = self.bounds.backend.kernels, self.bounds.size
+        return np.asarray(loops.pair_totals(values, *self._pairs, factor, sign, size))
 
     def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, WorkingSet]:
         """How much of the way from some columns to others all pairs allow, and the set at its end."""

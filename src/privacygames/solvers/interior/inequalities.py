@@ -57,12 +57,6 @@ class Answers:
     coupling_dual: FloatArray
     backend: Backend
 
-    @property
-    def response(self) -> FloatArray:
-        """How the slack of each changes by a force on each, (…, …), on the host."""
-        found = self.to_forces_on(self)
-        return (found + found.T) / 2
-
     def to_forces_on(self, others: "Answers") -> FloatArray:
         """How the slack of each changes by a force on each of others, (…, …), on the host."""
         together = self.block[:, None] == others.block[None, :]

@@ -27,7 +27,7 @@ class Backend(Protocol):
 
     @property
     def kernels(self) -> Any:
-        """Compiled loops (``kernels.py``) for arrays that are here; None where there are none."""
+        """Compiled loops (``kernels/``) for arrays that are here; None where there are none."""
         ...
 
     def held(self, array: FloatArray) -> FloatArray:

@@ -46,7 +46,7 @@ _syrk = _routine("dsyrk", 10)
 _trmm = _routine("dtrmm", 11)
 _trsv = _routine("dtrsv", 8)
 
-_LEAF = 64
+LEAF = 64
 """Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""
 
 
@@ -95,7 +95,7 @@ class Square:
     def _invert(self, at: int, count: int) -> None:
         """Invert the triangle of ``count`` rows at an address: its two halves, then the square between them."""
         leading, _, info = self._at
-        if count <= _LEAF:
+        if count <= LEAF:
             _trtri(_LOWER, _GENERAL, self._number(count), at, leading, info)
             return
         first = count // 2

@@ -9,10 +9,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from privacygames.solvers.linalg.lapack import ADDRESSES
-
-LEAF = 64
-"""Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""
+from privacygames.solvers.linalg.lapack import ADDRESSES, LEAF
 
 _POTRF, _TRTRI, _LAUUM, _SYRK, _TRMM = range(5)
 ROUTINES = np.array([ADDRESSES[name] for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm")])

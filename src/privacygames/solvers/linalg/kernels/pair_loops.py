@@ -21,27 +21,17 @@ def pair_slacks(u, starts, i, j, root):
 
 
 @_compiled
-def pair_totals(values, starts, i, j, root, size):
-    """The transpose of the slacks: values put back at the secrets of their pairs, (blocks, size)."""
+def pair_totals(values, starts, i, j, factor, sign, size):
+    """Values put back at the secrets of their pairs, times a factor at j, and over it and with a sign at i.
+
+    (blocks, size). With √γ and −1 the transpose of the slacks, A; with γ and 1 the diagonals of Aᵀ diag(values) A.
+    """
     total = np.zeros((len(starts) - 1, size))
     for block in range(len(starts) - 1):
         row = total[block]
         for at in range(starts[block], starts[block + 1]):
-            row[j[at]] += root[at] * values[at]
-            row[i[at]] -= values[at] / root[at]
-    return total
-
-
-@_compiled
-def pair_diagonals(weights, starts, i, j, root, size):
-    """The diagonals of Aᵀ diag(weights) A, A the slacks' matrix, (blocks, size)."""
-    total = np.zeros((len(starts) - 1, size))
-    for block in range(len(starts) - 1):
-        row = total[block]
-        for at in range(starts[block], starts[block + 1]):
-            square = root[at] * root[at]
-            row[j[at]] += weights[at] * square
-            row[i[at]] += weights[at] / square
+            row[j[at]] += factor[at] * values[at]
+            row[i[at]] += sign * values[at] / factor[at]
     return total
 
 

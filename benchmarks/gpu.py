@@ -15,6 +15,7 @@ import csv
 import importlib.util
 import json
 import platform
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -130,6 +131,7 @@ def solve(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **b
 
     def watch(event: pg.Progress) -> None:
         engine.update(seconds=event.seconds or 0.0, done=event.done)
+        print(f"{event.seconds or 0.0:7.1f} s, {event.message}", file=sys.stderr, flush=True)
 
     if bench.device.startswith("cuda"):
         torch.cuda.empty_cache()
@@ -393,7 +395,7 @@ def figure(results: Path, target: Path) -> None:
     )
     for told, place in PUBLISHED.items():
         axes.annotate(told, place, (6, 4), textcoords="offset points", fontsize="small", color="grey")
-    ticks = [25, 49, 100, 225, 400, 900, 1600]
+    ticks = [25, 49, 100, 225, 400, 900, 1600, 2500]
     axes.set_xticks(ticks, [f"{cells:,}" for cells in ticks])
     axes.minorticks_off()
     axes.set(xlabel="secrets, and as many answers (a square grid, Euclidean cost, ε = 1)", ylabel="seconds")

@@ -41,7 +41,7 @@ class CompiledWorkingSet(WorkingSet):
     def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, WorkingSet]:
         """How much of the way from some columns to others all pairs allow, and the set at its end."""
         bounds = self.bounds
-        tables = bounds.enter, bounds.leave, bounds.limits, bounds.nearest
+        tables = bounds.enter, bounds.leave, bounds.limits, bounds.always
         broken, keys = bounds.backend.kernels.near_pairs(np.log(after), *tables, self.keys, settle, BROKEN)
         if len(broken):
             return replace(self, keys=broken)._largest_step(before, after), self

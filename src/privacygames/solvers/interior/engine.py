@@ -26,8 +26,9 @@ from privacygames.solvers.interior.steps import ADMIT, Iterate, Stepper
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300
-PATIENCE = 40
-"""After so many iterations without a tenth off the gap, proved or estimated, rounding has won."""
+PATIENCE, LAST_PATIENCE = 40, 5
+"""After so many iterations without a tenth off the gap, proved or estimated, rounding has won; and after so many once
+products are as small as they are meant to be."""
 
 
 def minimise(
@@ -86,7 +87,8 @@ def minimise(
             break
         now = moved
         _keep_best(best, now, iteration)
-        if iteration > since + PATIENCE:
+        waited = iteration - since
+        if waited > PATIENCE or (waited > LAST_PATIENCE and stepper.arrived(now)):
             break
     best.probabilities = everyone(program, best.probabilities, best.secrets, algebra.backend)
     return best

@@ -44,7 +44,7 @@ class Formulation:
 
     @classmethod
     def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend) -> "Formulation":
-        """The formulation with these secrets present, and the nearest pairs in the working sets."""
+        """The formulation with these secrets present, and the pairs that are always there in the working sets."""
         program, size = whole.only(present, backend), len(present)
         width = size + program.adversaries
         ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None

@@ -47,10 +47,14 @@ class Direction:
 class BatchNewton:
     """The Newton system of one batch, factorised, and a direction while it is found."""
 
-    def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
+    def __init__(
+        self, batch: Batch, now: Inside, u: FloatArray, coupling_dual: FloatArray, algebra: BlockAlgebra
+    ) -> None:
         self.batch, self.now = batch, now
-        self.total = sum(batch.backend.numbers([product.sum() for product in now.products]))
         self._residual = batch.dual_residual(coupling_dual, now.duals)
+        unsettled = abs(self._residual * batch.backend.held(u[batch.blocks])).sum()
+        *products, self.unsettled = batch.backend.numbers([*(each.sum() for each in now.products), unsettled])
+        self.total = sum(products)
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
@@ -148,7 +152,7 @@ class Newton:
         self._formulation, self.state, self._algebra = formulation, state, algebra
         n, rows = formulation.size, formulation.coupling.rows
         pairs = list(zip(formulation.batches, state.inside, strict=True))
-        self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
+        self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.u, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         linked = formulation.coupling.links.rows
         schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
@@ -171,6 +175,11 @@ class Newton:
     def total(self) -> float:
         """The sum of all products slack·dual."""
         return float(self.state.coupling_slack @ self.state.limit_dual) + sum(part.total for part in self._parts)
+
+    @property
+    def unsettled(self) -> float:
+        """What the dual residual weighs, with the unknowns as they are: Σ |residual·u|."""
+        return sum(part.unsettled for part in self._parts)
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refine: bool = True) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""

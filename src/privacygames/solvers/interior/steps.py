@@ -24,6 +24,10 @@ CORRECTORS = 2
 FEW = 10_000
 """How far to aim is decided by the steps that all but one in so many inequalities allow."""
 
+UNSETTLED = 0.1
+"""Products are not made smaller, together, than this share of what the dual residual weighs: secrets that join bring
+some, and where products are small beside it no step is long."""
+
 BACKTRACKS = 40
 AIM = 0.1
 SETTLE = 100.0
@@ -92,13 +96,18 @@ class Stepper:
         accuracy = self._accuracy(value)
         late = form.ratios is None or total < REFINE * abs(value)
         lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
-        target = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy) / count
+        aim = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy)
+        target = max(aim, min(UNSETTLED * newton.unsettled, total)) / count
         step = self._aimed(newton, state, plain, target, refine=late)
         if not careful:
             step = lengthened(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)
+
+    def arrived(self, now: Iterate) -> bool:
+        """Whether products are as small as they are meant to be: only prices may settle yet."""
+        return now.state.complementarity * now.state.count <= 2 * self._accuracy(now.value)
 
     def _aimed(self, newton: Newton, state: State, plain: Direction, target: float, *, refine: bool) -> Direction:
         """The direction towards products that are all the target, given the plain one towards none."""

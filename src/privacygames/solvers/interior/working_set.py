@@ -21,10 +21,13 @@ from privacygames.solvers.linalg import Backend, OffDiagonal
 ENTER, LEAVE = 0.8, 0.5
 """A ratio joins the working set when it is used up to this share of its exponent, and leaves below the other."""
 
-NEIGHBOURS = 4
-MORE_NEIGHBOURS, THIN = 12, 0.03
-"""Where the exponents of neighbours are usually so small, every far ratio binds as soon as anything moves: more
-neighbours stand for them."""
+DETOUR, MOST_SPANNING = 1.25, 5
+"""Pairs that others stand for, on a way that is so many times as long, need not always be in the set; and no more than
+so many are always there for each secret."""
+
+NEIGHBOURS, THIN = 12, 0.03
+"""Where the exponents of the fourth nearest are usually so small, every far ratio binds as soon as anything moves: so
+many neighbours stand for them instead."""
 
 THINNEST, MOST_THIN = 1e-5, 20
 """Ratios with exponents up to this are always in the set, where they are no more than so many a secret."""
@@ -71,18 +74,41 @@ class RatioBounds:
         return self.backend.single(LEAVE * self.limits)
 
     @cached_property
-    def nearest(self) -> NDArray[np.bool_]:
-        """Each secret's nearest few, both ways: they tie every block together, and are always in the set."""
+    def always(self) -> NDArray[np.bool_]:
+        """The pairs, both ways, that are always in the set: they tie every block together."""
         size = self.size
-        chosen = np.zeros((size, size), dtype=bool)
-        order = np.argsort(self.exponents, axis=1, kind="stable")
-        usual = float(np.median(self.exponents[np.arange(size), order[:, min(NEIGHBOURS, size) - 1]]))
-        order = order[:, : MORE_NEIGHBOURS if usual <= THIN else NEIGHBOURS]
-        chosen[np.arange(size)[:, None], order] = True
+        nearest = np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
+        if float(np.median(self.exponents[np.arange(size), nearest[:, min(4, size) - 1]])) <= THIN:
+            chosen = np.zeros((size, size), dtype=bool)
+            chosen[np.arange(size)[:, None], nearest] = True
+        else:
+            chosen = _spanning(self.exponents)
         thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin
         return self.backend.held_mask((chosen | chosen.T) & np.isfinite(self.exponents))
+
+
+def _spanning(exponents: FloatArray) -> NDArray[np.bool_]:
+    """Few pairs that stand for all: a way over one of them, and then nearer to the end, is not much longer.
+
+    For each secret i the nearest j that is left is taken, again and again; it stands for every k with
+    e(j,k) < e(i,k) and e(i,j) + e(j,k) ≤ 1.25 e(i,k). So what keeps these ratios with a fifth to spare, keeps
+    nearly all.
+    """
+    size = len(exponents)
+    every, chosen = np.arange(size), np.zeros((size, size), dtype=bool)
+    left = exponents.copy()
+    np.fill_diagonal(left, inf)
+    for _ in range(min(MOST_SPANNING, size)):
+        nearest = left.argmin(axis=1)
+        way = left[every, nearest]
+        chosen[every, nearest] |= way < inf
+        onwards = exponents[nearest]
+        stood_for = (way[:, None] + onwards <= DETOUR * exponents) & (onwards < exponents)
+        left[stood_for] = inf
+        left[every, nearest] = inf
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -95,8 +121,8 @@ class WorkingSet:
 
     @classmethod
     def first(cls, bounds: RatioBounds, blocks: int) -> Self:
-        """The nearest pairs, in every block."""
-        pairs = bounds.backend.chosen(bounds.nearest)
+        """The pairs that are always there, in every block."""
+        pairs = bounds.backend.chosen(bounds.always)
         return cls(bounds, blocks, bounds.backend.repeated(pairs, blocks, bounds.size**2))
 
     def __len__(self) -> int:
@@ -200,7 +226,7 @@ class WorkingSet:
             return replace(self, keys=broken)._largest_step(before, after), self
         old = self.keys
         staying = old if settle else old[used.ravel()[old] > bounds.leave.ravel()[self.pair]]
-        wanted |= bounds.nearest
+        wanted |= bounds.always
         wanted.ravel()[staying] = True
         return inf, replace(self, keys=backend.chosen(wanted))
 

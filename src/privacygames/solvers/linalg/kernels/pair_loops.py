@@ -46,7 +46,7 @@ def _with_room(array, needed):
 
 
 @_compiled
-def near_pairs(logs, enter, leave, limits, nearest, keys, settle, tolerance):
+def near_pairs(logs, enter, leave, limits, always, keys, settle, tolerance):
     """The pairs that are broken, and those that are near to it, to be kept, or always there: sorted keys of both."""
     blocks, size = logs.shape
     broken, broken_count = np.empty(16, np.int64), 0
@@ -59,9 +59,9 @@ def near_pairs(logs, enter, leave, limits, nearest, keys, settle, tolerance):
         row = coarse[block]
         for i in range(size):
             first, here = (block * size + i) * size, row[i]
-            above, always = enter[i], nearest[i]
+            above, there = enter[i], always[i]
             for j in range(size):
-                wanted[j] = (here - row[j] > above[j]) | always[j]
+                wanted[j] = (here - row[j] > above[j]) | there[j]
             while old < len(keys) and keys[old] < first + size:
                 j = keys[old] - first
                 wanted[j] |= settle or here - row[j] > leave[i, j]

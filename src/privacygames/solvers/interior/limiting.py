@@ -19,16 +19,13 @@ ROUNDS = 3
 LONG = 0.9
 """Inequalities that allow steps as long as this limit nothing."""
 
-MOST = 80
-"""So many join the few at a time."""
-
 
 def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     """A direction with longer steps than a given one, or that."""
     few = _Few(newton, base, target)
     best = base
     for _ in range(ROUNDS):
-        step = few.joined(newton.limiting(few.step, 1 / LONG, MOST))
+        step = few.joined(newton.limiting(few.step, 1 / LONG))
         if step is None:
             break
         if _worth(step) > _worth(best) + WORTHWHILE:

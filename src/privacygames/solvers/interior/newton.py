@@ -227,8 +227,9 @@ class Newton:
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
 
-    def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
+    def limiting(self, step: Direction, level: float) -> Inequalities:
+        """The inequalities that end a direction before a step of 1/level: a few at most, that do soonest."""
+        most = self._algebra.backend.few
         found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
         named = [
             (batch, family, each, speed)

@@ -16,7 +16,7 @@ LEAST_PRODUCT = 2e-3
 """Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
 much smaller than what they have to make up for would keep the first steps short."""
 
-ROUGH_HALVINGS = 24
+ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 24, 20, 1e-6
 """Enough for a start, which need not be exactly central."""
 
 
@@ -95,15 +95,21 @@ def _central_guesses(errors: FloatArray, distortion: float | None, target: float
 
 
 def _below(values: FloatArray, target: float, price: float) -> FloatArray:
-    """For each row, the x below all its values at which Σ target/(value − x) is the price."""
+    """For each row, the x below all its values at which Σ target/(value − x) is the price.
+
+    One over that sum is concave in how far below x is, and nearly linear: Newton's steps come from one side, and fast.
+    """
     least = values.min(axis=1)
     apart = values - least[:, None]
-    low, high = np.full(len(values), target / price), np.full(len(values), values.shape[1] * target / price)
-    for _ in range(ROUGH_HALVINGS):
-        middle = np.sqrt(low * high)
-        more = (target / (apart + middle[:, None])).sum(axis=1) > price
-        low, high = np.where(more, middle, low), np.where(more, high, middle)
-    return np.asarray(least - high)
+    below = np.full(len(values), target / price)
+    for _ in range(ROUGH_STEPS):
+        shares = target / (apart + below[:, None])
+        total = shares.sum(axis=1)
+        more = (total / price - 1.0) * total * target / (shares * shares).sum(axis=1)
+        below += more
+        if (more <= ROUGH * below).all():
+            break
+    return np.asarray(least - below)
 
 
 def _constant_weights(cost: FloatArray) -> FloatArray:

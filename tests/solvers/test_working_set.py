@@ -1,0 +1,56 @@
+"""The pairs that are always in the working set: few, and they stand for all others."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacygames.solvers.interior.reductions import chained_pairs
+from privacygames.solvers.interior.working_set import DETOUR, MOST_SPANNING, NEIGHBOURS, THIN, RatioBounds
+from privacygames.solvers.linalg import HOST
+
+
+def always(exponents: np.ndarray) -> np.ndarray:
+    """Those of a program with these exponents, chained pairs left out."""
+    full = np.where(chained_pairs(exponents), np.inf, exponents)
+    np.fill_diagonal(full, np.inf)
+    return np.asarray(RatioBounds(full, HOST).always)
+
+
+def scattered(seed: int, size: int) -> np.ndarray:
+    """Distances of random points, a unit apart or so."""
+    points = np.random.default_rng(seed).random((size, 2)) * np.sqrt(size)
+    return np.asarray(np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2)))
+
+
+@given(st.integers(0, 10_000), st.integers(2, 40))
+@settings(deadline=None)
+def test_a_way_over_one_of_them_is_not_much_longer(seed: int, size: int) -> None:
+    apart = scattered(seed, size)
+    chosen = always(apart)
+    assert (chosen == chosen.T).all()
+    assert not chosen.diagonal().any()
+    for i in range(size):
+        if chosen[i].sum() >= MOST_SPANNING:
+            continue
+        for k in np.flatnonzero(~chosen[i] & (np.arange(size) != i)):
+            first = np.flatnonzero(chosen[i] & (apart[:, k] < apart[i, k]))
+            assert (apart[i, first] + apart[first, k] <= DETOUR * apart[i, k]).any()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 40))
+@settings(deadline=None)
+def test_all_secrets_hang_together(seed: int, size: int) -> None:
+    reached = np.linalg.matrix_power(always(scattered(seed, size)).astype(float) + np.eye(size), size)
+    assert (reached > 0).all()
+
+
+def test_of_numbers_on_a_line_only_neighbours() -> None:
+    numbers = np.arange(12.0)
+    apart = np.abs(numbers[:, None] - numbers)
+    assert (always(apart) == (apart == 1.0)).all()
+
+
+def test_more_neighbours_where_exponents_are_small() -> None:
+    apart = scattered(1, 60)
+    assert (always(apart).sum(axis=1) < NEIGHBOURS).all()
+    assert (always(THIN / 4 * apart).sum(axis=1) >= NEIGHBOURS).all()

@@ -94,7 +94,7 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         coupled = -state.coupling_slack * state.limit_dual
         base = newton.direction(lambda at: [-each for each in state.inside[at].products], coupled)
         few = newton.limiting(base, 0.5)
-        assert 1 <= len(few.at) <= algebra.backend.few
+        assert 1 <= len(few.at) <= algebra.few
         answers = newton.answers(few)
         force = np.random.default_rng(1).normal(size=len(few.at)) * newton.values(few, state.inside)[1]
         step = newton.forced(base, few, answers, force)

@@ -229,7 +229,7 @@ class Newton:
 
     def limiting(self, step: Direction, level: float) -> Inequalities:
         """The inequalities that end a direction before a step of 1/level: a few at most, that do soonest."""
-        most = self._algebra.backend.few
+        most = self._algebra.few
         found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
         named = [
             (batch, family, each, speed)

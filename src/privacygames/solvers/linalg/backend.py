@@ -26,11 +26,6 @@ class Backend(Protocol):
         ...
 
     @property
-    def few(self) -> int:
-        """How many inequalities to solve for at a time as they are, which is work for the host."""
-        ...
-
-    @property
     def kernels(self) -> Any:
         """Compiled loops (``kernels/``) for arrays that are here; None where there are none."""
         ...
@@ -152,7 +147,6 @@ class HostBackend:
     """NumPy."""
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
-    few = 80
 
     def __init__(self, kernels: Any = None) -> None:
         self.kernels = kernels

@@ -146,6 +146,11 @@ class BlockAlgebra(Protocol):
         """Where the arrays of batches are."""
         ...
 
+    @property
+    def few(self) -> int:
+        """How many inequalities to solve for at a time as they are, which is work for the host."""
+        ...
+
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement Σ_o J_o H_o⁻¹ J_oᵀ, right on and above the diagonal.
 

@@ -40,6 +40,9 @@ BATCH_SHARE = 0.1
 RESERVE_SHARE = 0.3
 """Of all memory, how much is to stay free when factors are kept: for what the method does with its pairs."""
 
+HOST_BOUND = 300 * 300**2 * 8
+"""With less memory than this for all blocks, what a step takes is the host's time (300 × 300 on an H200)."""
+
 LEAF = 64
 """Blocks up to this size are factorised by the library; larger ones by halves, as products."""
 
@@ -104,6 +107,11 @@ class DeviceAlgebra:
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
         self._memory, self._kept, self._whole = memory, 0, 0
+
+    @property
+    def few(self) -> int:
+        """Fewer where the host's part of a step would take longer than the device's."""
+        return 40 if self._whole < HOST_BOUND else 80
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length: as few as memory allows."""

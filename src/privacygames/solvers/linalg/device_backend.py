@@ -18,7 +18,6 @@ class DeviceBackend:
     """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
 
     entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
-    few = 40  # a system of twice as many takes as long as the rest of a step, and saves one step in ten
 
     kernels = None
 

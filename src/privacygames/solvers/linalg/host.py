@@ -49,6 +49,8 @@ def loops_loaded() -> bool:
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
+    few = 80
+
     def __init__(self, pool: Executor, threads: int, kernels: Any = None) -> None:
         self._pool, self._threads = pool, threads
         self.backend = HOST if kernels is None else HostBackend(kernels)

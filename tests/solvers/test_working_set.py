@@ -1,9 +1,13 @@
 """The pairs that are always in the working set: few, and they stand for all others."""
 
+import re
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import privacygames as pg
 from privacygames.solvers.interior.reductions import chained_pairs
 from privacygames.solvers.interior.working_set import DETOUR, MOST_SPANNING, NEIGHBOURS, THIN, RatioBounds
 from privacygames.solvers.linalg import HOST
@@ -54,3 +58,20 @@ def test_more_neighbours_where_exponents_are_small() -> None:
     apart = scattered(1, 60)
     assert (always(apart).sum(axis=1) < NEIGHBOURS).all()
     assert (always(THIN / 4 * apart).sum(axis=1) >= NEIGHBOURS).all()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_clusters_at_a_small_epsilon_end_in_few_iterations(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    centres, size = random.random((5, 2)) * 10, 40
+    points = centres[np.arange(size) % 5] + random.random((size, 2)) * 2e-3
+    apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(apart, 0.0)
+    space = pg.Space.from_distances([f"p{i}" for i in range(size)], apart)
+    problem = pg.Problem(pg.Prior(space, random.dirichlet(np.ones(size))), cost=space.default_distance)
+    found = pg.design(problem, epsilon=0.003, solver=pg.Interior(threads=1)).certificate
+    told = re.fullmatch(r"blocks: .* (\d+) iterations", found.provenance.solver)
+    assert told
+    assert int(told[1]) <= 60
+    assert found.gap is not None
+    assert found.gap <= 1e-6

@@ -24,9 +24,10 @@ CORRECTORS = 2
 FEW = 10_000
 """How far to aim is decided by the steps that all but one in so many inequalities allow."""
 
-UNSETTLED = 0.1
-"""Products are not made smaller, together, than this share of what the dual residual weighs: secrets that join bring
-some, and where products are small beside it no step is long."""
+UNSETTLED, SLOWEST = 0.1, 0.5
+"""Where secrets may join, products are not made smaller, together, than this share of what the dual residual weighs:
+those that join bring some, and where products are small beside it no step is long. But they may always be halved:
+residual that pairs bring is in proportion to the products, and does not go away before they do."""
 
 BACKTRACKS = 40
 AIM = 0.1
@@ -97,7 +98,9 @@ class Stepper:
         late = form.ratios is None or total < REFINE * abs(value)
         lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
         aim = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy)
-        target = max(aim, min(UNSETTLED * newton.unsettled, total)) / count
+        if form.whole.absent.any():
+            aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
+        target = aim / count
         step = self._aimed(newton, state, plain, target, refine=late)
         if not careful:
             step = lengthened(newton, step, target)

@@ -27,7 +27,7 @@ so many are always there for each secret."""
 
 NEIGHBOURS, THIN = 12, 0.03
 """Where the exponents of the fourth nearest are usually so small, every far ratio binds as soon as anything moves: so
-many neighbours stand for them instead."""
+many neighbours stand for them, too."""
 
 THINNEST, MOST_THIN = 1e-5, 20
 """Ratios with exponents up to this are always in the set, where they are no more than so many a secret."""
@@ -76,13 +76,10 @@ class RatioBounds:
     @cached_property
     def always(self) -> NDArray[np.bool_]:
         """The pairs, both ways, that are always in the set: they tie every block together."""
-        size = self.size
+        size, chosen = self.size, _spanning(self.exponents)
         nearest = np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
         if float(np.median(self.exponents[np.arange(size), nearest[:, min(4, size) - 1]])) <= THIN:
-            chosen = np.zeros((size, size), dtype=bool)
             chosen[np.arange(size)[:, None], nearest] = True
-        else:
-            chosen = _spanning(self.exponents)
         thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin

@@ -25,7 +25,7 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     few = _Few(newton, base, target)
     best = base
     for _ in range(ROUNDS):
-        step = few.joined(newton.limiting(few.step, 1 / LONG))
+        step = few.joined(newton.limiting(few.step, 1 / LONG, newton.few))
         if step is None:
             break
         if _worth(step) > _worth(best) + WORTHWHILE:

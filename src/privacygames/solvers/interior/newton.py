@@ -47,14 +47,10 @@ class Direction:
 class BatchNewton:
     """The Newton system of one batch, factorised, and a direction while it is found."""
 
-    def __init__(
-        self, batch: Batch, now: Inside, u: FloatArray, coupling_dual: FloatArray, algebra: BlockAlgebra
-    ) -> None:
+    def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
+        self.total = sum(batch.backend.numbers([product.sum() for product in now.products]))
         self._residual = batch.dual_residual(coupling_dual, now.duals)
-        unsettled = abs(self._residual * batch.backend.held(u[batch.blocks])).sum()
-        *products, self.unsettled = batch.backend.numbers([*(each.sum() for each in now.products), unsettled])
-        self.total = sum(products)
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
@@ -62,6 +58,10 @@ class BatchNewton:
     @property
     def _weights(self) -> list[FloatArray]:
         return [dual / slack for slack, dual in zip(self.now.slacks, self.now.duals, strict=True)]
+
+    def unsettled(self, u: FloatArray) -> float:
+        """Σ |residual·u| over the batch's blocks."""
+        return float(abs(self._residual * self.batch.backend.held(u[self.batch.blocks])).sum())
 
     def begin(self, wanted: Sequence[FloatArray], *, feasible: bool) -> FloatArray:
         """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""
@@ -152,7 +152,7 @@ class Newton:
         self._formulation, self.state, self._algebra = formulation, state, algebra
         n, rows = formulation.size, formulation.coupling.rows
         pairs = list(zip(formulation.batches, state.inside, strict=True))
-        self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.u, state.coupling_dual, algebra), pairs)
+        self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         linked = formulation.coupling.links.rows
         schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
@@ -179,7 +179,12 @@ class Newton:
     @property
     def unsettled(self) -> float:
         """What the dual residual weighs, with the unknowns as they are: Σ |residual·u|."""
-        return sum(part.unsettled for part in self._parts)
+        return sum(self._each(lambda part, _: part.unsettled(self.state.u)))
+
+    @property
+    def few(self) -> int:
+        """How many inequalities to solve for at a time as they are."""
+        return self._algebra.few
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refine: bool = True) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
@@ -227,9 +232,8 @@ class Newton:
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
 
-    def limiting(self, step: Direction, level: float) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: a few at most, that do soonest."""
-        most = self._algebra.few
+    def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
+        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
         found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
         named = [
             (batch, family, each, speed)

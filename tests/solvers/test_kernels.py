@@ -16,6 +16,7 @@ import privacygames.solvers.interior.solver as solver_module
 from privacygames.solvers.interior.absent import margins
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.entrywise import (
+    SECOND_ORDER,
     central,
     dual_change,
     least_growth,
@@ -161,6 +162,14 @@ def test_slacks_and_dual_values_entry_by_entry(seed: int, size: int, target: flo
     ]
     for operation in operations:
         assert operation(COMPILED) == pytest.approx(operation(HOST), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("backend", [HOST, COMPILED])
+def test_second_order_changes_count_up_to_a_multiple_of_the_target(backend: HostBackend) -> None:
+    now, change = (np.ones(4), np.ones(4)), (np.array([0.0, 2.0, 1e3, 1e3]), np.array([5.0, -3.0, 1e3, -1e3]))
+    wanted = central(backend, now, change, 0.5)
+    most = SECOND_ORDER * 0.5
+    assert wanted.tolist() == [0.5 - 1 - 0, 0.5 - 1 + 6, 0.5 - 1 - most, 0.5 - 1 + most]
 
 
 def test_what_is_not_a_number_is_not_lost() -> None:

@@ -36,7 +36,7 @@ def test_small_systems_are_solved(seed: int, count: int, scale: float) -> None:
     # R as it comes about: the inverse of a matrix that has these inequalities in it, and others.
     response = np.asarray(np.linalg.inv(np.diag(weight) + positive_definite(random, count) / scale**2), dtype=float)
     change = random.normal(size=count) * 5 * slack, random.normal(size=count) * 5 * dual
-    found = forces(slack, dual, change, response, target)
+    found = forces((slack, dual), change, response, target, np.zeros(count))
     assert found is not None
     s = slack + change[0] + response @ found
     z = dual + change[1] + found - weight * (response @ found)
@@ -47,7 +47,8 @@ def test_small_systems_are_solved(seed: int, count: int, scale: float) -> None:
 
 def test_one_inequality_by_hand() -> None:
     # s = p + R f and z = q + f − w R f with p = −1, q = 2, w = 1, R = 1/2: s = f/2 − 1, z = 2 + f/2, s z = 1.
-    found = forces(np.ones(1), np.ones(1), (np.full(1, -2.0), np.ones(1)), np.full((1, 1), 0.5), 1.0)
+    one = np.ones(1)
+    found = forces((one, one), (-2 * one, one), np.full((1, 1), 0.5), 1.0, np.zeros(1))
     assert found is not None
     half = (-1 + np.sqrt(13)) / 2  # of h² + h − 3 = 0, h = f/2
     assert found[0] == pytest.approx(2 * half, rel=ACCURATE)
@@ -159,3 +160,24 @@ def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     few = iterations(problem, epsilon=1.0)
     monkeypatch.setattr(limiting, "ROUNDS", 0)
     assert few <= 0.8 * iterations(problem, epsilon=1.0)
+
+
+def test_forces_found_before_are_where_the_next_ones_start() -> None:
+    random = np.random.default_rng(3)
+    slack, dual = random.exponential(size=20), random.exponential(size=20)
+    response = np.asarray(np.linalg.inv(np.diag(dual / slack) + positive_definite(random, 20)), dtype=float)
+    change = random.normal(size=20) * 5 * slack, random.normal(size=20) * 5 * dual
+    fewer = forces((slack[:15], dual[:15]), (change[0][:15], change[1][:15]), response[:15, :15], 1.0, np.zeros(15))
+    assert fewer is not None
+    anew = forces((slack, dual), change, response, 1.0, np.zeros(20))
+    onwards = forces((slack, dual), change, response, 1.0, np.pad(fewer, (0, 5)))
+    assert anew is not None
+    assert onwards == pytest.approx(anew, rel=4 * ACCURATE, abs=4 * ACCURATE)
+    assert forces((slack, dual), change, response, 1.0, anew) is anew  # nothing is left to do
+
+
+def test_the_price_of_the_worst_case_starts_on_many() -> None:
+    with host_algebra(1) as algebra:
+        state = newton_of(scattered(40, 2), Bounds(epsilon=1.0, worst_case=True), algebra).state
+    assert state.limit_dual.sum() == pytest.approx(1.0, rel=1e-5)
+    assert state.limit_dual.max() < 0.2

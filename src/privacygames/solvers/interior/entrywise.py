@@ -14,6 +14,9 @@ from privacygames.solvers.predictor_corrector import NEIGHBOURHOOD, centrality
 Both = tuple[FloatArray, FloatArray]
 """Slacks and dual values, or their changes."""
 
+SECOND_ORDER = 100.0
+"""The second-order change of a product counts up to so many times the target: beyond, no step goes as far as it is."""
+
 Number = Any
 """A single number, where the arrays are."""
 
@@ -54,8 +57,11 @@ def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float,
 
 def central(backend: Backend, now: Both, change: Both, target: float) -> FloatArray:
     """What makes products the target, to second order along a change."""
-    (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
-    return target - s * z - ds * dz if loops is None else np.asarray(loops.central(s, ds, z, dz, target))
+    (s, z), (ds, dz), loops, most = now, change, _loops(backend, now[0]), SECOND_ORDER * target
+    if loops is None:
+        second: FloatArray = (ds * dz).clip(-most, most)
+        return target - s * z - second
+    return np.asarray(loops.central(s, ds, z, dz, target, most))
 
 
 def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, float], target: float) -> FloatArray:

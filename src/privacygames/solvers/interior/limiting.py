@@ -15,7 +15,7 @@ from privacygames.solvers.interior.newton import Direction, Newton
 from privacygames.solvers.interior.small_system import forces
 from privacygames.solvers.predictor_corrector import WORTHWHILE
 
-ROUNDS = 3
+ROUNDS = 6
 LONG = 0.9
 """Inequalities that allow steps as long as this limit nothing."""
 
@@ -40,7 +40,7 @@ class _Few:
         self._newton, self._base, self._target = newton, base, target
         self._found: tuple[Inequalities, Answers] | None = None
         self._response = np.zeros((0, 0))
-        self._values = np.zeros((4, 0))
+        self._values, self._force = np.zeros((4, 0)), np.zeros(0)
         self.step = base
 
     def joined(self, others: Inequalities) -> Direction | None:
@@ -57,10 +57,12 @@ class _Few:
             few, all_answers = self._found[0].and_then(new), self._found[1].and_then(answers)
         self._found = few, all_answers
         self._response = _bordered(self._response, answers.to_forces_on(all_answers))
-        slack, dual, *change = self._values
-        force = forces(slack, dual, (change[0], change[1]), self._response, self._target)
+        slack, dual, ds, dz = self._values
+        started = np.pad(self._force, (0, len(new.at)))
+        force = forces((slack, dual), (ds, dz), self._response, self._target, started)
         if force is None:
             return None
+        self._force = force
         self.step = newton.forced(self._base, few, all_answers, force)
         return self.step
 

@@ -77,8 +77,9 @@ class BatchNewton:
         """Take coupling duals into account."""
         self._du += self._factors.solve(self.batch.coupling.spread(dual))
 
-    def refine(self, dual: FloatArray) -> FloatArray:
-        """Make up for what the blocks' equations miss; J du."""
+    def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
+        """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
+        self.add(more)
         applied = [w * slack for w, slack in zip(self._weights, self.batch.slacks(self._du), strict=True)]
         right = self._right + self.batch.coupling.spread(dual) - self.batch.adjoint(applied)
         self._du += self._factors.solve(right)
@@ -186,7 +187,7 @@ class Newton:
         """How many inequalities to solve for at a time as they are."""
         return self._algebra.few
 
-    def direction(self, wanted: Wanted, coupled: FloatArray, *, refine: bool = True) -> Direction:
+    def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
         form, state = self._formulation, self.state
         n, coupling = form.size, form.coupling
@@ -197,26 +198,20 @@ class Newton:
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=False))
         dual, worst = self._solve_coupling(goal - gathered, 1.0 - float(self._border @ state.coupling_dual))
         more = dual
-        if refine:
-
-            def refined(part: BatchNewton, _: int) -> FloatArray:
-                part.add(dual)
-                return part.refine(dual)
-
-            missing = goal - self._added(refined) - worst * self._border
+        for _ in range(refinements):
+            missing = goal - self._refined(more, dual) - worst * self._border
             missing[n:] -= self._softness * dual[n:]
             lacking = 1.0 - float(self._border @ (state.coupling_dual + dual))  # the worst case's duals sum to one
             more, further = self._solve_coupling(missing, lacking)
-            worst += further
+            dual, worst = dual + more, worst + further
 
         def finished(part: BatchNewton, _: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             part.add(more)
             du, change = part.finish()
             return du, change, part.lengths(change)
 
-        total = dual + more if refine else dual
-        slack = (coupled - state.coupling_slack * total[n:]) / state.limit_dual
-        return self._assembled(self._each(finished), slack, total, worst)
+        slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
+        return self._assembled(self._each(finished), slack, dual, worst)
 
     def corrected(self, step: Direction, wanted: Wanted) -> Direction:
         """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
@@ -332,6 +327,10 @@ class Newton:
     def _added(self, work: Callable[[BatchNewton, int], FloatArray]) -> FloatArray:
         """The sum over all batches of what work gives."""
         return np.asarray(np.sum(self._each(work), axis=0))
+
+    def _refined(self, more: FloatArray, dual: FloatArray) -> FloatArray:
+        """J du of a direction with more coupling duals, then refined."""
+        return self._added(lambda part, _: part.refine(more, dual))
 
     def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
         """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""

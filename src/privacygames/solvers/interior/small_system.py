@@ -17,32 +17,36 @@ from privacygames.arrays import FloatArray
 MOST_ITERATIONS = 30
 ACCURATE = 1e-2
 BACK_OFF = 0.95
-SHARE = 0.1
-"""Slacks and dual values start at no less than this share of what they were before the step."""
+SHARE, SOLVED = 0.1, 0.9
+"""Slacks and dual values start at no less than the first share of what they were before the step, but where products
+are within the second of the target."""
 
 
 def forces(
-    slack: FloatArray,
-    dual: FloatArray,
+    now: tuple[FloatArray, FloatArray],
     change: tuple[FloatArray, FloatArray],
     response: FloatArray,
     target: float,
+    started: FloatArray,
 ) -> FloatArray | None:
     """The forces under which slacks and dual values end up positive, with products that are the target.
 
     Args:
-        slack: the slacks before the step.
-        dual: the dual values before the step.
+        now: slacks and dual values before the step.
         change: how a direction changes both.
         response: R, symmetric.
         target: τ.
+        started: forces to start from.
 
     Returns:
         The forces; None where they were not found.
     """
+    slack, dual = now
     p, q, weight = slack + change[0], dual + change[1], dual / slack
-    s, z, force = np.maximum(p, SHARE * slack), np.maximum(q, SHARE * dual), np.zeros(len(slack))
-    answer, matrix = np.zeros(len(slack)), np.empty(response.shape)
+    force, answer, matrix = started, response @ started, np.empty(response.shape)
+    s, z = p + answer, q + force - weight * answer
+    solved = (s > 0) & (np.abs(s * z - target) < SOLVED * target)
+    s, z = np.where(solved, s, np.maximum(s, SHARE * slack)), np.where(solved, z, np.maximum(z, SHARE * dual))
     for _ in range(MOST_ITERATIONS):
         lacks, misses, wanted = p + answer - s, q + force - weight * answer - z, target - s * z
         if max(np.abs(wanted).max() / target, np.abs(lacks / s).max(), np.abs(misses / z).max()) < ACCURATE:

@@ -32,7 +32,7 @@ def first_present(program: BlockProgram, admit: float) -> IntArray:
 
 
 def first_state(formulation: Formulation, scale: float) -> State:
-    """A point strictly inside, with equal products; ``scale`` is what counts as next to nothing."""
+    """A point strictly inside, with equal products but for limits; ``scale`` is what counts as next to nothing."""
     program, n = formulation.program, formulation.size
     column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
     u = np.zeros((len(program.objective), formulation.coupling.width))
@@ -43,23 +43,26 @@ def first_state(formulation: Formulation, scale: float) -> State:
     if program.reverse:
         size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
     count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
-    state = _central(formulation, u, max(size, scale) / count)
+    state = _central(formulation, u, max(size, scale) / count, count)
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
-    return _central(formulation, u, needed) if needed * count > size else state
+    return _central(formulation, u, needed, count) if needed * count > size else state
 
 
-def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
-    """The point of this mechanism at which every product is the target.
+def _central(formulation: Formulation, u: FloatArray, target: float, count: int) -> State:
+    """The point of this mechanism at which every product is the target, of ``count``.
 
     The prices of guesses add up, in each block, to the price of the distortion, and those of the worst case to one: x
-    and y are chosen so that they do, for otherwise the first steps would run far away to make up for it.
+    and y are chosen so that they do, for otherwise the first steps would run far away to make up for it. Limits on
+    costs have products that add up to as much as all others: at such a small target as theirs, one secret alone would
+    bear the price of the worst case.
     """
     program, n, coupling = formulation.program, formulation.size, formulation.coupling
-    worst = 0.0
+    limits, worst = n + coupling.totals, 0.0
+    limited = target * count / max(coupling.rows - limits, 1)
     if program.minimises_worst:
         costs = -coupling.gather(u)[-len(program.whose) :]
-        worst = -float(_below(-costs[None, :], target, 1.0)[0])
+        worst = -float(_below(-costs[None, :], limited, 1.0)[0])
     u = u.copy()
     asked = [*program.distortion.tolist(), *[None] * program.reverse]
     for adversary, distortion in enumerate(asked):
@@ -69,6 +72,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float) -> State:
     coupling_slack = formulation.coupling_slack(u, worst)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
+    coupling_dual[limits:] = limited / coupling_slack[coupling.totals :]
     coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
     return State(u, inside, coupling_slack, coupling_dual, worst)
 

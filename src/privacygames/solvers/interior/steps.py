@@ -17,7 +17,7 @@ from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
 from privacygames.solvers.interior.state import Inside, State, objective_value
-from privacygames.solvers.linalg import Backend, BlockAlgebra
+from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centring, farther, shortened
 
 CORRECTORS = 2
@@ -41,8 +41,11 @@ Change = Literal["both", "join", "none"]
 """How the working set may change: ratios join and leave; only join; or, once the estimate of the gap is small enough,
 neither. Each that joins brings a price of its own, which in columns that vanish spoils what the prices prove."""
 
+ARRIVED = 2.0
+"""Within this factor of the end, products are as small as they are meant to be."""
+
 REFINE = 1e-3
-"""Directions are refined once the products add up to less than this share of the value."""
+"""Directions are refined once the products add up to less than this share of the value, and more so in the end."""
 
 TIGHT, ADMIT = 0.02, 0.05
 """When the row of a secret left out has a smaller margin than the first, all with less than the second join."""
@@ -91,17 +94,18 @@ class Stepper:
         form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        plain = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refine=False)
+        plain = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refinements=0)
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
         late = form.ratios is None or total < REFINE * abs(value)
+        refinements = 2 if total <= ARRIVED * accuracy else 1 if late else 0
         lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
         aim = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy)
         if form.whole.absent.any():
             aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
         target = aim / count
-        step = self._aimed(newton, state, plain, target, refine=late)
+        step = self._aimed(newton, plain, target, refinements)
         if not careful:
             step = lengthened(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
@@ -110,13 +114,18 @@ class Stepper:
 
     def arrived(self, now: Iterate) -> bool:
         """Whether products are as small as they are meant to be: only prices may settle yet."""
-        return now.state.complementarity * now.state.count <= 2 * self._accuracy(now.value)
+        return now.state.complementarity * now.state.count <= ARRIVED * self._accuracy(now.value)
 
-    def _aimed(self, newton: Newton, state: State, plain: Direction, target: float, *, refine: bool) -> Direction:
+    def _aimed(self, newton: Newton, plain: Direction, target: float, refinements: int) -> Direction:
         """The direction towards products that are all the target, given the plain one towards none."""
-        coupled = target - state.coupling_slack * state.limit_dual - plain.coupling_slack * plain.limit_dual
-        backend = self._algebra.backend
-        step = newton.direction(_central(backend, state, plain, target), coupled, refine=refine)
+        state, backend = newton.state, self._algebra.backend
+
+        def wanted(at: int) -> list[FloatArray]:
+            both = zip(state.inside[at].pairs, plain.inside[at].pairs, strict=True)
+            return [central(backend, *each, target) for each in both]
+
+        now, change = (state.coupling_slack, state.limit_dual), (plain.coupling_slack, plain.limit_dual)
+        step = newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
         for _ in range(CORRECTORS):
             trial = newton.corrected(step, _towards_centre(backend, state, step, target))
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
@@ -251,16 +260,6 @@ class Stepper:
             self._algebra.batches(len(form.absent)),
         )
         return np.concatenate(found)
-
-
-def _central(backend: Backend, state: State, predicted: Direction, target: float) -> Wanted:
-    """What makes every product the target, to second order along the predicted direction."""
-
-    def wanted(at: int) -> list[FloatArray]:
-        both = zip(state.inside[at].pairs, predicted.inside[at].pairs, strict=True)
-        return [central(backend, *each, target) for each in both]
-
-    return wanted
 
 
 def _towards_centre(backend: Backend, state: State, step: Direction, target: float) -> Wanted:

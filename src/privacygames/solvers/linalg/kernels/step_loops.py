@@ -46,11 +46,12 @@ def product_total(slack, change, dual, dual_change, primal_step, dual_step):
 
 
 @_compiled
-def central(slack, change, dual, dual_change, target):
-    """What makes products the target, to second order along changes."""
+def central(slack, change, dual, dual_change, target, most):
+    """What makes products the target, to second order along changes: by that, no more than the most."""
     found = np.empty(len(slack))
     for at in range(len(slack)):
-        found[at] = target - slack[at] * dual[at] - change[at] * dual_change[at]
+        second = change[at] * dual_change[at]
+        found[at] = target - slack[at] * dual[at] - min(max(second, -most), most)
     return found
 
 

@@ -54,7 +54,7 @@ def test_solutions_and_schur_complements(
     links, written_out = links_of(kind, seed, count, width)
     right = np.random.default_rng(seed + 1).normal(size=(count, width))
     with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(device_module, "LEAF", leaf)
+        patched.setattr(device_module, "LARGEST_LEAF", leaf)
         factors, schur = factorise_in_batches(algebra, blocks, links)
         found = factors.solve(right)
     inverses = np.linalg.inv(dense)
@@ -112,7 +112,7 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
         patched.setattr(device_backend_module, "LARGE_LEAF", leaf)
         schur = algebra.schur(algebra.backend.held(matrix))
         found = algebra.backend.fetched(schur.solve_rows(algebra.backend.held(right)))
-        alone = schur.solve(right[0])
+        alone = algebra.backend.fetched(schur.solve(algebra.backend.held(right[0])))
 
     def missed(solutions: FloatArray, wanted: FloatArray) -> float:
         return float(np.linalg.norm((solutions @ matrix - wanted) / np.sqrt(matrix.diagonal())))
@@ -239,7 +239,7 @@ def test_the_same_as_on_the_host(bounds: dict[str, Any], memory: int | None, mon
     problem = city()
     if memory is not None:
         monkeypatch.setattr(device_module, "device_free", lambda _: (memory, memory))
-        monkeypatch.setattr(device_module, "LEAF", 4)
+        monkeypatch.setattr(device_module, "LARGEST_LEAF", 4)
     found = pg.design(problem, solver=DEVICE, **bounds)
     reference = pg.design(problem, solver=pg.Interior(threads=1), **bounds)
     assert value_of(found) == pytest.approx(value_of(reference), rel=1e-6)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import privacygames as pg
 from privacygames.problem import Bounds
-from privacygames.solvers.interior import limiting
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Inequalities
 from privacygames.solvers.interior.limiting import lengthened
@@ -20,6 +19,7 @@ from privacygames.solvers.interior.small_system import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import torch_with
+from privacygames.solvers.linalg.host import HostAlgebra
 
 
 def positive_definite(random: np.random.Generator, count: int) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ def iterations(problem: pg.Problem, **bounds: float) -> int:
 def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = scattered(70, 0)
     few = iterations(problem, epsilon=1.0)
-    monkeypatch.setattr(limiting, "ROUNDS", 0)
+    monkeypatch.setattr(HostAlgebra, "rounds", 0)
     assert few <= 0.8 * iterations(problem, epsilon=1.0)
 
 

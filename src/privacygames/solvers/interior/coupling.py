@@ -70,7 +70,7 @@ class Coupling:
         return whole
 
     def gather(self, u: FloatArray) -> FloatArray:
-        """J u, on the host."""
+        """J u, where u is."""
         v = u[:, : self.size]
         parts = [v.sum(axis=0)]
         if self.totals:
@@ -81,7 +81,7 @@ class Coupling:
             parts.append(-(self.cost * v[:, self._rows]).sum(axis=0))
         if self.shares is not None:
             parts.append((self.backend.held(self.shares) @ parts[-1]).reshape(1))
-        return self.backend.fetched(self.backend.joined(parts))
+        return self.backend.joined(parts)
 
     def gather_each(self, blocks: IntArray, u: FloatArray) -> FloatArray:
         """J_o u for the unknowns of single blocks, (…, rows)."""

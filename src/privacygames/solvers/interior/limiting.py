@@ -15,7 +15,9 @@ from privacygames.solvers.interior.newton import Direction, Newton
 from privacygames.solvers.interior.small_system import forces
 from privacygames.solvers.predictor_corrector import WORTHWHILE
 
-ROUNDS = 6
+FEW = 80
+"""So many more of them are solved for in every round."""
+
 LONG = 0.9
 """Inequalities that allow steps as long as this limit nothing."""
 
@@ -24,8 +26,8 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     """A direction with longer steps than a given one, or that."""
     few = _Few(newton, base, target)
     best = base
-    for _ in range(ROUNDS):
-        step = few.joined(newton.limiting(few.step, 1 / LONG, newton.few))
+    for _ in range(newton.rounds):
+        step = few.joined(newton.limiting(few.step, 1 / LONG, FEW))
         if step is None:
             break
         if _worth(step) > _worth(best) + WORTHWHILE:

@@ -161,11 +161,11 @@ class Newton:
         inequalities = algebra.backend.held_indices(np.arange(n, rows))
         schur[inequalities, inequalities] += algebra.backend.held(self._softness)
         self._schur = algebra.schur(schur)
-        self._border = np.zeros(rows)
         if formulation.program.minimises_worst:
-            self._border[-len(formulation.program.whose) :] = 1.0
-            self._border_solved = self._schur.solve(self._border)
-            self._held_border = algebra.backend.held(self._border), algebra.backend.held(self._border_solved)
+            border = algebra.backend.zeros((rows,))
+            border[-len(formulation.program.whose) :] = 1.0
+            solved = self._schur.solve(border)
+            self._border = border, solved, float(border @ solved)
 
     @property
     def size(self) -> int:
@@ -183,9 +183,9 @@ class Newton:
         return sum(self._each(lambda part, _: part.unsettled(self.state.u)))
 
     @property
-    def few(self) -> int:
-        """How many inequalities to solve for at a time as they are."""
-        return self._algebra.few
+    def rounds(self) -> int:
+        """How often to solve for more of the inequalities that limit a step as they are."""
+        return self._algebra.rounds
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
@@ -195,35 +195,43 @@ class Newton:
         goal[:n] = 1.0 - state.u[:, :n].sum(axis=0)
         missed = state.coupling_slack - form.coupling_slack(state.u, state.worst)
         goal[n:] = missed + coupled / state.limit_dual
+        backend, free = self._algebra.backend, form.program.minimises_worst
+        lacking = (
+            1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
+        )  # the worst case's duals sum to one
+        asked = backend.held(goal)
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=False))
-        dual, worst = self._solve_coupling(goal - gathered, 1.0 - float(self._border @ state.coupling_dual))
-        more = dual
+        held, worst = self._solve_coupling(asked - gathered, lacking)
+        more = held
         for _ in range(refinements):
-            missing = goal - self._refined(more, dual) - worst * self._border
-            missing[n:] -= self._softness * dual[n:]
-            lacking = 1.0 - float(self._border @ (state.coupling_dual + dual))  # the worst case's duals sum to one
-            more, further = self._solve_coupling(missing, lacking)
-            dual, worst = dual + more, worst + further
+            missing = asked - self._refined(more, held)
+            missing[n:] -= backend.held(self._softness) * held[n:]
+            if free:
+                missing -= worst * self._border[0]
+            more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)
+            held, worst = held + more, worst + further
 
         def finished(part: BatchNewton, _: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             part.add(more)
             du, change = part.finish()
             return du, change, part.lengths(change)
 
+        dual = backend.fetched(held)
         slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
         return self._assembled(self._each(finished), slack, dual, worst)
 
     def corrected(self, step: Direction, wanted: Wanted) -> Direction:
         """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=True))
-        dual, worst = self._solve_coupling(-gathered, 0.0)
+        held, worst = self._solve_coupling(-gathered, 0.0)
 
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
-            part.add(dual)
+            part.add(held)
             du, change = part.finish()
             both = step.inside[at].plus(change)
             return step.u[at] + du, both, part.lengths(both)
 
+        dual = self._algebra.backend.fetched(held)
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
         return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
 
@@ -267,8 +275,8 @@ class Newton:
         dual = self._schur.solve_rows(-gathered)
         worst = backend.zeros((len(dual), 1))
         if self._formulation.program.minimises_worst:
-            border, solved = self._held_border
-            worst = (dual @ border)[:, None] / float(self._border @ self._border_solved)
+            border, solved, both = self._border
+            worst = (dual @ border)[:, None] / both
             dual = dual - worst * solved
         return Answers(rows, block, within, gathered, backend.joined([dual.T, worst.T]).T, backend)
 
@@ -276,18 +284,19 @@ class Newton:
         """The direction with forces on some inequalities added."""
         backend = self._algebra.backend
         held = backend.held(force)
-        answer = backend.fetched(held @ answers.coupling_dual)
-        coupling_dual, worst = answer[:-1], float(answer[-1])
+        answer = held @ answers.coupling_dual
         within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
 
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             mine = [(family, places, force[which]) for family, which, places in those.within(at)]
-            du, change = part.forced(coupling_dual, within[part.batch.blocks], mine)
+            du, change = part.forced(answer[:-1], within[part.batch.blocks], mine)
             both = step.inside[at].plus(change)
             return step.u[at] + du, both, part.lengths(both)
 
-        slack = step.coupling_slack - self._softness * coupling_dual[self._formulation.size :]
-        return self._assembled(self._each(finished), slack, step.coupling_dual + coupling_dual, step.worst + worst)
+        found = self._each(finished)
+        dual = backend.fetched(answer)
+        slack = step.coupling_slack - self._softness * dual[self._formulation.size : -1]
+        return self._assembled(found, slack, step.coupling_dual + dual[:-1], step.worst + float(dual[-1]))
 
     def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
         """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
@@ -325,8 +334,9 @@ class Newton:
         return self._algebra.map(lambda at: work(self._parts[at], at), range(len(self._parts)))
 
     def _added(self, work: Callable[[BatchNewton, int], FloatArray]) -> FloatArray:
-        """The sum over all batches of what work gives."""
-        return np.asarray(np.sum(self._each(work), axis=0))
+        """The sum over all batches of what work gives, where that is."""
+        first, *others = self._each(work)
+        return sum(others, first)
 
     def _refined(self, more: FloatArray, dual: FloatArray) -> FloatArray:
         """J du of a direction with more coupling duals, then refined."""
@@ -334,11 +344,12 @@ class Newton:
 
     def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
         """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""
-        solved = self._schur.solve(missing)
+        found = self._schur.solve(missing)
         if not self._formulation.program.minimises_worst:
-            return solved, 0.0
-        worst = float(solved @ self._border - lacking) / float(self._border @ self._border_solved)
-        return solved - worst * self._border_solved, worst
+            return found, 0.0
+        border, solved, both = self._border
+        worst = (float(found @ border) - lacking) / both
+        return found - worst * solved, worst
 
 
 def _step_but_few(speeds: FloatArray, few: int) -> float:

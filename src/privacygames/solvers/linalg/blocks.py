@@ -147,8 +147,8 @@ class BlockAlgebra(Protocol):
         ...
 
     @property
-    def few(self) -> int:
-        """How many inequalities to solve for at a time as they are, which is work for the host."""
+    def rounds(self) -> int:
+        """How often more of the inequalities that limit a step are solved for as they are: work for the host."""
         ...
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:

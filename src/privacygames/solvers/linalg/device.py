@@ -40,11 +40,12 @@ BATCH_SHARE = 0.1
 RESERVE_SHARE = 0.3
 """Of all memory, how much is to stay free when factors are kept: for what the method does with its pairs."""
 
-HOST_BOUND = 300 * 300**2 * 8
-"""With less memory than this for all blocks, what a step takes is the host's time (300 × 300 on an H200)."""
+HOST_BOUND = 500 * 500**2 * 8
+"""With less memory than this for all blocks, what a step takes is the host's time (on an H200)."""
 
-LEAF = 64
-"""Blocks up to this size are factorised by the library; larger ones by halves, as products."""
+LEAF, LARGEST_LEAF = 64, 256
+"""Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
+the host's time is what counts."""
 
 GATHERED = 1 << 27
 """So many entries of factors are gathered at a time, to solve for single right-hand sides."""
@@ -109,9 +110,13 @@ class DeviceAlgebra:
         self._memory, self._kept, self._whole = memory, 0, 0
 
     @property
-    def few(self) -> int:
+    def rounds(self) -> int:
         """Fewer where the host's part of a step would take longer than the device's."""
-        return 40 if self._whole < HOST_BOUND else 80
+        return 3 if self._host_bound else 6
+
+    @property
+    def _host_bound(self) -> bool:
+        return self._whole < HOST_BOUND
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length: as few as memory allows."""
@@ -170,7 +175,8 @@ class DeviceAlgebra:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
         inverse = self.backend.zeros(tuple(written.shape))
-        return inverse, self.backend.invert_factors(written, inverse, LEAF)
+        leaf = LARGEST_LEAF if self._host_bound else LEAF
+        return inverse, self.backend.invert_factors(written, inverse, leaf)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""

@@ -49,7 +49,7 @@ def loops_loaded() -> bool:
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
-    few = 80
+    rounds = 6
 
     def __init__(self, pool: Executor, threads: int, kernels: Any = None) -> None:
         self._pool, self._threads = pool, threads

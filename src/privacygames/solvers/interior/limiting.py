@@ -18,6 +18,9 @@ from privacygames.solvers.predictor_corrector import WORTHWHILE
 FEW = 80
 """So many more of them are solved for in every round."""
 
+ENOUGH_ROUNDS, ENOUGH = 3, 0.5
+"""After so many rounds there is another only where a step is shorter than this."""
+
 LONG = 0.9
 """Inequalities that allow steps as long as this limit nothing."""
 
@@ -26,7 +29,9 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     """A direction with longer steps than a given one, or that."""
     few = _Few(newton, base, target)
     best = base
-    for _ in range(newton.rounds):
+    for at in range(newton.rounds):
+        if at >= ENOUGH_ROUNDS and min(best.primal, best.dual) >= ENOUGH:
+            break
         step = few.joined(newton.limiting(few.step, 1 / LONG, FEW))
         if step is None:
             break

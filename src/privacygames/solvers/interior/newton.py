@@ -185,7 +185,7 @@ class Newton:
     @property
     def rounds(self) -> int:
         """How often to solve for more of the inequalities that limit a step as they are."""
-        return self._algebra.rounds
+        return self._algebra.rounds(self.size)
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""

@@ -19,12 +19,14 @@ from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
+    FEWEST_ROUNDS,
     REGULARISATIONS,
     Item,
     Links,
     Result,
     SymmetricBlocks,
     even_ranges,
+    rounds_for,
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
 from privacygames.solvers.linalg.failure import FactorisationFailed
@@ -109,10 +111,9 @@ class DeviceAlgebra:
         self.backend = backend
         self._memory, self._kept, self._whole = memory, 0, 0
 
-    @property
-    def rounds(self) -> int:
-        """Fewer where the host's part of a step would take longer than the device's."""
-        return 3 if self._host_bound else 6
+    def rounds(self, width: int) -> int:
+        """As few as can be where the host's part of a step would take longer than the device's."""
+        return FEWEST_ROUNDS if self._host_bound else rounds_for(width)
 
     @property
     def _host_bound(self) -> bool:

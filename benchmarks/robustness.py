@@ -294,7 +294,7 @@ def solve(name: str, n: int, cores: set[int], answer: Connection) -> None:
     warnings.simplefilter("ignore")
     problem, bounds = KINDS[name](n)
     if n >= 100 and compiled_loops() is not None:  # loaded, and compiled where they never were: not part of any problem
-        smaller, same = KINDS[name](70)
+        smaller, same = KINDS[name](81)
         with suppress(pg.PrivacyGamesError):
             pg.design(smaller, **same)
     answer.send(None)

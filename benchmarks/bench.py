@@ -9,7 +9,6 @@ import csv
 import importlib.util
 import json
 import platform
-import re
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from math import exp
@@ -23,6 +22,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, kron
 
 import privacygames as pg
+from peak import peak_mebibytes
 from privacygames.processors import processors
 from privacygames.solvers import chained_pairs
 
@@ -147,8 +147,7 @@ def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> N
 def with_peak_memory(side: int) -> tuple[float, float, float]:
     """Seconds, cost and the process' peak memory in GiB."""
     seconds, value = timed(lambda: ours(euclidean(side), epsilon=1.0))
-    peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())  # ru_maxrss starts from the parent's
-    return seconds, value, int(peak[1]) / 2**20 if peak else 0.0
+    return seconds, value, peak_mebibytes() / 1024
 
 
 def paper_setting(data: Path, rows: list[dict[str, object]]) -> None:

@@ -4,7 +4,6 @@ Writing and reading run in processes of their own; the memory is the reader's pe
 """
 
 import gzip
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 import privacygames as pg
+from peak import peak_mebibytes
 
 WINDOW = (5.0, 52.0, 5.4, 52.2)
 USERS = 50
@@ -35,15 +35,11 @@ def measure(form: str, path: Path) -> None:
     assert pg.traces is not None  # loaded before the clock starts, as is pyarrow below
     if next(iter(path.glob("*.parquet")), None):
         import pyarrow.parquet  # noqa: F401
-    before = _peak()
+    before = peak_mebibytes()
     start, worked = perf_counter(), process_time()
     visits = pg.traces.read(path, format=form.split(maxsplit=1)[0], window=WINDOW)
     seconds, worked = perf_counter() - start, process_time() - worked
-    print(f"{form:16} {seconds:5.1f} s ({worked:.1f} s of processor) {_peak() - before:4.0f} MB  {visits}")
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{form:16} {seconds:5.1f} s ({worked:.1f} s of processor) {peak_mebibytes() - before:4.0f} MB  {visits}")
 
 
 def _fixes(rows: int) -> tuple[list[int], list[int], list[str], list[str]]:

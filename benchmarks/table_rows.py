@@ -7,7 +7,6 @@ of its own, so that peaks are its own. Rates are per second of processor time: o
 import argparse
 import json
 import platform
-import resource
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import privacygames as pg
+from peak import peak_mebibytes
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.tables import Rule, apply, apply_files
@@ -139,7 +139,7 @@ def measured(name: str, rows: int) -> Measured:
     started, wall = process_time(), perf_counter()
     told = job(rows)
     seconds = process_time() - started if told is None else told
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mebibytes()
     return {
         "job": name,
         "rows": rows,
@@ -176,13 +176,13 @@ def fleet_opened(people: int, folder: str) -> Measured:
     started = perf_counter()
     fleet = Fleet(folder)
     opened = perf_counter() - started
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mebibytes()
     firsts = []
     for number in np.random.default_rng(1).choice(people, min(people, 1000), replace=False):
         started = perf_counter()
         fleet.sample(f"user-{number}", "cell-3")
         firsts.append(1000 * (perf_counter() - started))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    grown = peak_mebibytes() - before
     return {"open_ms": 1000 * opened, "first_ms": median(firsts), "slowest_ms": max(firsts), "grown_mb": grown}
 
 

@@ -196,9 +196,8 @@ class Newton:
         missed = state.coupling_slack - form.coupling_slack(state.u, state.worst)
         goal[n:] = missed + coupled / state.limit_dual
         backend, free = self._algebra.backend, form.program.minimises_worst
-        lacking = (
-            1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
-        )  # the worst case's duals sum to one
+        # The worst case's duals sum to one.
+        lacking = 1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
         asked = backend.held(goal)
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=False))
         held, worst = self._solve_coupling(asked - gathered, lacking)

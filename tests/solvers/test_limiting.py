@@ -1,7 +1,5 @@
 """The few inequalities that limit a step: their small system, and the directions under forces on them."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -10,6 +8,7 @@ from numpy.typing import NDArray
 
 import privacygames as pg
 from privacygames.problem import Bounds
+from privacygames.solvers.interior import limiting
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Inequalities
 from privacygames.solvers.interior.limiting import lengthened
@@ -19,7 +18,7 @@ from privacygames.solvers.interior.small_system import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import torch_with
-from privacygames.solvers.linalg.host import HostAlgebra
+from support import block_iterations
 
 
 def positive_definite(random: np.random.Generator, count: int) -> NDArray[np.float64]:
@@ -146,20 +145,11 @@ def test_inequalities_are_told_apart() -> None:
     assert len(one.and_then(new).at) == 4
 
 
-def iterations(problem: pg.Problem, **bounds: float) -> int:
-    found = pg.design(problem, solver=pg.Interior(threads=1), **bounds)  # type: ignore[arg-type]
-    assert found.certificate.gap is not None
-    assert found.certificate.gap <= 1e-6
-    told = re.search(r"(\d+) iterations", found.certificate.provenance.solver)
-    assert told is not None
-    return int(told[1])
-
-
 def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = scattered(70, 0)
-    few = iterations(problem, epsilon=1.0)
-    monkeypatch.setattr(HostAlgebra, "rounds", lambda *_: 0)
-    assert few <= 0.8 * iterations(problem, epsilon=1.0)
+    few = block_iterations(problem, epsilon=1.0)
+    monkeypatch.setattr(limiting, "MOST_ROUNDS", 0)
+    assert few <= 0.8 * block_iterations(problem, epsilon=1.0)
 
 
 def test_forces_found_before_are_where_the_next_ones_start() -> None:

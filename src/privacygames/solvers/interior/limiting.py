@@ -18,8 +18,9 @@ from privacygames.solvers.predictor_corrector import WORTHWHILE
 FEW = 80
 """So many more of them are solved for in every round."""
 
-ENOUGH_ROUNDS, ENOUGH = 3, 0.5
-"""After so many rounds there is another only where a step is shorter than this."""
+ROUNDS, MOST_ROUNDS, SECRETS_A_ROUND, ENOUGH = 3, 10, 30, 0.5
+"""There are so many rounds; and up to so many, one for so many secrets, while a step is shorter than the last: by then
+they take as long as the blocks' factors."""
 
 LONG = 0.9
 """Inequalities that allow steps as long as this limit nothing."""
@@ -29,8 +30,9 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     """A direction with longer steps than a given one, or that."""
     few = _Few(newton, base, target)
     best = base
-    for at in range(newton.rounds):
-        if at >= ENOUGH_ROUNDS and min(best.primal, best.dual) >= ENOUGH:
+    rounds = ROUNDS if newton.spares_host else max(ROUNDS, newton.size // SECRETS_A_ROUND)
+    for at in range(min(rounds, MOST_ROUNDS)):
+        if at >= ROUNDS and min(best.primal, best.dual) >= ENOUGH:
             break
         step = few.joined(newton.limiting(few.step, 1 / LONG, FEW))
         if step is None:

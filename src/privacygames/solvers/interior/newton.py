@@ -155,11 +155,12 @@ class Newton:
         pairs = list(zip(formulation.batches, state.inside, strict=True))
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
+        self._held_softness = algebra.backend.held(self._softness)
         linked = formulation.coupling.links.rows
         schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
         schur = formulation.coupling.completed(schur, algebra.backend)
         inequalities = algebra.backend.held_indices(np.arange(n, rows))
-        schur[inequalities, inequalities] += algebra.backend.held(self._softness)
+        schur[inequalities, inequalities] += self._held_softness
         self._schur = algebra.schur(schur)
         if formulation.program.minimises_worst:
             border = algebra.backend.zeros((rows,))
@@ -183,9 +184,9 @@ class Newton:
         return sum(self._each(lambda part, _: part.unsettled(self.state.u)))
 
     @property
-    def rounds(self) -> int:
-        """How often to solve for more of the inequalities that limit a step as they are."""
-        return self._algebra.rounds(self.size)
+    def spares_host(self) -> bool:
+        """Whether the host should do no more than it must."""
+        return self._algebra.spares_host
 
     def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
         """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
@@ -204,7 +205,7 @@ class Newton:
         more = held
         for _ in range(refinements):
             missing = asked - self._refined(more, held)
-            missing[n:] -= backend.held(self._softness) * held[n:]
+            missing[n:] -= self._held_softness * held[n:]
             if free:
                 missing -= worst * self._border[0]
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)

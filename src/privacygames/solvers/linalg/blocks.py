@@ -23,9 +23,6 @@ REGULARISATIONS = (1e-14, 1e-12, 1e-10)
 """What is added to a unit diagonal: as little as lets the block be factorised."""
 
 
-FEWEST_ROUNDS, MOST_ROUNDS = 3, 10
-
-
 @dataclass(frozen=True)
 class OffDiagonal:
     """Entries beside the diagonals: ``value`` at (row, column) and at (column, row) of a block, sorted by block.
@@ -149,11 +146,9 @@ class BlockAlgebra(Protocol):
         """Where the arrays of batches are."""
         ...
 
-    def rounds(self, width: int) -> int:
-        """How often, at most, more inequalities that limit a step are solved for as they are, which the host does.
-
-        As often as takes no longer than to factorise blocks so wide.
-        """
+    @property
+    def spares_host(self) -> bool:
+        """Whether the host's own part of a step is the longer one, so that it should do no more than it must."""
         ...
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
@@ -202,11 +197,6 @@ class FactorsInBatches:
         pairs = list(zip(self.factors, self.batches, strict=True))
         fetched = self.algebra.backend.fetched
         return np.concatenate(self.algebra.map(lambda pair: fetched(pair[0].solve(right[pair[1]])), pairs))
-
-
-def rounds_for(width: int) -> int:
-    """How many rounds of the few that limit a step take the host about as long as blocks so wide."""
-    return min(max(FEWEST_ROUNDS, width // 30), MOST_ROUNDS)
 
 
 def even_ranges(count: int, parts: int) -> list[slice]:

@@ -19,7 +19,6 @@ from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.processors import processors
 from privacygames.solvers.linalg.blocks import (
-    FEWEST_ROUNDS,
     REGULARISATIONS,
     Item,
     Links,
@@ -106,13 +105,11 @@ def torch_with(device: str) -> Any:
 class DeviceAlgebra:
     """Block algebra on a device: one batch after the other, each all at once."""
 
+    spares_host = True
+
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
         self._memory, self._kept, self._whole = memory, 0, 0
-
-    def rounds(self, width: int) -> int:  # noqa: ARG002
-        """As few as can be: the host's part of a step is the longer one."""
-        return FEWEST_ROUNDS
 
     @property
     def _host_bound(self) -> bool:

@@ -12,15 +12,7 @@ from threadpoolctl import threadpool_limits
 from privacygames.arrays import FloatArray
 from privacygames.processors import processors
 from privacygames.solvers.linalg.backend import HOST, HostBackend
-from privacygames.solvers.linalg.blocks import (
-    BlockFactors,
-    Item,
-    Links,
-    Result,
-    SymmetricBlocks,
-    even_ranges,
-    rounds_for,
-)
+from privacygames.solvers.linalg.blocks import BlockFactors, Item, Links, Result, SymmetricBlocks, even_ranges
 from privacygames.solvers.linalg.compiled_factors import CompiledFactors
 from privacygames.solvers.linalg.host_factors import HostFactors, Spare
 from privacygames.solvers.linalg.schur import Schur
@@ -57,6 +49,8 @@ def loops_loaded() -> bool:
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
+    spares_host = False
+
     def __init__(self, pool: Executor, threads: int, kernels: Any = None) -> None:
         self._pool, self._threads = pool, threads
         self.backend = HOST if kernels is None else HostBackend(kernels)
@@ -68,10 +62,6 @@ class HostAlgebra:
             return even_ranges(count, self._threads)
         most = max(1, BATCH_ENTRIES // max(width, 1) ** 2)
         return even_ranges(count, max(self._threads, -(-count // most)))
-
-    def rounds(self, width: int) -> int:
-        """More where blocks are larger."""
-        return rounds_for(width)
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """What ``work`` gives for every item, in their order."""

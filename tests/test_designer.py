@@ -242,6 +242,35 @@ def test_a_limit_that_was_not_reached_in_time_is_not_called_impossible() -> None
         pg.design(problem, epsilon=1.0, cost_at_most=1.2, tolerance=0.5)
 
 
+class Watched:
+    """The block engine, and what it found."""
+
+    fallbacks: tuple[pg.Solver, ...] = ()
+
+    def __init__(self) -> None:
+        self.found: list[pg.Solution] = []
+
+    def solve(self, problem: pg.Problem, bounds: pg.Bounds, *, options: pg.SolveOptions) -> pg.Solution:
+        self.found.append(pg.Interior().solve(problem, bounds, options=options))
+        return self.found[-1]
+
+
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_a_mechanism_well_inside_a_limit_is_enough_to_start_from(worst_case: bool) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(4, 4)), cost="euclidean")
+    least = pg.design(problem, epsilon=1.0, worst_case=worst_case).certificate.cost
+    watched, limit = Watched(), 1.4 * least
+    bounds: dict[str, Any] = {"epsilon": 1.0, "cost_at_most": limit, "worst_case": worst_case}
+    certificate = pg.design(problem, **bounds, solver=watched).certificate
+    each = (watched.found[0].probabilities * problem.cost).sum(axis=1)
+    first = each.max() if worst_case else each @ problem.prior.probabilities
+    assert least * 1.001 < first < limit * 0.999
+    assert certificate.achieved == pytest.approx(optimum_by_hand(problem, **bounds), rel=1e-6)
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-6
+    assert len(watched.found) == 2
+
+
 def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(10, 10)), cost="euclidean")
     seen: list[pg.Progress] = []

@@ -208,7 +208,7 @@ class _Design:
             if before:
                 solution = replace(solution, solver=f"{solution.solver}, after {before}")
             found.append(self._certified(bounds, solution, cheapest))
-            if _gap(found[-1]) <= options.tolerance:
+            if _gap(found[-1]) <= options.tolerance or _is_enough(found[-1], bounds, solution, options):
                 return found[-1]
             if solution.status is Status.TIME_LIMIT:
                 break
@@ -240,9 +240,10 @@ class _Design:
         return self.deadline is not None and monotonic() >= self.deadline
 
     def _cheapest(self, bounds: Bounds) -> Mechanism:
-        """The cheapest mechanism with what else is asked for; it shows whether limits on the cost can be met at all.
+        """A cheap mechanism with what else is asked for; it shows whether limits on the cost can be met at all.
 
-        Where both the average and every secret's cost are limited it is inside both limits, if anything is.
+        It is the cheapest, unless one is found before that is well inside a single limit. Where both the average and
+        every secret's cost are limited it is inside both limits, if anything is.
         """
         rest = _unlimited(bounds)
         tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
@@ -253,7 +254,8 @@ class _Design:
             inner = self._cheapest(rest)
             found = self._solved(rest, tight, inner)
         else:
-            found = self._solved(rest, tight, None)
+            enough = bounds.limits[0][1] if len(bounds.limits) == 1 else None
+            found = self._solved(rest, replace(tight, enough=enough), None)
         for worst_case, limit in bounds.limits:
             self._require_affordable(bounds, found, worst_case=worst_case, limit=limit, closed_form=free)
         if rest is not None and rest.limits:
@@ -324,6 +326,13 @@ def _inside(problem: Problem, bounds: Bounds, cheap: Mechanism, fair: Mechanism,
     share = 0.5 if most <= limit else 0.5 * max(limit - least, 0.0) / (most - least)
     mixed = (1 - share) * cheap.probabilities + share * fair.probabilities
     return certify(problem, bounds, mixed, origin="between the cheapest mechanisms")
+
+
+def _is_enough(found: Mechanism, bounds: Bounds, solution: Solution, options: SolveOptions) -> bool:
+    """Whether a solver stopped at a mechanism because one that costs no more than this was all that was asked for."""
+    if options.enough is None or solution.status is not Status.OPTIMAL:
+        return False
+    return found.certificate.findings.cost(worst_case=bounds.worst_case) < options.enough
 
 
 def _kind(solver: Solver) -> str:

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privacygames as pg
+from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
 from privacygames.solvers.interior import limiting
-from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Inequalities
 from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.newton import Newton
-from privacygames.solvers.interior.presolve import Presolved
 from privacygames.solvers.interior.small_system import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
@@ -53,24 +52,8 @@ def test_one_inequality_by_hand() -> None:
     assert found[0] == pytest.approx(2 * half, rel=ACCURATE)
 
 
-def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
-    random = np.random.default_rng(seed)
-    points = random.random((n, 2)) * np.sqrt(n)
-    apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    belief = random.dirichlet(np.ones(n))
-    belief[:absent] = 0
-    space = pg.Space.from_distances([f"p{i}" for i in range(n)], apart)
-    return pg.Problem(pg.Prior(space, belief / belief.sum()), cost=apart, distance=apart)
-
-
 def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> Newton:
-    reduced = Presolved(
-        problem, bounds, merge_dominated=True, drop_chained=True, leave_out_absent=False, alike=1e-7, start=None
-    )
-    program = reduced.program
-    blocks, size = program.objective.shape
-    batches = algebra.batches(blocks, width=size + program.adversaries)
-    form = Formulation.of(program, np.arange(size), batches, algebra.backend)
+    form = formulation_of(problem, bounds, algebra)
     return Newton(form, first_state(form, 1e-6), algebra)
 
 

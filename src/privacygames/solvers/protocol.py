@@ -24,12 +24,15 @@ class SolveOptions:
         time_limit: seconds after which to stop; None for as long as it takes.
         progress: called with a :class:`privacygames.Progress` now and then; what it raises stops the solve.
         start: where the cost is limited, a mechanism (secrets, observables) that keeps the ratios and costs less.
+        enough: where only a mechanism is needed that costs less than this, with room to spare; a solver may then stop
+            at one, and call it optimal. None where the cheapest is needed.
     """
 
     tolerance: float = 1e-6
     time_limit: float | None = None
     progress: Watcher | None = None
     start: FloatArray | None = None
+    enough: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("tolerance", "time_limit"):

@@ -41,6 +41,12 @@ def margins(
     return margins_within(column, *exponents_between(exponents, known, others, backend), backend)
 
 
+def widest_margins(exponents: FloatArray, known: IntArray, others: IntArray) -> FloatArray:
+    """The margins of other secrets where nothing is revealed."""
+    to, back = exponents[np.ix_(known, others)], exponents[np.ix_(others, known)]
+    return np.asarray(-np.expm1(-np.minimum(to.min(axis=0), back.min(axis=1))))
+
+
 def exponents_between(
     exponents: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
 ) -> tuple[FloatArray, FloatArray]:

@@ -22,13 +22,17 @@ from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.start import first_present, first_state
-from privacygames.solvers.interior.steps import ADMIT, Iterate, Stepper
+from privacygames.solvers.interior.steps import Iterate, Stepper
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300
 PATIENCE, LAST_PATIENCE = 40, 5
 """After so many iterations without a tenth off the gap, proved or estimated, rounding has won; and after so many once
 products are as small as they are meant to be."""
+
+ROOM, LEAST_ROOM = 0.3, 1e-3
+"""A value is far enough below what is enough when that leaves so much of what may still be gained, and so much of it in
+any case: a start from there is more central than from the minimum."""
 
 
 def minimise(
@@ -39,9 +43,12 @@ def minimise(
     scale: float,
     time_limit: float | None = None,
     progress: Watcher | None = None,
+    enough: float | None = None,
     careful: bool = False,
 ) -> Outcome:
     """Solve a program until value − bound ≤ tolerance·max(|bound or value|, scale), or time or accuracy runs out.
+
+    Where some value is ``enough`` it may end well below that.
 
     The value is the cost, or minus the distortion privacy where that is maximised; it counts only once the
     iterate keeps its limits. ``careful`` steps are shorter, and end what others do not.
@@ -51,7 +58,7 @@ def minimise(
     blocks, size = program.objective.shape
     formulation = Formulation.of(
         program,
-        first_present(program, ADMIT),
+        first_present(program),
         algebra.batches(blocks, width=size + program.adversaries),
         algebra.backend,
     )
@@ -67,7 +74,8 @@ def minimise(
         hoped = abs(now.value - now.proof.estimate) if now.value < inf else inf
         if gap < 0.9 * reached[0] or hoped < 0.9 * reached[1]:
             reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
-        lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if gap <= tolerance else None
+        close = gap <= tolerance or (enough is not None and _is_below(best.value, hoped, enough))
+        lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if close else None
         best.finished = lacking is not None and not len(lacking)
         best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
         if best.finished or best.out_of_time:
@@ -92,6 +100,11 @@ def minimise(
             break
     best.probabilities = everyone(program, best.probabilities, best.secrets, algebra.backend)
     return best
+
+
+def _is_below(value: float, hoped: float, enough: float) -> bool:
+    """Whether a value, of which so much may still be gained, is well below what is enough."""
+    return enough - value >= max(ROOM * hoped, LEAST_ROOM * abs(enough))
 
 
 def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import exponents_between
+from privacygames.solvers.interior.absent import exponents_between, widest_margins
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.coupling import Coupling
@@ -82,6 +82,11 @@ class Formulation:
         """The exponents from those present to each of the absent, (absent, present), and back; where u is."""
         return exponents_between(self.whole.exponents, self.present, self.absent, self.batches[0].backend)
 
+    @cached_property
+    def widest_margins(self) -> FloatArray:
+        """The margins of the absent where nothing is revealed."""
+        return widest_margins(self.whole.exponents, self.present, self.absent)
+
     @property
     def size(self) -> int:
         """How many secrets are present."""
@@ -100,7 +105,7 @@ class Formulation:
     def with_batches(self, batches: Sequence[Batch]) -> "Formulation":
         """The same with other working sets."""
         changed = replace(self, batches=tuple(batches))
-        for name in {"absent", "to_absent"} & self.__dict__.keys():  # they do not depend on them
+        for name in {"absent", "to_absent", "widest_margins"} & self.__dict__.keys():  # they do not depend on them
             changed.__dict__[name] = self.__dict__[name]
         return changed
 

@@ -143,6 +143,7 @@ class Interior:
                 scale=scale,
                 time_limit=options.time_limit,
                 progress=options.progress,
+                enough=options.enough,
                 careful=(reduced.effort.entries < SMALL) != another,
             )
         return reduced, outcome

@@ -1,16 +1,31 @@
-"""Where the method starts: a mechanism that reveals nothing, or one that is given, and central dual values."""
+"""Where the method starts: central dual values of a mechanism that is given, reveals nothing, or is exponential."""
 
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.absent import margins_within, widest_margins
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.state import Inside, State
 
-START = 0.25
-"""The products at the start add up to this share of what the program costs where nothing is revealed."""
+START, INFORMED_START = 0.25, 0.1
+"""The products at the start add up to this share of what the program costs where nothing is revealed; and to the other
+of what an exponential mechanism costs."""
+
+SHARPNESS, MOST_USED = 0.4, 0.9
+"""An exponential mechanism uses up twice this share of every exponent, where they are distances, and no more than the
+other share where they are not."""
+
+WORTHWHILE = 0.99
+"""It has to cost less than this share of what revealing nothing does."""
+
+NO_MARGIN = 0.05
+"""Absent secrets with no more than this are there from the start."""
+
+MIXTURES = 4
+"""So often half of it is replaced by one that reveals nothing, where distortion privacy asks for that."""
 
 LEAST_PRODUCT = 2e-3
 """Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
@@ -20,24 +35,25 @@ ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 24, 20, 1e-6
 """Enough for a start, which need not be exactly central."""
 
 
-def first_present(program: BlockProgram, admit: float) -> IntArray:
-    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin of ``admit``.
+def first_present(program: BlockProgram) -> IntArray:
+    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin.
 
     Those that someone has come first: they are the ones that guesses err on.
     """
-    held = ~program.absent
-    nearest = np.minimum(program.exponents[held].min(axis=0), program.exponents[:, held].min(axis=1))
-    needed = program.absent & (-np.expm1(-nearest) <= admit)
-    return np.concatenate([np.flatnonzero(held), np.flatnonzero(needed)])
+    held, others = np.flatnonzero(~program.absent), np.flatnonzero(program.absent)
+    return np.append(held, others[widest_margins(program.exponents, held, others) <= NO_MARGIN])
 
 
 def first_state(formulation: Formulation, scale: float) -> State:
     """A point strictly inside, with equal products but for limits; ``scale`` is what counts as next to nothing."""
     program, n = formulation.program, formulation.size
-    column = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
     u = np.zeros((len(program.objective), formulation.coupling.width))
-    u[:, :n] = column
+    u[:, :n] = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
     size = START * float(formulation.whole.objective.sum(axis=1).mean())
+    informed = _exponential(formulation, u[:, :n])
+    if informed is not None:
+        u[:, :n] = informed
+        size = INFORMED_START * _cost(program, informed)
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
@@ -47,6 +63,64 @@ def first_state(formulation: Formulation, scale: float) -> State:
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
     return _central(formulation, u, needed, count) if needed * count > size else state
+
+
+def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray | None:
+    """An exponential mechanism, (observables, secrets), where it is inside everything and costs less than a constant.
+
+    Each observable is likeliest for the secret that it suits best, and less likely for others, exponentially in the
+    exponents to them: all alike but for that, or as often as in the constant one.
+    """
+    program = formulation.program
+    if formulation.ratios is None or program.start is not None or program.limit != "none":
+        return None
+    if program.reverse or program.preferred is not None:
+        return None
+    exponents = formulation.whole.exponents[np.ix_(formulation.present, formulation.present)]
+    exponents = np.minimum(exponents, exponents[np.isfinite(exponents)].max())  # none is for those that are far apart
+    np.fill_diagonal(exponents, 0.0)
+    usual = program.objective.mean(axis=0)
+    suits = np.divide(program.objective, usual, out=np.full(constant.shape, inf), where=usual > 0).argmin(axis=1)
+    near = np.exp(-SHARPNESS * exponents[suits])
+    if not near.all():
+        return None
+    mixed = [_private(program, each / each.sum(axis=0), constant) for each in (near, near * constant)]
+    found = min(mixed, key=lambda column: _cost(program, column))
+    if _cost(program, found) >= WORTHWHILE * _cost(program, constant):
+        return None
+    sharper = found ** (1 / MOST_USED)
+    pairs = ((batch, sharper[batch.blocks]) for batch in formulation.batches)
+    inside = all(batch.followed(column, column, settle=False)[0] == inf for batch, column in pairs)
+    return found if inside and (_margins(formulation, found) > 0).all() else None
+
+
+def _margins(formulation: Formulation, column: FloatArray) -> FloatArray:
+    """The margins of the secrets left out."""
+    backend = formulation.batches[0].backend
+    return margins_within(column, *formulation.to_absent, backend) if len(formulation.absent) else np.zeros(0)
+
+
+def _private(program: BlockProgram, column: FloatArray, constant: FloatArray) -> FloatArray:
+    """A mechanism with as much of a constant one in it as leaves half of what that leaves above every distortion."""
+    for adversary, distortion in enumerate(program.distortion.tolist()):
+        errors = program.errors_of(adversary).T
+        half = (_least_error(constant, errors) - distortion) / 2
+        for _ in range(MIXTURES):
+            if _least_error(column, errors) - distortion >= half:
+                break
+            column = (column + constant) / 2
+        else:
+            return constant
+    return column
+
+
+def _least_error(column: FloatArray, errors: FloatArray) -> float:
+    """What the best guesses err by."""
+    return float((column @ errors).min(axis=1).sum())
+
+
+def _cost(program: BlockProgram, column: FloatArray) -> float:
+    return float((program.objective * column).sum())
 
 
 def _central(formulation: Formulation, u: FloatArray, target: float, count: int) -> State:

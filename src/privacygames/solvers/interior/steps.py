@@ -47,8 +47,9 @@ ARRIVED = 2.0
 REFINE = 1e-3
 """Directions are refined once the products add up to less than this share of the value, and more so in the end."""
 
-TIGHT, ADMIT = 0.02, 0.05
-"""When the row of a secret left out has a smaller margin than the first, all with less than the second join."""
+TIGHT, ADMIT = 0.08, 0.2
+"""When the row of a secret left out has less than the first of the margin that revealing nothing leaves it, all with
+less than the second join."""
 
 KEEP_MARGIN = 0.1
 """A step leaves those left out at least this share of the margin they had."""
@@ -181,8 +182,9 @@ class Stepper:
         if form.ratios is not None and change != "none":
             form, moved = self._with_working_sets(form, moved, near, after, target)
         found = Iterate(form, moved, margin, proved)
-        if (margin < TIGHT).any():
-            found = self.admit(found, form.absent[margin < ADMIT]) or found
+        share = margin / form.widest_margins
+        if (share < TIGHT).any():
+            found = self.admit(found, form.absent[share < ADMIT]) or found
         return found
 
     def _followed(

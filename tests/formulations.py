@@ -1,0 +1,40 @@
+"""Problems of scattered places, and what the block method makes of them."""
+
+import numpy as np
+
+import privacygames as pg
+from privacygames.problem import Bounds
+from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.presolve import Presolved
+from privacygames.solvers.interior.start import first_present
+from privacygames.solvers.linalg import BlockAlgebra
+
+
+def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
+    """Random places in a square, the first few of which nobody has."""
+    random = np.random.default_rng(seed)
+    points = random.random((n, 2)) * np.sqrt(n)
+    apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    belief = random.dirichlet(np.ones(n))
+    belief[:absent] = 0
+    space = pg.Space.from_distances([f"p{i}" for i in range(n)], apart)
+    return pg.Problem(pg.Prior(space, belief / belief.sum()), cost=apart, distance=apart)
+
+
+def formulation_of(
+    problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra, *, leave_out_absent: bool = False
+) -> Formulation:
+    """What the method starts with."""
+    reduced = Presolved(
+        problem,
+        bounds,
+        merge_dominated=True,
+        drop_chained=True,
+        leave_out_absent=leave_out_absent,
+        alike=1e-7,
+        start=None,
+    )
+    program = reduced.program
+    blocks, size = program.objective.shape
+    batches = algebra.batches(blocks, width=size + program.adversaries)
+    return Formulation.of(program, first_present(program), batches, algebra.backend)

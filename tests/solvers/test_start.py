@@ -1,0 +1,73 @@
+"""Where the method starts: strictly inside everything, and not dearer than where nothing is revealed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privacygames as pg
+from formulations import formulation_of, scattered
+from privacygames.problem import Bounds
+from privacygames.solvers.interior.absent import margins
+from privacygames.solvers.interior.start import MOST_USED, first_state
+from privacygames.solvers.linalg import host_algebra
+from support import block_iterations, problem_of
+
+
+@given(
+    n=st.integers(4, 12),
+    seed=st.integers(0, 10**6),
+    absent=st.integers(0, 2),
+    epsilon=st.sampled_from([1e-3, 0.3, 1.0, 5.0, 50.0]),
+    share=st.sampled_from([None, 0.3, 0.95, 0.9999]),
+    compiled=st.booleans(),
+)
+@settings(max_examples=60)
+def test_the_start_is_inside(
+    n: int, seed: int, absent: int, epsilon: float, share: float | None, compiled: bool
+) -> None:
+    problem = scattered(n, seed, absent=absent)
+    distortion = None if share is None else share * pg.max_distortion(problem)
+    with host_algebra(1, compiled=compiled) as algebra:
+        form = formulation_of(
+            problem, Bounds(epsilon=epsilon, distortion=distortion), algebra, leave_out_absent=absent > 0
+        )
+        state = first_state(form, 1e-6)
+    column = state.u[:, : form.size]
+    assert column.min() > 0
+    assert np.abs(column.sum(axis=0) - 1).max() <= 1e-12
+    logs = np.log(column)
+    bounded = form.whole.exponents[np.ix_(form.present, form.present)]
+    assert ((logs[:, :, None] - logs[:, None, :]) <= MOST_USED * bounded + 1e-12).all()
+    assert all((slack > 0).all() for each in state.inside for slack in each.slacks)
+    assert (state.coupling_slack > 0).all()
+    if len(form.absent):
+        assert margins(form.whole.exponents, column, form.present, form.absent).min() > 0
+    nothing = form.program.objective.sum(axis=1).mean()  # what it costs to reveal nothing, answers all alike
+    assert (form.program.objective * column).sum() <= nothing * (1 + 1e-12)
+
+
+def test_it_is_exponential_where_that_costs_less() -> None:
+    problem = scattered(30, 1)
+    with host_algebra(1) as algebra:
+        form = formulation_of(problem, Bounds(epsilon=2.0), algebra)
+        column = first_state(form, 1e-6).u
+        blind = formulation_of(problem, Bounds(epsilon=1e-3), algebra)
+        constant = first_state(blind, 1e-6).u
+    assert np.ptp(constant, axis=1).max() <= 1e-12
+    assert (form.program.objective * column).sum() < 0.7 * (form.program.objective * constant).sum()
+
+
+def test_exponents_that_are_no_distances_get_a_start_inside_them() -> None:
+    # From a to c by way of b is much shorter than directly: an exponential mechanism would break the way.
+    far = np.array([[0.0, 0.1, 9.0], [0.1, 0.0, 0.1], [9.0, 0.1, 0.0]])
+    problem = problem_of(np.ones(3) / 3, 1 - np.eye(3), 1 - np.eye(3), far)
+    with host_algebra(1) as algebra:
+        form = formulation_of(problem, Bounds(epsilon=1.0), algebra)
+        logs = np.log(first_state(form, 1e-6).u)
+    assert ((logs[:, :, None] - logs[:, None, :]) <= MOST_USED * form.whole.exponents + 1e-12).all()
+
+
+@pytest.mark.parametrize(("epsilon", "most"), [(5.0, 22), (50.0, 14)])
+def test_revealing_problems_take_few_iterations(epsilon: float, most: int) -> None:
+    assert block_iterations(scattered(40, 2), epsilon=epsilon) <= most

@@ -11,8 +11,8 @@ from privacygames.processors import processors
 from privacygames.solvers.linalg import Links, SymmetricBlocks, host_algebra
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
 
-ITERATIONS = 40
-"""What most designs take: regular grids 15 to 35, scattered places up to 70."""
+ITERATIONS = 27
+"""What most designs take: regular grids 15 to 25, scattered places 25 to 40."""
 
 SIDE_WORK = 25e-9
 """Seconds for each entry of a block besides its factorisation: solves, ratios, steps (measured at 15×15)."""

@@ -93,21 +93,25 @@ class BatchNewton:
         self._wanted = ()  # at large sizes every array counts
         return self._du, Inside(slacks, duals)
 
-    def limiting(self, change: Inside, level: float, most: int) -> list[tuple[IntArray, FloatArray]]:
-        """Family by family, where a step of 1/level ends, and by how much sooner: at most so many a family."""
+    def limiting(self, change: Inside, level: float, most: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """The families and positions of at most so many that end a step before 1/level, and by how much sooner."""
         backend = self.batch.backend
         columns = zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True)
-        return [backend.above(speeds(backend, *each), level, most) for each in columns]
+        found = [speeds(backend, *each).ravel() for each in columns]
+        ends = np.cumsum([len(each) for each in found])
+        at, speed = backend.above(backend.joined(found), level, most)
+        family = np.searchsorted(ends, at, side="right")
+        return family, at - np.append(0, ends)[family], speed
 
-    def fastest(self, change: Inside, count: int) -> tuple[list[FloatArray], list[FloatArray]]:
+    def fastest(self, change: Inside, count: int) -> tuple[FloatArray, FloatArray]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
         backend = self.batch.backend
 
-        def largest(value: FloatArray, change: FloatArray) -> FloatArray:
-            return backend.above(-change / value, 1.0, count)[1]
+        def largest(values: Sequence[FloatArray], changes: Sequence[FloatArray]) -> FloatArray:
+            shares = [(-change / value).ravel() for value, change in zip(values, changes, strict=True)]
+            return backend.above(backend.joined(shares), 1.0, count)[1]
 
-        slacks = [largest(*pair) for pair in zip(self.now.slacks, change.slacks, strict=True)]
-        return slacks, [largest(*pair) for pair in zip(self.now.duals, change.duals, strict=True)]
+        return largest(self.now.slacks, change.slacks), largest(self.now.duals, change.duals)
 
     def lengths(self, change: Inside) -> tuple[float, float]:
         """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
@@ -238,15 +242,10 @@ class Newton:
     def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
         """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
         found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
-        named = [
-            (batch, family, each, speed)
-            for batch, families in enumerate(found)
-            for family, (each, speed) in enumerate(families)
-        ]
-        batch = np.repeat([each[0] for each in named], [len(each[2]) for each in named])
-        family = np.repeat([each[1] for each in named], [len(each[2]) for each in named])
-        at, speed = np.concatenate([each[2] for each in named]), np.concatenate([each[3] for each in named])
-        first = np.sort(np.argsort(-speed, kind="stable")[:most])  # in the order of batches and families
+        batch = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
+        family, at, speed = (np.concatenate(each) for each in zip(*found, strict=True))
+        first = np.argsort(-speed, kind="stable")[:most]
+        first = first[np.lexsort((family[first], batch[first]))]  # in the order of batches and families
         return Inequalities(batch[first], family[first], at[first])
 
     def values(self, those: Inequalities, *insides: Sequence[Inside]) -> FloatArray:
@@ -301,7 +300,7 @@ class Newton:
     def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
         """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
         found = self._each(lambda part, at: part.fastest(step.inside[at], few + 1))
-        slacks, duals = (np.concatenate([each for part in found for each in part[kind]]) for kind in (0, 1))
+        slacks, duals = (np.concatenate(each) for each in zip(*found, strict=True))
         state = self.state
         return (
             min(longest(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),

@@ -31,7 +31,7 @@ LEAST_PRODUCT = 2e-3
 """Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
 much smaller than what they have to make up for would keep the first steps short."""
 
-ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 24, 20, 1e-6
+ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 14, 20, 1e-3
 """Enough for a start, which need not be exactly central."""
 
 

@@ -127,7 +127,7 @@ class Backend(Protocol):
         ...
 
     def joined(self, parts: Sequence[Array]) -> Array:
-        """Arrays one after the other."""
+        """Arrays one after the other; a single one as it is."""
         ...
 
     def symmetric(self, upper: FloatArray) -> FloatArray:
@@ -258,8 +258,8 @@ class HostBackend:
         return np.asarray(array.max(axis=axis))
 
     def joined(self, parts: Sequence[Array]) -> Array:
-        """Arrays one after the other."""
-        return np.concatenate(parts)
+        """Arrays one after the other; a single one as it is."""
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def symmetric(self, upper: FloatArray) -> FloatArray:
         """The whole of a symmetric matrix."""

@@ -1,7 +1,6 @@
 """Where the method starts: strictly inside everything, and not dearer than where nothing is revealed."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,6 +67,5 @@ def test_exponents_that_are_no_distances_get_a_start_inside_them() -> None:
     assert ((logs[:, :, None] - logs[:, None, :]) <= MOST_USED * form.whole.exponents + 1e-12).all()
 
 
-@pytest.mark.parametrize(("epsilon", "most"), [(5.0, 22), (50.0, 14)])
-def test_revealing_problems_take_few_iterations(epsilon: float, most: int) -> None:
-    assert block_iterations(scattered(40, 2), epsilon=epsilon) <= most
+def test_revealing_problems_take_few_iterations() -> None:
+    assert block_iterations(scattered(40, 2), epsilon=50.0) <= 14  # 18 from a constant mechanism

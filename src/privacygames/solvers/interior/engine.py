@@ -64,9 +64,9 @@ def minimise(
     )
     now = stepper.first(formulation, first_state(formulation, scale))
     reached, since = (inf, inf), 0
-    best = Outcome(now.column, now.proof, now.value, 0, formulation.present, formulation.ratio_count)
+    best = Outcome(now.column, now.proof, now.value, 0, formulation.present, formulation.ratio_count, scale)
     for iteration in range(1, MOST_ITERATIONS + 1):
-        gap = (best.value - best.bound) / max(best.value, -best.bound, scale)
+        gap = best.gap
         seconds = monotonic() - started
         if progress is not None:
             progress(_told(now, best, iteration - 1, gap, seconds))

@@ -24,6 +24,10 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
 NEGLIGIBLE = 1e-6
+AIM, NEARLY = 0.3, 0.6
+"""The gap to aim for, as a share of the tolerance, which leaves room for repair; and the one that needs no second run,
+where rounding ends the first before it gets there."""
+
 SMALL = 300_000
 """Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
 
@@ -96,11 +100,12 @@ class Interior:
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)
-        if not (outcome.finished or outcome.out_of_time):  # with everyone there, and the other kind of steps
+        ended = outcome.finished or outcome.out_of_time or outcome.gap <= NEARLY * options.tolerance
+        if not ended:  # with everyone there, and the other kind of steps
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
             whole = replace(self, leave_out_absent=False)
             second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)
-            if second[1].finished or _gap(second[1]) < _gap(outcome):
+            if second[1].finished or second[1].gap < outcome.gap:
                 reduced, outcome = second
         if not np.isfinite(outcome.bound):
             raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
@@ -139,7 +144,7 @@ class Interior:
             outcome = minimise(
                 reduced.program,
                 algebra,
-                tolerance=0.3 * options.tolerance,
+                tolerance=AIM * options.tolerance,
                 scale=scale,
                 time_limit=options.time_limit,
                 progress=options.progress,
@@ -157,8 +162,3 @@ def _tell(effort: Effort, options: SolveOptions) -> None:
     if options.time_limit is not None and effort.on_host and effort.seconds > options.time_limit:
         message += "; it will probably be stopped by the time limit, and say its gap"
     options.progress(Progress(job="design", done=0, message=message))
-
-
-def _gap(outcome: Outcome) -> float:
-    found = outcome.value - outcome.bound
-    return found if np.isfinite(found) else np.inf

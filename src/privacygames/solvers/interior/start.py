@@ -28,10 +28,6 @@ LEAST_SUITED = 0.9
 """So many of the observables have to suit a secret of their own: with costs that have nothing to do with the exponents
 an exponential mechanism is a worse start (random costs: twice the iterations)."""
 
-MOST_UNSETTLED = 1e3
-"""What the dual residual weighs may be so many times the cost: among secrets that are nearly alike, products are only
-equal with prices that are far from adding up."""
-
 NO_MARGIN = 0.05
 """Absent secrets with no more than this are there from the start."""
 
@@ -57,35 +53,23 @@ def first_present(program: BlockProgram) -> IntArray:
 
 def first_state(formulation: Formulation, scale: float) -> State:
     """A point strictly inside, with equal products but for limits; ``scale`` is what counts as next to nothing."""
-    program = formulation.program
-    constant = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    column = np.broadcast_to(constant, program.objective.shape)
-    informed = _exponential(formulation, column)
-    if informed is not None:
-        cost = _cost(program, informed)
-        state, unsettled = _centred(formulation, informed, INFORMED_START * cost, scale)
-        if unsettled <= MOST_UNSETTLED * cost:
-            return state
+    program, n = formulation.program, formulation.size
+    u = np.zeros((len(program.objective), formulation.coupling.width))
+    u[:, :n] = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
     size = START * float(formulation.whole.objective.sum(axis=1).mean())
     if program.minimises_worst:
-        size += START * float((program.limited * column[:, program.whose]).sum(axis=0).max())
+        size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
-        size = 0.5 * float((column @ program.sought.T).min(axis=1).sum())
-    return _centred(formulation, column, size, scale)[0]
-
-
-def _centred(formulation: Formulation, column: FloatArray, size: float, scale: float) -> tuple[State, float]:
-    """The point of a mechanism whose equal products add up to no less than this, and what its dual residual weighs."""
-    n = formulation.size
-    u = np.zeros((len(column), formulation.coupling.width))
-    u[:, :n] = column
+        size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
+    informed = _exponential(formulation, u[:, :n])
+    if informed is not None:
+        u[:, :n] = informed
+        size = INFORMED_START * _cost(program, informed)
     count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count, count)
-    residual = np.abs(formulation.dual_residual(state.coupling_dual, state.duals)[:, :n] * column)
-    needed = LEAST_PRODUCT * float(residual.max())
-    if needed * count > size:
-        state = _central(formulation, u, needed, count)
-    return state, float(residual.sum())
+    residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
+    needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
+    return _central(formulation, u, needed, count) if needed * count > size else state
 
 
 def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray | None:
@@ -95,7 +79,7 @@ def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray |
     exponents to them: all alike but for that, or as often as in the constant one.
     """
     program = formulation.program
-    if formulation.ratios is None or program.start is not None or program.limit != "none":
+    if formulation.ratios is None or formulation.ratios.thin or program.start is not None or program.limit != "none":
         return None
     if program.reverse or program.preferred is not None:
         return None
@@ -171,8 +155,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, count: int)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
     coupling_dual[limits:] = limited / coupling_slack[coupling.totals :]
-    left = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n]
-    coupling_dual[:n] = (left * u[:, :n]).sum(axis=0)  # and what is left then weighs nothing, on the whole
+    coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
     return State(u, inside, coupling_slack, coupling_dual, worst)
 
 

@@ -242,7 +242,7 @@ class Stepper:
         coupling_dual = np.concatenate([state.coupling_dual[:n], np.zeros(len(joined)), state.coupling_dual[n:]])
         size = larger.size
         residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
-        coupling_dual[n:size] = (residual * u)[:, n:size].sum(axis=0)
+        coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
         moved = State(u, inside, state.coupling_slack, coupling_dual, state.worst)
         return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
 

@@ -47,7 +47,7 @@ ARRIVED = 2.0
 REFINE = 1e-3
 """Directions are refined once the products add up to less than this share of the value, and more so in the end."""
 
-TIGHT, ADMIT = 0.08, 0.2
+TIGHT, ADMIT = 0.1, 0.2
 """When the row of a secret left out has less than the first of the margin that revealing nothing leaves it, all with
 less than the second join."""
 

@@ -1,5 +1,6 @@
 """Designs of every kind against an independent solver, their own promises, baselines and relabelling."""
 
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, ClassVar
@@ -240,6 +241,32 @@ def test_a_limit_that_was_not_reached_in_time_is_not_called_impossible() -> None
     assert loose.certificate.cost <= 1.5
     with pytest.raises(pg.Infeasible, match="the least possible cost"):
         pg.design(problem, epsilon=1.0, cost_at_most=1.2, tolerance=0.5)
+
+
+def test_the_mechanism_of_one_attempt_may_be_proved_by_another() -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(3, 3)), cost="euclidean")
+
+    class Half:
+        """One that gets half of it right: the mechanism, or what proves it."""
+
+        def __init__(self, *, mechanism: bool, fallbacks: tuple[pg.Solver, ...] = ()) -> None:
+            self.mechanism, self.fallbacks = mechanism, fallbacks
+
+        def solve(self, problem: pg.Problem, bounds: pg.Bounds, *, options: pg.SolveOptions) -> pg.Solution:
+            right = pg.Highs().solve(problem, bounds, options=options)
+            if self.mechanism:
+                loose = pg.Highs().solve(problem, replace(bounds, epsilon=2.0), options=options)
+                return replace(right, multipliers=loose.multipliers, status=pg.Status.NUMERICAL, solver="first")
+            blind = np.full(problem.shape, 1 / problem.shape[1])
+            return replace(right, probabilities=blind, status=pg.Status.NUMERICAL, solver="second")
+
+    second = Half(mechanism=False)
+    certificate = pg.design(problem, epsilon=1.0, solver=Half(mechanism=True, fallbacks=(second,))).certificate
+    assert certificate.gap is not None
+    assert certificate.gap <= 1e-6
+    assert certificate.provenance.solver.startswith("first; its bound: second, after Half left a gap of")
+    with pytest.raises(pg.SolveFailed, match="above the tolerance"):
+        pg.design(problem, epsilon=1.0, solver=Half(mechanism=True))
 
 
 class Watched:

@@ -1,6 +1,7 @@
 """The designer: from a problem and bounds to the cheapest mechanism that keeps them, certified."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from time import monotonic
@@ -177,8 +178,7 @@ class _Design:
         found = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), tight)
         if found.certificate.achieved < floor:
             raise _too_little(first.adversary.name, floor, found)
-        origin = found.certificate.provenance.solver
-        return certify(self.problem, self.bounds, found.weights, found.multipliers, origin=origin)
+        return certify(self.problem, self.bounds, found.weights, found.multipliers, origin=_origin(found))
 
     def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
         return self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
@@ -186,6 +186,7 @@ class _Design:
     def _solved(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
         """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its answer."""
         found: list[Mechanism] = []
+        combined: list[Mechanism] = []
         trouble: PrivacyGamesError | None = None
         before = ""
         start = None if cheapest is None else cheapest.probabilities
@@ -210,15 +211,18 @@ class _Design:
             found.append(self._certified(bounds, solution, cheapest))
             if _gap(found[-1]) <= options.tolerance or _is_enough(found[-1], bounds, solution, options):
                 return found[-1]
+            combined.extend(self._combined(bounds, found, cheapest))
+            if combined and _gap(combined[-1]) <= options.tolerance:
+                return combined[-1]
             if solution.status is Status.TIME_LIMIT:
                 break
             before = before or f"{_kind(attempt)} left a gap of {_gap(found[-1]):.1e}"
         if self._is_over():
-            return min([*found, _without_solving(self.problem, bounds, cheapest)], key=_gap)
+            return min([*found, *combined, _without_solving(self.problem, bounds, cheapest)], key=_gap)
         if trouble is not None and not found:
             raise trouble
         raise SolveFailed(
-            f"the gap to the best possible is {min(map(_gap, found)):.1e}, above the tolerance of "
+            f"the gap to the best possible is {min(map(_gap, [*found, *combined])):.1e}, above the tolerance of "
             f"{options.tolerance:.1e}: rescale distances or costs, keep a little away from the largest distortion or "
             "the least cost, or raise tolerance"
         )
@@ -232,6 +236,23 @@ class _Design:
             origin=solution.solver,
             cheapest=cheapest,
         )
+
+    def _combined(self, bounds: Bounds, found: Sequence[Mechanism], cheapest: Mechanism | None) -> list[Mechanism]:
+        """The last attempt's mechanism with what an earlier one proves, or the other way round: the best, if any."""
+        last = found[-1]
+        pairs = [pair for each in found[:-1] for pair in ((last, each), (each, last))]
+        every = [
+            certify(
+                self.problem,
+                bounds,
+                mechanism.weights,
+                other.multipliers,
+                origin=f"{_origin(mechanism)}; its bound: {_origin(other)}",
+                cheapest=cheapest,
+            )
+            for mechanism, other in pairs
+        ]
+        return [min(every, key=_gap)] if every else []
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(self.deadline - monotonic(), 1e-3)
@@ -270,7 +291,7 @@ class _Design:
         """Raise unless the cheapest mechanism keeps a limit, with certainty."""
         alone = Bounds(cost_at_most=limit, worst_case=worst_case)
         try:
-            certify(self.problem, alone, found.weights, origin=found.certificate.provenance.solver)
+            certify(self.problem, alone, found.weights, origin=_origin(found))
         except BrokenPromise:
             pass
         else:
@@ -337,6 +358,10 @@ def _is_enough(found: Mechanism, bounds: Bounds, solution: Solution, options: So
 
 def _kind(solver: Solver) -> str:
     return type(solver).__name__
+
+
+def _origin(mechanism: Mechanism) -> str:
+    return mechanism.certificate.provenance.solver
 
 
 def _gap(mechanism: Mechanism) -> float:

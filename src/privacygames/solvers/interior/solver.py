@@ -100,8 +100,9 @@ class Interior:
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)
-        ended = outcome.finished or outcome.out_of_time or outcome.gap <= NEARLY * options.tolerance
-        if not ended:  # with everyone there, and the other kind of steps
+        near = NEARLY * options.tolerance
+        if not (outcome.finished or outcome.out_of_time or outcome.gap <= near):
+            # With everyone there, and the other kind of steps.
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
             whole = replace(self, leave_out_absent=False)
             second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)
@@ -114,7 +115,7 @@ class Interior:
         return Solution(
             reduced.expand(outcome),
             reduced.multipliers(outcome),
-            Status.OPTIMAL if outcome.finished else stopped,
+            Status.OPTIMAL if outcome.finished or outcome.gap <= near else stopped,
             f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations{where}",
         )
 

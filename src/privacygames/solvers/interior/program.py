@@ -68,6 +68,14 @@ class BlockProgram:
             raise ValueError("nothing is promised against anybody")
         return self.errors[self.owner == adversary] if self.adversaries > 1 else self.errors
 
+    def cost(self, column: FloatArray) -> float:
+        """What a mechanism, (observables, secrets), costs in the objective."""
+        return float((self.objective * column).sum())
+
+    def least_error(self, adversary: int, column: FloatArray) -> float:
+        """What one of them errs by after a mechanism's answers, with her best guesses."""
+        return float((column @ self.errors_of(adversary).T).min(axis=1).sum())
+
     @property
     def sought(self) -> FloatArray:
         """The errors of the adversary whose error is maximised."""

@@ -5,7 +5,7 @@ from math import inf, prod
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import margins_within, widest_margins
+from privacygames.solvers.interior.absent import margins, widest_margins
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.state import Inside, State
@@ -60,11 +60,11 @@ def first_state(formulation: Formulation, scale: float) -> State:
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
-        size = 0.5 * float((u[:, :n] @ program.sought.T).min(axis=1).sum())
+        size = 0.5 * program.least_error(program.adversaries - 1, u[:, :n])
     informed = _exponential(formulation, u[:, :n])
     if informed is not None:
         u[:, :n] = informed
-        size = INFORMED_START * _cost(program, informed)
+        size = INFORMED_START * program.cost(informed)
     count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count, count)
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
@@ -93,42 +93,27 @@ def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray |
         return None
     near = np.exp(-SHARPNESS * exponents[suits])
     mixed = [_private(program, each / each.sum(axis=0), constant) for each in (near, near * constant)]
-    found = min(mixed, key=lambda column: _cost(program, column))
-    if _cost(program, found) >= WORTHWHILE * _cost(program, constant):
+    found = min(mixed, key=program.cost)
+    if program.cost(found) >= WORTHWHILE * program.cost(constant):
         return None
     sharper = found ** (1 / MOST_USED)
     pairs = ((batch, sharper[batch.blocks]) for batch in formulation.batches)
     inside = all(batch.followed(column, column, settle=False)[0] == inf for batch, column in pairs)
-    return found if inside and (_margins(formulation, found) > 0).all() else None
-
-
-def _margins(formulation: Formulation, column: FloatArray) -> FloatArray:
-    """The margins of the secrets left out."""
-    backend = formulation.batches[0].backend
-    return margins_within(column, *formulation.to_absent, backend) if len(formulation.absent) else np.zeros(0)
+    left_out = formulation.whole.exponents, found, formulation.present, formulation.absent
+    return found if inside and (margins(*left_out, formulation.batches[0].backend) > 0).all() else None
 
 
 def _private(program: BlockProgram, column: FloatArray, constant: FloatArray) -> FloatArray:
     """A mechanism with as much of a constant one in it as leaves half of what that leaves above every distortion."""
     for adversary, distortion in enumerate(program.distortion.tolist()):
-        errors = program.errors_of(adversary).T
-        half = (_least_error(constant, errors) - distortion) / 2
+        half = (program.least_error(adversary, constant) - distortion) / 2
         for _ in range(MIXTURES):
-            if _least_error(column, errors) - distortion >= half:
+            if program.least_error(adversary, column) - distortion >= half:
                 break
             column = (column + constant) / 2
         else:
             return constant
     return column
-
-
-def _least_error(column: FloatArray, errors: FloatArray) -> float:
-    """What the best guesses err by."""
-    return float((column @ errors).min(axis=1).sum())
-
-
-def _cost(program: BlockProgram, column: FloatArray) -> float:
-    return float((program.objective * column).sum())
 
 
 def _central(formulation: Formulation, u: FloatArray, target: float, count: int) -> State:

@@ -88,7 +88,7 @@ def objective_value(formulation: Formulation, u: FloatArray, worst: float) -> fl
         if left < -LIMIT_TOLERANCE * program.cost_at_most:
             return inf
     if program.reverse:
-        return -float((column @ program.sought.T).min(axis=1).sum())
+        return -program.least_error(program.adversaries - 1, column)
     if program.minimises_worst:
         return float((program.limited * column[:, program.whose]).sum(axis=0).max())
-    return float((program.objective * column).sum())
+    return program.cost(column)

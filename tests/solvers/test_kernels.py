@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -12,24 +13,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
+import privacygames.solvers.effort as effort_module
 import privacygames.solvers.interior.solver as solver_module
 from privacygames.solvers.interior.absent import margins
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.entrywise import (
     SECOND_ORDER,
+    answered,
     central,
     dual_change,
     least_growth,
+    moved,
     outlying,
     product_total,
+    ratio,
     speeds,
+    undone,
+    used_up,
 )
 from privacygames.solvers.interior.families import HessianParts
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 from privacygames.solvers.linalg import HOST
 from privacygames.solvers.linalg.backend import HostBackend
-from privacygames.solvers.linalg.host import compiled_loops
+from privacygames.solvers.linalg.host import _loaded, compiled_loops
 
+numba = pytest.importorskip("numba", reason="Numba is not installed")
 kernels = pytest.importorskip("privacygames.solvers.linalg.kernels", reason="Numba is not installed")
 COMPILED = HostBackend(kernels)
 
@@ -46,6 +54,11 @@ def working_sets(seed: int, blocks: int, size: int) -> tuple[WorkingSet, Working
     keys = np.flatnonzero(there)
     plain = WorkingSet(RatioBounds(exponents, HOST), blocks, keys)
     return plain, CompiledWorkingSet(RatioBounds(exponents, COMPILED), blocks, keys), generator
+
+
+def loop_arguments(pairs: WorkingSet) -> tuple[Any, ...]:
+    assert isinstance(pairs, CompiledWorkingSet)
+    return pairs.loop_arguments
 
 
 @given(sizes)
@@ -77,6 +90,11 @@ def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, sett
     found, pairs = compiled.followed(before, after, settle=settle)
     assert found == pytest.approx(allowed, rel=1e-12)
     assert np.array_equal(pairs.keys, expected.keys)
+    anew = replace(pairs)  # what was found on the way is what the keys say
+    for name in ("starts", "i", "j", "root"):
+        assert np.array_equal(getattr(anew, name), getattr(expected, name))
+    for kept, found_again in zip(loop_arguments(pairs), loop_arguments(anew), strict=True):
+        assert np.array_equal(kept, found_again)
 
 
 @given(sizes)
@@ -87,9 +105,9 @@ def test_duals_move_to_another_set_and_lose_what_opposites_share(given_sizes: tu
     assert compiled.without_opposites(dual) == pytest.approx(plain.without_opposites(dual), rel=1e-12, abs=1e-15)
     every = np.flatnonzero(np.broadcast_to(plain.bounds.exponents < inf, (plain.blocks, *plain.bounds.exponents.shape)))
     keys = every[generator.random(len(every)) < 0.5]
-    central = generator.uniform(0.1, 1.0, len(keys))
-    expected = replace(plain, keys=keys).take_over(plain, dual, central)
-    assert np.array_equal(replace(compiled, keys=keys).take_over(compiled, dual, central), expected)
+    slack = generator.uniform(0.1, 1.0, len(keys))
+    expected = replace(plain, keys=keys).take_over(plain, dual, slack, 0.3)
+    assert np.array_equal(replace(compiled, keys=keys).take_over(compiled, dual, slack, 0.3), expected)
 
 
 @given(sizes)
@@ -123,9 +141,10 @@ def city() -> pg.Problem:
 )
 def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    monkeypatch.setattr(solver_module, "loops_loaded", lambda: False)
+    monkeypatch.setattr(effort_module, "loops_loaded", lambda: False)
     for least in (inf, 0):
-        monkeypatch.setattr(solver_module, "COMPILED", least)
+        monkeypatch.setattr(effort_module, "WORTH_LOADING", least)
+        monkeypatch.setattr(effort_module, "WORTH_COMPILING", least)
         found.append(pg.design(city(), **bounds, solver=pg.Interior(threads=2)))
     plain, compiled = found
     assert compiled.certificate.cost == pytest.approx(plain.certificate.cost, rel=1e-6)
@@ -135,14 +154,14 @@ def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypat
 
 def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, kernels.__name__, None)
-    compiled_loops.cache_clear()
-    monkeypatch.setattr(solver_module, "COMPILED", 0)
+    _loaded.cache_clear()
+    monkeypatch.setattr(effort_module, "WORTH_LOADING", 0)
     try:
         assert compiled_loops() is None
         assert pg.design(city(), epsilon=0.8, solver=pg.Interior()).certificate.gap == pytest.approx(0.0, abs=1e-6)
     finally:
         monkeypatch.undo()
-        compiled_loops.cache_clear()
+        _loaded.cache_clear()
     assert compiled_loops() is kernels
 
 
@@ -153,6 +172,11 @@ def test_slacks_and_dual_values_entry_by_entry(seed: int, size: int, target: flo
     (s, z), (ds, dz) = generator.uniform(1e-3, 2.0, (2, size)), generator.normal(size=(2, size))
     wanted = generator.normal(size=size)
     operations: list[Callable[[HostBackend], Any]] = [
+        lambda backend: ratio(backend, s, z),
+        lambda backend: undone(backend, s, z),
+        lambda backend: used_up(backend, s, ds),
+        lambda backend: moved(backend, s, 0.3, ds),
+        lambda backend: answered(backend, z, ds, s),
         lambda backend: dual_change(backend, wanted, z, ds, s),
         lambda backend: least_growth(backend, s, ds),
         lambda backend: speeds(backend, s, ds, z, dz),
@@ -172,5 +196,45 @@ def test_second_order_changes_count_up_to_a_multiple_of_the_target(backend: Host
     assert wanted.tolist() == [0.5 - 1 - 0, 0.5 - 1 + 6, 0.5 - 1 - most, 0.5 - 1 + most]
 
 
+@given(st.integers(0, 10_000), st.integers(0, 60), st.integers(1, 60), st.floats(-1.0, 3.0))
+@settings(deadline=None)
+def test_the_largest_above_a_level(seed: int, size: int, most: int, level: float) -> None:
+    values = np.random.default_rng(seed).normal(size=size)
+    (at, found), (expected_at, expected) = (backend.above(values, level, most) for backend in (COMPILED, HOST))
+    assert sorted(zip(at, found, strict=True)) == sorted(zip(expected_at, expected, strict=True))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9))
+@settings(deadline=None)
+def test_products_of_matrices(seed: int, rows: int, between: int, columns: int) -> None:
+    generator = np.random.default_rng(seed)
+    first, second = generator.normal(size=(between, rows)).T, generator.normal(size=(between, columns))
+    assert COMPILED.times(first, second) == pytest.approx(first @ second, rel=1e-12, abs=1e-12)
+
+
 def test_what_is_not_a_number_is_not_lost() -> None:
     assert np.isnan(least_growth(COMPILED, np.ones(3), np.array([0.0, np.nan, 1.0])))
+
+
+def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert compiled_loops() is kernels
+    monkeypatch.setattr(kernels.os, "getpid", lambda: -1)
+    assert compiled_loops() is None
+
+
+def test_designs_in_several_threads_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver_module, "SMALL", 0)
+    monkeypatch.setattr(effort_module, "SMALL", 0)
+    problem, alone = city(), pg.design(city(), epsilon=0.8, solver=pg.Interior(threads=2))
+    with ThreadPoolExecutor(3) as pool:
+        asked = [pool.submit(pg.design, problem, epsilon=0.8, solver=pg.Interior(threads=2)) for _ in range(3)]
+        assert {each.result().certificate.cost for each in asked} == {alone.certificate.cost}
+
+
+def test_threads_are_as_many_as_were_asked_for_and_only_meanwhile() -> None:
+    before = numba.get_num_threads()
+    with kernels.threads(1):
+        assert numba.get_num_threads() == 1
+    with kernels.threads(10_000):
+        assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
+    assert numba.get_num_threads() == before

@@ -66,16 +66,19 @@ ASKED = [
 
 
 @pytest.mark.parametrize("bounds", ASKED, ids=["epsilon", "joint", "distortion", "worst case"])
-@pytest.mark.parametrize("where", ["host", "cpu"])
+@pytest.mark.parametrize("where", ["host", "compiled", "cpu"])
 def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
     if where == "cpu":
         pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
         torch_with("cpu")
-    with host_algebra(2) if where == "host" else device_algebra("cpu", threads=1) as algebra:
+    if where == "compiled":
+        pytest.importorskip("numba", reason="Numba is not installed: pip install 'privacygames[fast]'")
+    somewhere = device_algebra("cpu", threads=1) if where == "cpu" else host_algebra(2, compiled=where == "compiled")
+    with somewhere as algebra:
         newton = newton_of(scattered(9, 3), bounds, algebra)
         state = newton.state
         coupled = -state.coupling_slack * state.limit_dual
-        base = newton.direction(lambda at: [-each for each in state.inside[at].products], coupled)
+        base = newton.direction(lambda at: [-slack * dual for slack, dual in state.inside[at].pairs], coupled)
         few = newton.limiting(base, 0.5, 7)
         assert 1 <= len(few.at) <= 7
         answers = newton.answers(few)
@@ -112,7 +115,7 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
     with host_algebra(1) as algebra:
         newton = newton_of(scattered(12, seed), Bounds(epsilon=1.0), algebra)
         state = newton.state
-        base = newton.direction(lambda at: [-each for each in state.inside[at].products], np.zeros(0))
+        base = newton.direction(lambda at: [-slack * dual for slack, dual in state.inside[at].pairs], np.zeros(0))
         assume(min(base.primal, base.dual) < 0.5)
         step = lengthened(newton, base, state.complementarity)
     assert min(step.primal, step.dual) + 0.1 * (step.primal + step.dual) >= min(base.primal, base.dual)

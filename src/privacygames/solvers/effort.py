@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
+from typing import Literal
 
 import numpy as np
 
 from privacygames.errors import TooLarge
 from privacygames.processors import processors
-from privacygames.solvers.linalg import Links, SymmetricBlocks, host_algebra
+from privacygames.solvers.linalg import Links, SymmetricBlocks, host_algebra, loops_kept, loops_loaded
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
 
 ITERATIONS = 27
@@ -30,13 +31,27 @@ DEVICE_BYTES = 4
 LEAST_GIGABYTES = 0.2
 
 ENTRIES_A_THREAD, ALONE = 1_400_000, 800_000
-"""With less work for each, more threads only stand in each other's way (15×15 on 16 processors: 8 threads 4.4 s, 16
-threads 4.9 s); with less in all, two do (5×5: 0.04 s with one thread, 0.10 s with two)."""
+"""Where loops are not compiled: with less work for each, more threads only wait for the interpreter's lock; with less
+in all, two do (5×5: 0.04 s with one thread, 0.10 s with two)."""
+
+COMPILED_ENTRIES_A_THREAD = 100_000
+"""Where they are, a thread pays much sooner."""
+
+SMALL = 300_000
+"""Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
+
+WORTH_LOADING, WORTH_COMPILING = 6_000_000, 20_000_000
+"""From so many entries on, compiled loops are worth the second that it takes to load them, and the half minute that it
+takes to compile them, once on a machine; once they are loaded, they are for all but small problems."""
 
 ALTERNATIVES = (
     "fewer answers (approximations.fewer_answers, or Problem(…, observables=…): the optimum is exact for those), "
     "or fewer secrets"
 )
+
+
+Loops = Literal["none", "compiled", "to compile"]
+"""How a design's loops are to run: by NumPy; compiled, as they are there; or compiled, once they are."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +102,20 @@ class Effort:
         return ITERATIONS * self.observables * (cube + grams + SIDE_WORK * self.secrets**2) / at_once
 
     @property
+    def loops(self) -> Loops:
+        """What loops to work with."""
+        if loops_loaded():
+            return "compiled" if self.entries >= SMALL else "none"
+        if self.entries < WORTH_LOADING:
+            return "none"
+        kept = loops_kept()
+        return "compiled" if kept else "to compile" if self.entries >= WORTH_COMPILING else "none"
+
+    @property
     def workers(self) -> int:
         """How many threads are worth it: those asked for, or one a processor where there is enough to do."""
+        if self.loops != "none":
+            return self.threads or min(processors(), max(1, self.entries // COMPILED_ENTRIES_A_THREAD))
         least = 1 if self.entries < ALONE else 2
         return self.threads or min(processors(), max(least, self.entries // ENTRIES_A_THREAD))
 

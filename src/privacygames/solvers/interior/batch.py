@@ -39,15 +39,15 @@ class Batch:
         """The families of inequalities: the working set first."""
         return self.others if self.working_set is None else (self.working_set, *self.others)
 
-    def slacks(self, u: FloatArray) -> tuple[FloatArray, ...]:
-        """The slacks of all families."""
+    def slacks(self, u: FloatArray, first: int = 0) -> tuple[FloatArray, ...]:
+        """The slacks of the families from the first on."""
         there = self.backend.held(u)
-        return tuple(family.forward(there) for family in self.families)
+        return tuple(family.forward(there) for family in self.families[first:])
 
-    def adjoint(self, values: Sequence[FloatArray]) -> FloatArray:
-        """The transposes of all families' ``forward``, added up."""
+    def adjoint(self, values: Sequence[FloatArray], first: int = 0) -> FloatArray:
+        """The transposes of their ``forward``, added up."""
         total = self.backend.zeros(tuple(self.objective.shape))
-        for family, each in zip(self.families, values, strict=True):
+        for family, each in zip(self.families[first:], values, strict=True):
             part = family.adjoint(each)
             total[:, : part.shape[1]] += part
         return total

@@ -86,11 +86,11 @@ class Preferred:
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
-        return u[:, : self.excess.shape[1]] @ self.excess.T
+        return self.backend.times(u[:, : self.excess.shape[1]], self.excess.T)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The excess weighted by values."""
-        return values @ self.excess
+        return self.backend.times(values, self.excess)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
@@ -161,13 +161,13 @@ class Guesses:
         """The error of each guess less x."""
         size = self.error.shape[1]
         x = u[:, size:] if self.adversaries == 1 else u[:, size + self._owner]
-        return u[:, self.support] @ self.compact.T - x
+        return self.backend.times(u[:, self.support], self.compact.T) - x
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Errors weighted by values, and minus their sums for each x."""
         size = self.error.shape[1]
         result = self.backend.zeros((len(values), size + self.adversaries))
-        result[:, self.support] = values @ self.compact
+        result[:, self.support] = self.backend.times(values, self.compact)
         result[:, size:] = -self.sums(values)
         return result
 

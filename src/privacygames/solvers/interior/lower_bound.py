@@ -7,6 +7,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
+from privacygames.solvers.interior.entrywise import ratio
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
 
@@ -100,7 +101,7 @@ def batch_duals(
     left = batch.objective[:, :n]
     if formulation.program.limit != "none":
         left = left + batch.coupling.charged(prices.limits)
-    attack = top = ratio = None
+    attack = top = ratios = None
     if formulation.guesses is not None:
         attack = formulation.guesses.shares(values[id(formulation.guesses)])
         priced = attack * batch.backend.held(prices.distortion[formulation.program.owner])
@@ -113,8 +114,8 @@ def batch_duals(
         dual = values[id(pairs)]
         dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
-        ratio = dual / pairs.root  # undo the balancing by √γ
-    return BatchDuals(ratio, attack, top, batch.backend.fetched(batch.backend.least(left)))
+        ratios = ratio(batch.backend, dual, pairs.root)  # undo the balancing by √γ
+    return BatchDuals(ratios, attack, top, batch.backend.fetched(batch.backend.least(left)))
 
 
 def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices) -> Proof:

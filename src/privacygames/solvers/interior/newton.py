@@ -12,13 +12,13 @@ from typing import TypeVar
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import dual_change, least_growth, product_total, speeds
+from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
+from privacygames.solvers.interior.compiled_newton import CompiledBatchNewton
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Answers, Inequalities
 from privacygames.solvers.interior.state import Inside, State
-from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
-from privacygames.solvers.predictor_corrector import longest, longest_at
+from privacygames.solvers.linalg import BlockAlgebra
+from privacygames.solvers.predictor_corrector import longest
 
 Result = TypeVar("Result")
 
@@ -44,112 +44,6 @@ class Direction:
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
 
 
-class BatchNewton:
-    """The Newton system of one batch, factorised, and a direction while it is found."""
-
-    def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
-        self.batch, self.now = batch, now
-        self.total = sum(batch.backend.numbers([product.sum() for product in now.products]))
-        self._residual = batch.dual_residual(coupling_dual, now.duals)
-        parts = batch.hessian(self._weights)
-        blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
-        self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
-
-    @property
-    def _weights(self) -> list[FloatArray]:
-        return [dual / slack for slack, dual in zip(self.now.slacks, self.now.duals, strict=True)]
-
-    def unsettled(self, u: FloatArray) -> float:
-        """Σ |residual·u| over the batch's blocks."""
-        return float(abs(self._residual * self.batch.backend.held(u[self.batch.blocks])).sum())
-
-    def begin(self, wanted: Sequence[FloatArray], *, feasible: bool) -> FloatArray:
-        """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""
-        self._wanted = wanted
-        ratios = [each / slack for each, slack in zip(wanted, self.now.slacks, strict=True)]
-        self._right = self.batch.adjoint(ratios)
-        if not feasible:
-            self._right -= self._residual
-        self._du = self._factors.solve(self._right)
-        return self.batch.coupling.gather(self._du)
-
-    def add(self, dual: FloatArray) -> None:
-        """Take coupling duals into account."""
-        self._du += self._factors.solve(self.batch.coupling.spread(dual))
-
-    def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
-        """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
-        self.add(more)
-        applied = [w * slack for w, slack in zip(self._weights, self.batch.slacks(self._du), strict=True)]
-        right = self._right + self.batch.coupling.spread(dual) - self.batch.adjoint(applied)
-        self._du += self._factors.solve(right)
-        return self.batch.coupling.gather(self._du)
-
-    def finish(self) -> tuple[FloatArray, Inside]:
-        """The direction: how unknowns, slacks and duals change."""
-        slacks, now = self.batch.slacks(self._du), self.now
-        columns = zip(self._wanted, now.duals, slacks, now.slacks, strict=True)
-        duals = tuple(dual_change(self.batch.backend, *each) for each in columns)
-        self._wanted = ()  # at large sizes every array counts
-        return self._du, Inside(slacks, duals)
-
-    def limiting(self, change: Inside, level: float, most: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """The families and positions of at most so many that end a step before 1/level, and by how much sooner."""
-        backend = self.batch.backend
-        columns = zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True)
-        found = [speeds(backend, *each).ravel() for each in columns]
-        ends = np.cumsum([len(each) for each in found])
-        at, speed = backend.above(backend.joined(found), level, most)
-        family = np.searchsorted(ends, at, side="right")
-        return family, at - np.append(0, ends)[family], speed
-
-    def fastest(self, change: Inside, count: int) -> tuple[FloatArray, FloatArray]:
-        """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
-        backend = self.batch.backend
-
-        def largest(values: Sequence[FloatArray], changes: Sequence[FloatArray]) -> FloatArray:
-            shares = [(-change / value).ravel() for value, change in zip(values, changes, strict=True)]
-            return backend.above(backend.joined(shares), 1.0, count)[1]
-
-        return largest(self.now.slacks, change.slacks), largest(self.now.duals, change.duals)
-
-    def lengths(self, change: Inside) -> tuple[float, float]:
-        """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
-        now, backend = self.now, self.batch.backend
-        pairs = [*zip(now.slacks, change.slacks, strict=True), *zip(now.duals, change.duals, strict=True)]
-        slowest = backend.numbers([least_growth(backend, *pair) for pair in pairs])
-        lengths, half = [longest_at(-each) for each in slowest], len(now.slacks)
-        return min(lengths[:half]), min(lengths[half:])
-
-    def total_after(self, change: Inside, primal: float, dual: float) -> float:
-        """The sum of the products after steps of these lengths along a change."""
-        backend, both = self.batch.backend, zip(self.now.pairs, change.pairs, strict=True)
-        return sum(backend.numbers([product_total(backend, *each, (primal, dual)) for each in both]))
-
-    def answers(self, family: int, at: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-        """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""
-        backend = self.batch.backend
-        block, found = self.batch.families[family].rows(at, self.batch.objective.shape[1])
-        rows, held = backend.held(found), backend.held_indices(block)
-        within = self._factors.solve_rows(held, rows)
-        return rows, held + self.batch.blocks.start, within, self.batch.coupling.gather_each(held, within)
-
-    def forced(
-        self, coupling_dual: FloatArray, within: FloatArray, force: Sequence[tuple[int, IntArray, FloatArray]]
-    ) -> tuple[FloatArray, Inside]:
-        """The direction of forces: changes inside the blocks, of coupling duals, and what they press on."""
-        backend, now = self.batch.backend, self.now
-        du = self._factors.solve(self.batch.coupling.spread(coupling_dual)) + within
-        slacks = self.batch.slacks(du)
-        columns = zip(now.duals, slacks, now.slacks, strict=True)
-        duals = [-dual * change / slack for dual, change, slack in columns]
-        for family, at, each in force:
-            there, shape = backend.held_indices(at), duals[family].shape
-            place = (there,) if len(shape) == 1 else (there // shape[1], there % shape[1])
-            duals[family][place] += backend.held(each)
-        return du, Inside(slacks, tuple(duals))
-
-
 class Newton:
     """The Newton system at one state, factorised."""
 
@@ -157,7 +51,9 @@ class Newton:
         self._formulation, self.state, self._algebra = formulation, state, algebra
         n, rows = formulation.size, formulation.coupling.rows
         pairs = list(zip(formulation.batches, state.inside, strict=True))
-        self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
+        fused = algebra.backend.kernels is not None and formulation.ratios is not None
+        kind = CompiledBatchNewton if fused else BatchNewton
+        self._parts: list[BatchNewton] = algebra.map(lambda pair: kind(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         self._held_softness = algebra.backend.held(self._softness)
         linked = formulation.coupling.links.rows
@@ -214,30 +110,19 @@ class Newton:
                 missing -= worst * self._border[0]
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)
             held, worst = held + more, worst + further
-
-        def finished(part: BatchNewton, _: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
-            part.add(more)
-            du, change = part.finish()
-            return du, change, part.lengths(change)
-
+        found = self._each(lambda part, _: part.finish(more, None))
         dual = backend.fetched(held)
         slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
-        return self._assembled(self._each(finished), slack, dual, worst)
+        return self._assembled(found, slack, dual, worst)
 
     def corrected(self, step: Direction, wanted: Wanted) -> Direction:
         """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=True))
         held, worst = self._solve_coupling(-gathered, 0.0)
-
-        def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
-            part.add(held)
-            du, change = part.finish()
-            both = step.inside[at].plus(change)
-            return step.u[at] + du, both, part.lengths(both)
-
+        found = self._each(lambda part, at: part.finish(held, (step.u[at], step.inside[at])))
         dual = self._algebra.backend.fetched(held)
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
-        return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
+        return self._assembled(found, slack, step.coupling_dual + dual, step.worst + worst)
 
     def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
         """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
@@ -286,11 +171,9 @@ class Newton:
         answer = held @ answers.coupling_dual
         within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
 
-        def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
+        def finished(part: BatchNewton, at: int) -> BatchDirection:
             mine = [(family, places, force[which]) for family, which, places in those.within(at)]
-            du, change = part.forced(answer[:-1], within[part.batch.blocks], mine)
-            both = step.inside[at].plus(change)
-            return step.u[at] + du, both, part.lengths(both)
+            return part.forced(answer[:-1], within[part.batch.blocks], mine, (step.u[at], step.inside[at]))
 
         found = self._each(finished)
         dual = backend.fetched(answer)
@@ -316,16 +199,16 @@ class Newton:
 
     def _assembled(
         self,
-        found: Sequence[tuple[FloatArray, Inside, tuple[float, float]]],
+        found: Sequence[BatchDirection],
         slack: FloatArray,
         coupling_dual: FloatArray,
         worst: float,
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self.state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
-        dual = min(longest(self.state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
-        du, inside = tuple(each for each, _, _ in found), tuple(each for _, each, _ in found)
+        primal = min(longest(self.state.coupling_slack, slack), *(part.primal for part in found))
+        dual = min(longest(self.state.limit_dual, limits), *(part.dual for part in found))
+        du, inside = tuple(part.u for part in found), tuple(part.inside for part in found)
         return Direction(du, inside, slack, coupling_dual, worst, primal, dual)
 
     def _each(self, work: Callable[[BatchNewton, int], Result]) -> list[Result]:

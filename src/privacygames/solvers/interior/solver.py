@@ -10,7 +10,7 @@ from privacygames.arguments import is_whole
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.events import Progress
 from privacygames.problem import Bounds, Problem
-from privacygames.solvers.effort import Effort
+from privacygames.solvers.effort import SMALL, Effort
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
@@ -18,7 +18,7 @@ from privacygames.solvers.interior.kept import Kept
 from privacygames.solvers.interior.opponents import guessers
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, loops_loaded, torch_with
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 LEAST_EXPONENT = 1e-8
@@ -27,13 +27,6 @@ NEGLIGIBLE = 1e-6
 AIM, NEARLY = 0.3, 0.6
 """The gap to aim for, as a share of the tolerance, which leaves room for repair; and the one that needs no second run,
 where rounding ends the first before it gets there."""
-
-SMALL = 300_000
-"""Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
-
-COMPILED = 6_000_000
-"""From so many entries on, compiled loops are worth the second that it takes to load them; once they are loaded, they
-are for all but small problems."""
 
 WORTH_TELLING = 2_000_000
 """Blocks with fewer entries than this, together, take a few seconds."""
@@ -121,7 +114,7 @@ class Interior:
 
     def _algebra(self, effort: Effort) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
-            return host_algebra(effort.workers, compiled=effort.entries >= (SMALL if loops_loaded() else COMPILED))
+            return host_algebra(effort.workers, compiled=effort.loops != "none")
         return device_algebra(self.device, threads=self.threads)
 
     def _minimised(
@@ -160,6 +153,8 @@ def _tell(effort: Effort, options: SolveOptions) -> None:
     if options.progress is None or effort.entries < WORTH_TELLING:
         return
     message = f"expected: {effort}"
+    if effort.on_host and effort.loops == "to compile":
+        message += "; before that, loops are compiled, once on a machine, which takes half a minute"
     if options.time_limit is not None and effort.on_host and effort.seconds > options.time_limit:
         message += "; it will probably be stopped by the time limit, and say its gap"
     options.progress(Progress(job="design", done=0, message=message))

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from privacygames.arrays import FloatArray
+from privacygames.solvers.interior.entrywise import moved
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.linalg import Backend
 
 LIMIT_TOLERANCE = 1e-9
 
@@ -17,25 +19,24 @@ class Inside:
     duals: tuple[FloatArray, ...]
 
     @property
-    def products(self) -> list[FloatArray]:
-        """slack·dual."""
-        return [slack * dual for slack, dual in zip(self.slacks, self.duals, strict=True)]
-
-    @property
     def pairs(self) -> list[tuple[FloatArray, FloatArray]]:
         """Slacks and dual values, family by family."""
         return list(zip(self.slacks, self.duals, strict=True))
 
-    def plus(self, change: "Inside") -> "Inside":
+    def since(self, first: int) -> "Inside":
+        """Those of the families from the first on."""
+        return Inside(self.slacks[first:], self.duals[first:]) if first else self
+
+    def plus(self, change: "Inside", backend: Backend) -> "Inside":
         """This and a change."""
+        slacks = zip(self.slacks, change.slacks, strict=True)
         return Inside(
-            tuple(slack + each for slack, each in zip(self.slacks, change.slacks, strict=True)),
-            self.duals_after(change, 1.0),
+            tuple(moved(backend, slack, 1.0, each) for slack, each in slacks), self.duals_after(change, 1.0, backend)
         )
 
-    def duals_after(self, change: "Inside", dual: float) -> tuple[FloatArray, ...]:
+    def duals_after(self, change: "Inside", dual: float, backend: Backend) -> tuple[FloatArray, ...]:
         """The dual values after a step of this length."""
-        return tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True))
+        return tuple(moved(backend, value, dual, each) for value, each in zip(self.duals, change.duals, strict=True))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.absent import fill_in, margins_within
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import central, outlying
+from privacygames.solvers.interior.entrywise import central, outlying, undone
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
@@ -95,7 +95,10 @@ class Stepper:
         form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        plain = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refinements=0)
+        backend = self._algebra.backend
+        plain = newton.direction(
+            lambda at: [undone(backend, *each) for each in inside[at].pairs], -coupled, refinements=0
+        )
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
@@ -166,7 +169,7 @@ class Stepper:
         inside = self._algebra.map(
             lambda at: Inside(
                 form.batches[at].slacks(after[form.batches[at].blocks]),  # anew: what is added up drifts
-                state.inside[at].duals_after(step.inside[at], dual),
+                state.inside[at].duals_after(step.inside[at], dual, form.batches[at].backend),
             ),
             range(len(form.batches)),
         )
@@ -218,7 +221,7 @@ class Stepper:
             if old is None or pairs is None:
                 return now
             slack = pairs.forward(u[batches[at].blocks])
-            dual = pairs.take_over(old, now.duals[0], target / slack)
+            dual = pairs.take_over(old, now.duals[0], slack, target)
             return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
 
         inside = self._algebra.map(changed, range(len(batches)))

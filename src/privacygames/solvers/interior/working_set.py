@@ -241,10 +241,10 @@ class WorkingSet:
         start, end = self.forward(before), self.forward(after)
         return min(1.0, float((start / (start - end).clip(min=1e-300)).min()))
 
-    def take_over(self, old: "WorkingSet", dual: FloatArray, central: FloatArray) -> FloatArray:
-        """The duals of this set: those an older one had, and ``central`` ones for pairs that have joined."""
+    def take_over(self, old: "WorkingSet", dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
+        """The duals of this set: those an older one had, and central ones, target/slack, for pairs that have joined."""
         had = self._looked_up(old.keys, dual, self.keys)
-        return self.bounds.backend.where(had > 0, had, central)
+        return self.bounds.backend.where(had > 0, had, target / slack)
 
     def without_opposites(self, dual: FloatArray) -> FloatArray:
         """Dual values that prove more: what (i, j) and (j, i) have in common only takes from both.

@@ -12,7 +12,7 @@ from privacygames.solvers.linalg.blocks import (
 )
 from privacygames.solvers.linalg.device import device_algebra, torch_with
 from privacygames.solvers.linalg.failure import FactorisationFailed
-from privacygames.solvers.linalg.host import host_algebra, loops_loaded
+from privacygames.solvers.linalg.host import host_algebra, loops_kept, loops_loaded
 from privacygames.solvers.linalg.schur import Schur
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "device_algebra",
     "factorise_in_batches",
     "host_algebra",
+    "loops_kept",
     "loops_loaded",
     "torch_with",
 ]

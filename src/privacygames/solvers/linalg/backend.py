@@ -98,6 +98,10 @@ class Backend(Protocol):
         """Where entries are above a level, and those: the largest, where there are more than ``most``; on the host."""
         ...
 
+    def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The product of two matrices, the first of which has a row for each block."""
+        ...
+
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
         ...
@@ -144,7 +148,7 @@ class Backend(Protocol):
 
 
 class HostBackend:
-    """NumPy."""
+    """NumPy, and compiled loops where there are any."""
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
 
@@ -223,10 +227,16 @@ class HostBackend:
     def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
         """Where entries are above a level, and those."""
         flat = array.ravel()
-        at = np.flatnonzero(flat > level)
+        at = np.flatnonzero(flat > level) if self.kernels is None else self.kernels.above(flat, level)
         if len(at) > most:
             at = at[np.argpartition(flat[at], -most)[-most:]]
         return at, flat[at]
+
+    def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The product of two matrices."""
+        if self.kernels is None:
+            return np.asarray(first @ second)
+        return np.asarray(self.kernels.times(np.ascontiguousarray(first), np.ascontiguousarray(second)))
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""

@@ -109,6 +109,10 @@ class DeviceBackend:
         kept = both[0] > level
         return both[1, kept].astype(np.int64), both[0, kept]
 
+    def times(self, first: Tensor, second: Tensor) -> Tensor:
+        """The product of two matrices."""
+        return first @ second
+
     def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
         return self.torch.searchsorted(keys, wanted, out_int32=True)

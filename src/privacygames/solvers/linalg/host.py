@@ -12,7 +12,15 @@ from threadpoolctl import threadpool_limits
 from privacygames.arrays import FloatArray
 from privacygames.processors import processors
 from privacygames.solvers.linalg.backend import HOST, HostBackend
-from privacygames.solvers.linalg.blocks import BlockFactors, Item, Links, Result, SymmetricBlocks, even_ranges
+from privacygames.solvers.linalg.blocks import (
+    BlockAlgebra,
+    BlockFactors,
+    Item,
+    Links,
+    Result,
+    SymmetricBlocks,
+    even_ranges,
+)
 from privacygames.solvers.linalg.compiled_factors import CompiledFactors
 from privacygames.solvers.linalg.host_factors import HostFactors, Spare
 from privacygames.solvers.linalg.schur import Schur
@@ -22,19 +30,30 @@ BATCH_ENTRIES = 2_000_000
 
 
 @contextmanager
-def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Iterator["HostAlgebra"]:
+def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Iterator[BlockAlgebra]:
     """Block algebra by so many threads, by default one a processor; each does its linear algebra alone.
 
     With ``compiled`` loops where Numba is installed: they take a second to load, and some to compile the first time.
     """
     count = threads or processors()
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(count) as pool:
-        yield HostAlgebra(pool, count, compiled_loops() if compiled else None)
+    kernels = compiled_loops() if compiled else None
+    with threadpool_limits(1, "blas"):
+        if kernels is not None:
+            with kernels.threads(count):
+                yield CompiledAlgebra(kernels)
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                yield HostAlgebra(pool, count)
+
+
+def compiled_loops() -> Any:
+    """The compiled loops; None where Numba is not installed, has nowhere to keep what it compiled, or after a fork."""
+    kernels = _loaded()
+    return kernels if kernels is not None and kernels.usable() else None
 
 
 @cache
-def compiled_loops() -> Any:
-    """The compiled loops; None where Numba is not installed, or has nowhere to keep what it compiled."""
+def _loaded() -> Any:
     try:
         return import_module("privacygames.solvers.linalg.kernels")
     except (ImportError, RuntimeError):
@@ -43,23 +62,26 @@ def compiled_loops() -> Any:
 
 def loops_loaded() -> bool:
     """Whether compiled loops are there without a wait."""
-    return compiled_loops.cache_info().currsize > 0
+    return _loaded.cache_info().currsize > 0 and compiled_loops() is not None and bool(compiled_loops().ready())
+
+
+def loops_kept() -> bool:
+    """Whether compiled loops only have to be loaded."""
+    return compiled_loops() is not None and bool(compiled_loops().kept())
 
 
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
     spares_host = False
+    backend = HOST
 
-    def __init__(self, pool: Executor, threads: int, kernels: Any = None) -> None:
+    def __init__(self, pool: Executor, threads: int) -> None:
         self._pool, self._threads = pool, threads
-        self.backend = HOST if kernels is None else HostBackend(kernels)
         self._spare = Spare()
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length: one a thread, or as many as keep the matrices of each small."""
-        if self.backend.kernels is not None:
-            return even_ranges(count, self._threads)
         most = max(1, BATCH_ENTRIES // max(width, 1) ** 2)
         return even_ranges(count, max(self._threads, -(-count // most)))
 
@@ -71,10 +93,34 @@ class HostAlgebra:
 
     def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement of the links."""
-        if self.backend.kernels is not None:
-            compiled = CompiledFactors(blocks, self._spare, self.backend.kernels)
-            return compiled, compiled.factorise(links)
         factors = HostFactors(blocks, self._spare)
+        return factors, factors.factorise(links)
+
+    def schur(self, matrix: FloatArray) -> Schur:
+        """The Schur complement, ready to solve with."""
+        return Schur(matrix)
+
+
+class CompiledAlgebra:
+    """Block algebra by compiled loops: all blocks are one batch, and each loop is divided among threads."""
+
+    spares_host = False
+
+    def __init__(self, kernels: Any) -> None:
+        self.backend = HostBackend(kernels)
+        self._spare = Spare()
+
+    def batches(self, count: int, *, width: int = 1) -> list[slice]:  # noqa: ARG002
+        """All of them."""
+        return even_ranges(count, 1)
+
+    def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """What ``work`` gives for every item, in their order."""
+        return [work(item) for item in items]
+
+    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
+        """The factors, and the Schur complement of the links."""
+        factors = CompiledFactors(blocks, self._spare, self.backend)
         return factors, factors.factorise(links)
 
     def schur(self, matrix: FloatArray) -> Schur:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg.backend import HOST, Backend
 from privacygames.solvers.linalg.blocks import REGULARISATIONS, Links, SymmetricBlocks
 from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.lapack import Square
@@ -28,11 +29,11 @@ class Spare:
         self._arrays.setdefault(blocks.shape, []).append(blocks)
 
 
-def unit_scales(blocks: SymmetricBlocks) -> FloatArray:
+def unit_scales(blocks: SymmetricBlocks, backend: Backend = HOST) -> FloatArray:
     """What brings the blocks' diagonals to one."""
     diagonal = blocks.diagonal.copy()
     for gram in blocks.grams:
-        diagonal[:, gram.columns] += gram.weights @ gram.rows**2
+        diagonal[:, gram.columns] += backend.times(gram.weights, gram.rows**2)
     with np.errstate(all="ignore"):
         scales = 1 / np.sqrt(diagonal)
     if not (np.isfinite(scales).all() and (scales > 0).all()):

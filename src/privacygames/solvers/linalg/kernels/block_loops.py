@@ -6,15 +6,14 @@ Blocks are C-ordered; LAPACK reads them by columns, so what it calls the upper t
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, prange, types
 from numba.extending import intrinsic
 
+from privacygames.solvers.linalg.kernels.parallel import compiled, in_threads, parts
 from privacygames.solvers.linalg.lapack import ADDRESSES, LEAF
 
 _POTRF, _TRTRI, _LAUUM, _SYRK, _TRMM = range(5)
 ROUTINES = np.array([ADDRESSES[name] for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm")])
-
-_compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @intrinsic
@@ -31,14 +30,14 @@ def _call(_, address, arguments):
     return types.void(address, arguments), generate
 
 
-@_compiled
+@compiled
 def _constants(width):
     """Letters, whole numbers and signs for LAPACK: U, N, R, L; the width, 1 and room for three more; 1 and −1."""
     letters = np.array([85, 78, 82, 76], dtype=np.uint8)
     return letters, np.array([width, 1, 0, 0, 0], dtype=np.int32), np.array([1.0, -1.0])
 
 
-@_compiled
+@compiled
 def _inverted(routines, at, width, letters, numbers, signs):
     """Invert the triangle at an address: small ones on the diagonal first, then what is between ever larger ones."""
     letter, number, sign = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
@@ -60,7 +59,7 @@ def _inverted(routines, at, width, letters, numbers, signs):
         size *= 2
 
 
-@_compiled
+@compiled
 def _written(routines, pairs, values, gram, roots, scale, into, scaled, numbers, letters, signs):
     """One block without its diagonal, scaled on both sides, below the diagonal."""
     (i, j), (rows, columns, leading) = pairs, gram
@@ -86,7 +85,7 @@ def _written(routines, pairs, values, gram, roots, scale, into, scaled, numbers,
                 row[columns[each]] += scaled[guess, last] * scaled[guess, each]
 
 
-@_compiled
+@compiled
 def _add_projected(total, shared, which, weights, inverse):
     """Add the rows of J M Jᵀ after the first ones, below the diagonal, for a symmetric M that is given there."""
     width = len(inverse)
@@ -111,32 +110,14 @@ def _add_projected(total, shared, which, weights, inverse):
             row[shared + other] += weights[each] * weights[other] * mine[which[other]]
 
 
-@_compiled
-def factorise(routines, scales, starts, i, j, values, gram, roots, links, regularisations, packed):
-    """The factors of blocks' inverses, and the Schur complement of their links, on and above the diagonal.
-
-    Args:
-        routines: LAPACK's addresses.
-        scales: what brings the blocks' diagonals to one, (blocks, width).
-        starts: where the pairs of each block start; then their rows, columns and values.
-        i: their rows.
-        j: their columns.
-        values: what is at (i, j) and (j, i).
-        gram: the rows R of a term Rᵀ diag(w) R, their columns, ascending, and how many of those come first in a block.
-        roots: √w, (blocks, rows).
-        links: the number of rows and of shared unknowns, which unknowns the other rows are of, and their weights.
-        regularisations: what to add to a unit diagonal, as little as possible.
-        packed: to be written: the triangles M, row by row, with MᵀM the inverse of a block.
-
-    Returns:
-        The Schur complement, and the first block that has no factor, or their number.
-    """
+@compiled
+def _factorised(routines, scales, starts, i, j, values, gram, roots, links, regularisations, packed, sums):
+    """Factorise blocks one after the other, and add up their Schur complement below the diagonal; how many were."""
     count, width = scales.shape
-    linked, shared, which, weights = links
+    shared, which, weights = links
     letters, numbers, signs = _constants(width)
     letter, number, info = letters.ctypes.data, numbers.ctypes.data, numbers.ctypes.data + 16
     block, scaled = np.zeros((width, width)), np.empty(gram[0].shape)
-    sums = np.zeros((linked, linked))
     for each in range(count):
         mine, scale = slice(starts[each], starts[each + 1]), scales[each]
         found = False
@@ -151,7 +132,7 @@ def factorise(routines, scales, starts, i, j, values, gram, roots, links, regula
             if found:
                 break
         if not found:
-            return sums, each
+            return each
         _inverted(routines, block.ctypes.data, width, letters, numbers, signs)
         into, at = packed[each], 0
         for row in range(width):
@@ -165,21 +146,97 @@ def factorise(routines, scales, starts, i, j, values, gram, roots, links, regula
                 sums[row, column] += block[row, column]
         if weights.size:
             _add_projected(sums, shared, which, weights[each], block)
-    return sums.T.copy(), count
+    return count
+
+
+@in_threads
+def factorise(
+    routines,
+    scales,
+    starts,
+    i,
+    j,
+    values,
+    rows,
+    columns,
+    leading,
+    roots,
+    linked,
+    shared,
+    which,
+    weights,
+    added,
+    packed,
+    threads,
+):
+    """The factors of blocks' inverses, and the Schur complement of their links, on and above the diagonal.
+
+    Args:
+        routines: LAPACK's addresses.
+        scales: what brings the blocks' diagonals to one, (blocks, width).
+        starts: where the pairs of each block start; then their rows, columns and values.
+        i: their rows.
+        j: their columns.
+        values: what is at (i, j) and (j, i).
+        rows: the rows R of a term Rᵀ diag(w) R.
+        columns: their columns, ascending.
+        leading: how many of those come first in a block.
+        roots: √w, (blocks, rows).
+        linked: how many rows the links have.
+        shared: how many unknowns have a row of their own.
+        which: which unknowns the other rows are of.
+        weights: their weights.
+        added: what to add to a unit diagonal, as little as possible.
+        packed: to be written: the triangles M, row by row, with MᵀM the inverse of a block.
+        threads: how many ranges of blocks to work on at the same time.
+
+    Returns:
+        The Schur complement, and how many blocks were not factorised, range by range.
+    """
+    edges = parts(len(scales), threads)
+    failed, sums = np.zeros(len(edges) - 1, np.int64), np.zeros((len(edges) - 1, linked, linked))
+    for part in prange(len(edges) - 1):
+        first, last = edges[part], edges[part + 1]
+        done = _factorised(
+            routines,
+            scales[first:last],
+            starts[first : last + 1],
+            i,
+            j,
+            values,
+            (rows, columns, leading),
+            roots[first:last],
+            (shared, which, weights[first:last]),
+            added,
+            packed[first:last],
+            sums[part],
+        )
+        failed[part] = last - first - done
+    total = np.zeros((linked, linked))
+    for row in prange(linked):
+        for part in range(len(edges) - 1):
+            for column in range(row + 1):
+                total[column, row] += sums[part, row, column]
+    return total, failed
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def add_solution(triangle, right, into):
+    """Add MᵀM r for the triangle M of a block, which is read once."""
+    at = 0
+    for row in range(len(right)):
+        mine, product = triangle[at : at + row + 1], 0.0
+        for column in range(row + 1):
+            product += mine[column] * right[column]
+        for column in range(row + 1):
+            into[column] += product * mine[column]
+        at += row + 1
+
+
+@in_threads
 def solve(packed, blocks, right):
-    """MᵀM r for right-hand sides r, each with the triangle M of its block, which is read once."""
-    width = right.shape[1]
+    """MᵀM r for right-hand sides r, each with the triangle M of its block."""
     found = np.zeros(right.shape)
-    for each in range(len(right)):
-        triangle, given, into, at = packed[blocks[each]], right[each], found[each], 0
-        for row in range(width):
-            mine, product = triangle[at : at + row + 1], 0.0
-            for column in range(row + 1):
-                product += mine[column] * given[column]
-            for column in range(row + 1):
-                into[column] += product * mine[column]
-            at += row + 1
+    for each in prange(len(right)):
+        add_solution(packed[blocks[each]], right[each], found[each])
     return found

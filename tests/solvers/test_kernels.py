@@ -238,3 +238,12 @@ def test_threads_are_as_many_as_were_asked_for_and_only_meanwhile() -> None:
     with kernels.threads(10_000):
         assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
     assert numba.get_num_threads() == before
+
+
+@pytest.mark.parametrize("told", [{}, {"OMP_WAIT_POLICY": "active"}])
+def test_the_environment_is_left_as_it_was(told: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    environment, seen = dict(told), []
+    monkeypatch.setattr(kernels, "get_num_threads", lambda: seen.append(dict(environment)))
+    kernels._launch(environment)
+    assert environment == told
+    assert [each["GOMP_SPINCOUNT"] for each in seen] == ([] if told else ["300"])

@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg.lapack import Square
 
 Array = TypeVar("Array", FloatArray, IntArray)
 
@@ -138,12 +138,8 @@ class Backend(Protocol):
         """The whole of a symmetric matrix that is right on and above the diagonal."""
         ...
 
-    def factor(self, matrix: FloatArray) -> FloatArray | None:
-        """Cholesky's factor, in the form that ``solve_with`` takes; None where there is none."""
-        ...
-
-    def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solutions of a system, of which the right-hand sides are columns, by its factor."""
+    def inverse(self, matrix: FloatArray) -> FloatArray | None:
+        """The inverse of a positive definite matrix; None where it is not."""
         ...
 
 
@@ -277,14 +273,14 @@ class HostBackend:
         matrix += np.triu(upper, 1).T
         return matrix
 
-    def factor(self, matrix: FloatArray) -> FloatArray | None:
-        """Cholesky's factor, below the diagonal."""
-        factor, failed = lapack.dpotrf(matrix, lower=1)
-        return None if failed else np.asarray(factor)
-
-    def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solutions of a system, by its factor."""
-        return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
+    def inverse(self, matrix: FloatArray) -> FloatArray | None:
+        """The inverse, by Cholesky's factor."""
+        square, found = Square(len(matrix)), np.array(matrix, order="C")
+        if not square.factor(found):
+            return None
+        square.invert_factor(found)
+        square.multiply_by_transpose(found)
+        return self.symmetric(found)
 
 
 HOST = HostBackend()

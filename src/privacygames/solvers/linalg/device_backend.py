@@ -150,15 +150,11 @@ class DeviceBackend:
         """As it is: on a device both halves are there."""
         return upper
 
-    def factor(self, matrix: Tensor) -> Tensor | None:
+    def inverse(self, matrix: Tensor) -> Tensor | None:
         """The inverse, by Cholesky's factor."""
         inverse = self.zeros((1, *matrix.shape))
         failed = self.invert_factors(matrix[None].clone(), inverse, LARGE_LEAF)
         return None if bool(failed) else inverse[0].T @ inverse[0]
-
-    def solve_with(self, factor: Tensor, right: Tensor) -> Tensor:
-        """The solutions of a system, by its inverse: one product, which takes no turns as substitutions do."""
-        return factor @ right
 
     def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
         """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.

@@ -8,7 +8,7 @@ turns; nor survives a fork, so a process that was forked does without (:func:`us
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -21,6 +21,24 @@ from privacygames.solvers.linalg.kernels import block_loops, direction_loops, pa
 
 ROUTINES = block_loops.ROUTINES
 _process, _turn = os.getpid(), Lock()
+
+WAITING = {"GOMP_SPINCOUNT": "300", "KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": None}
+"""How OpenMP's threads wait for work, unless the environment says so: by default they keep a processor busy for
+milliseconds, and where others need it, too, every loop then takes as long as the system's turns do."""
+
+
+def _launch(environment: MutableMapping[str, str]) -> None:
+    """Start Numba's threads, if they are not there yet: OpenMP looks at its environment then, and only then."""
+    if not WAITING.keys() & environment.keys():
+        environment.update({name: value for name, value in WAITING.items() if value is not None})
+        try:
+            get_num_threads()
+        finally:
+            for name in WAITING:
+                environment.pop(name, None)
+
+
+_launch(os.environ)
 
 
 def usable() -> bool:

@@ -10,9 +10,10 @@ from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.state import Inside, State
 
-START, INFORMED_START = 0.25, 0.1
-"""The products at the start add up to this share of what the program costs where nothing is revealed; and to the other
-of what an exponential mechanism costs."""
+START, INFORMED_START, REVERSE_START = 0.25, 0.1, 0.03
+"""The products at the start add up to this share of what the program costs where nothing is revealed; to the second of
+what an exponential mechanism costs; and to the third of the privacy of the mechanism to start from, where that is
+maximised."""
 
 SHARPNESS, MOST_USED = 0.4, 0.9
 """An exponential mechanism uses up twice this share of every exponent, where they are distances, and no more than the
@@ -38,6 +39,9 @@ LEAST_PRODUCT = 2e-3
 """Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
 much smaller than what they have to make up for would keep the first steps short."""
 
+LEAST_WORTH = 1e-3
+"""What is left of a limit is worth at least this share of all products at the start."""
+
 ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 14, 20, 1e-3
 """Enough for a start, which need not be exactly central."""
 
@@ -60,16 +64,31 @@ def first_state(formulation: Formulation, scale: float) -> State:
     if program.minimises_worst:
         size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
     if program.reverse:
-        size = 0.5 * program.least_error(program.adversaries - 1, u[:, :n])
+        size = REVERSE_START * program.least_error(program.adversaries - 1, u[:, :n])
     informed = _exponential(formulation, u[:, :n])
     if informed is not None:
         u[:, :n] = informed
         size = INFORMED_START * program.cost(informed)
     count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
-    state = _central(formulation, u, max(size, scale) / count, count)
+    size = max(size, scale)
+    limits = size if not program.reverse or program.limit != "average" else _worth_of_room(formulation, u, size)
+    state = _central(formulation, u, size / count, limits)
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
-    return _central(formulation, u, needed, count) if needed * count > size else state
+    return _central(formulation, u, needed, limits) if needed * count > size else state
+
+
+def _worth_of_room(formulation: Formulation, u: FloatArray, size: float) -> float:
+    """What is left of a limit on the cost, times the privacy that a unit of cost buys on the way to revealing nothing.
+
+    That is the limit's price, or near it; a price a hundred times as high takes a dozen iterations to come down. It is
+    never next to nothing beside the size of all products.
+    """
+    program, column = formulation.program, u[:, : formulation.size]
+    gain = float(program.sought.sum(axis=1).min()) - program.least_error(program.adversaries - 1, column)
+    dearer = float(program.limited.sum(axis=1).min()) - float((program.limited * column).sum())
+    left = float(formulation.coupling_slack(u, 0.0)[-1])
+    return max(gain * left / max(dearer, left), LEAST_WORTH * size)
 
 
 def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray | None:
@@ -116,17 +135,17 @@ def _private(program: BlockProgram, column: FloatArray, constant: FloatArray) ->
     return column
 
 
-def _central(formulation: Formulation, u: FloatArray, target: float, count: int) -> State:
-    """The point of this mechanism at which every product is the target, of ``count``.
+def _central(formulation: Formulation, u: FloatArray, target: float, limits: float) -> State:
+    """The point of this mechanism at which every product is the target, but for those of limits on costs.
 
     The prices of guesses add up, in each block, to the price of the distortion, and those of the worst case to one: x
     and y are chosen so that they do, for otherwise the first steps would run far away to make up for it. Limits on
-    costs have products that add up to as much as all others: at such a small target as theirs, one secret alone would
-    bear the price of the worst case.
+    costs have products that add up to ``limits``: at such a small target as the others', one secret alone would bear
+    the price of the worst case.
     """
     program, n, coupling = formulation.program, formulation.size, formulation.coupling
-    limits, worst = n + coupling.totals, 0.0
-    limited = target * count / max(coupling.rows - limits, 1)
+    first, worst = n + coupling.totals, 0.0
+    limited = limits / max(coupling.rows - first, 1)
     if program.minimises_worst:
         costs = -coupling.gather(u)[-len(program.whose) :]
         worst = -float(_below(-costs[None, :], limited, 1.0)[0])
@@ -139,7 +158,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, count: int)
     coupling_slack = formulation.coupling_slack(u, worst)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
-    coupling_dual[limits:] = limited / coupling_slack[coupling.totals :]
+    coupling_dual[first:] = limited / coupling_slack[coupling.totals :]
     coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
     return State(u, inside, coupling_slack, coupling_dual, worst)
 

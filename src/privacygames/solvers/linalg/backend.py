@@ -138,8 +138,8 @@ class Backend(Protocol):
         """The whole of a symmetric matrix that is right on and above the diagonal."""
         ...
 
-    def inverse(self, matrix: FloatArray) -> FloatArray | None:
-        """The inverse of a positive definite matrix; None where it is not."""
+    def inverse_factor(self, matrix: FloatArray) -> FloatArray | None:
+        """The inverse of Cholesky's factor of a matrix that is positive definite; None where it is not."""
         ...
 
 
@@ -273,14 +273,13 @@ class HostBackend:
         matrix += np.triu(upper, 1).T
         return matrix
 
-    def inverse(self, matrix: FloatArray) -> FloatArray | None:
-        """The inverse, by Cholesky's factor."""
+    def inverse_factor(self, matrix: FloatArray) -> FloatArray | None:
+        """The inverse of Cholesky's factor."""
         square, found = Square(len(matrix)), np.array(matrix, order="C")
         if not square.factor(found):
             return None
         square.invert_factor(found)
-        square.multiply_by_transpose(found)
-        return self.symmetric(found)
+        return np.tril(found.T)
 
 
 HOST = HostBackend()

@@ -150,11 +150,11 @@ class DeviceBackend:
         """As it is: on a device both halves are there."""
         return upper
 
-    def inverse(self, matrix: Tensor) -> Tensor | None:
-        """The inverse, by Cholesky's factor."""
+    def inverse_factor(self, matrix: Tensor) -> Tensor | None:
+        """The inverse of Cholesky's factor."""
         inverse = self.zeros((1, *matrix.shape))
         failed = self.invert_factors(matrix[None].clone(), inverse, LARGE_LEAF)
-        return None if bool(failed) else inverse[0].T @ inverse[0]
+        return None if bool(failed) else inverse[0]
 
     def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
         """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.

@@ -28,20 +28,22 @@ class DeviceBackend:
 
     def held(self, array: Tensor) -> Tensor:
         """On the device; what is there already is not copied."""
-        return self._held(array, self.torch.float64)
+        return self._held(array, np.float64)
 
     def held_indices(self, array: Tensor) -> Tensor:
         """On the device."""
-        return self._held(array, self.torch.int32)
+        return self._held(array, np.int32)
 
     def held_mask(self, array: Tensor) -> Tensor:
         """On the device."""
-        return self._held(array, self.torch.bool)
+        return self._held(array, np.bool_)
 
     def _held(self, array: Tensor, kind: Any) -> Tensor:
         if self.torch.is_tensor(array):
             return array
-        return self.torch.from_numpy(np.array(array)).to(self.device, kind)  # a copy: tensors may be written to
+        copied = self.torch.from_numpy(np.array(array, dtype=kind))  # tensors may be written to
+        # From memory that is not pinned it has been read when the call returns; only the device is not waited for.
+        return copied.to(self.device, non_blocking=True)
 
     def fetched(self, array: Tensor) -> FloatArray:
         """From the device."""

@@ -130,18 +130,6 @@ class Backend(Protocol):
         """Arrays one after the other; a single one as it is."""
         ...
 
-    def symmetric(self, upper: FloatArray) -> FloatArray:
-        """The whole of a symmetric matrix that is right on and above the diagonal."""
-        ...
-
-    def factor(self, matrix: FloatArray) -> FloatArray | None:
-        """Cholesky's factor, in the form that ``solve_with`` takes; None where there is none."""
-        ...
-
-    def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solutions of a system, of which the right-hand sides are columns, by its factor."""
-        ...
-
 
 class HostBackend:
     """NumPy."""
@@ -262,18 +250,18 @@ class HostBackend:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def symmetric(self, upper: FloatArray) -> FloatArray:
-        """The whole of a symmetric matrix."""
+        """The whole of a symmetric matrix that is right on and above the diagonal."""
         matrix = np.triu(upper)
         matrix += np.triu(upper, 1).T
         return matrix
 
     def factor(self, matrix: FloatArray) -> FloatArray | None:
-        """Cholesky's factor, below the diagonal."""
+        """Cholesky's factor, below the diagonal; None where there is none."""
         factor, failed = lapack.dpotrf(matrix, lower=1)
         return None if failed else np.asarray(factor)
 
     def solve_with(self, factor: FloatArray, right: FloatArray) -> FloatArray:
-        """The solutions of a system, by its factor."""
+        """The solutions of a system, of which the right-hand sides are columns, by its factor."""
         return np.asarray(lapack.dpotrs(factor, right, lower=1)[0])
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import Backend
-from privacygames.solvers.linalg.schur import Schur
+from privacygames.solvers.linalg.schur import SchurComplement
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -161,7 +161,7 @@ class BlockAlgebra(Protocol):
         """
         ...
 
-    def schur(self, matrix: FloatArray) -> Schur:
+    def schur(self, matrix: FloatArray) -> SchurComplement:
         """The Schur complement, from where ``factorise`` left it, ready to solve with."""
         ...
 

@@ -144,19 +144,11 @@ class DeviceBackend:
         """Arrays one after the other."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
-    def symmetric(self, upper: Tensor) -> Tensor:
-        """As it is: on a device both halves are there."""
-        return upper
-
-    def factor(self, matrix: Tensor) -> Tensor | None:
-        """The inverse, by Cholesky's factor."""
-        inverse = self.zeros((1, *matrix.shape))
-        failed = self.invert_factors(matrix[None].clone(), inverse, LARGE_LEAF)
-        return None if bool(failed) else inverse[0].T @ inverse[0]
-
-    def solve_with(self, factor: Tensor, right: Tensor) -> Tensor:
-        """The solutions of a system, by its inverse: one product, which takes no turns as substitutions do."""
-        return factor @ right
+    def inverse(self, matrix: Tensor) -> tuple[Tensor, Tensor]:
+        """The inverse of a symmetric matrix, which is overwritten, by Cholesky's factor; and whether that failed."""
+        factor = self.zeros((1, *matrix.shape))
+        failed = self.invert_factors(matrix[None], factor, LARGE_LEAF)
+        return factor[0].T @ factor[0], failed[0]
 
     def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
         """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.

@@ -1,9 +1,10 @@
 """The Schur complement in which blocks meet: one dense symmetric system."""
 
 from math import inf
+from typing import Protocol
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.linalg.backend import HOST, Backend
+from privacygames.solvers.linalg.backend import HOST
 from privacygames.solvers.linalg.failure import FactorisationFailed
 
 REGULARISATIONS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
@@ -12,11 +13,23 @@ REGULARISATIONS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 REFINEMENTS = 2
 
 
-class Schur:
-    """A positive definite matrix S, given on and above the diagonal, scaled to a unit diagonal and factorised."""
+class SchurComplement(Protocol):
+    """A positive definite matrix S, ready to solve with."""
 
-    def __init__(self, upper: FloatArray, backend: Backend = HOST) -> None:
-        self._backend, matrix = backend, backend.symmetric(upper)
+    def solve(self, right: FloatArray) -> FloatArray:
+        """S⁻¹ r, refined, where the matrix is."""
+        ...
+
+    def solve_rows(self, right: FloatArray) -> FloatArray:
+        """S⁻¹ r for every row of ``right``, refined together, where the matrix is."""
+        ...
+
+
+class Schur:
+    """One on the host: given on and above the diagonal, scaled to a unit diagonal and factorised."""
+
+    def __init__(self, upper: FloatArray) -> None:
+        matrix = HOST.symmetric(upper)
         diagonal = matrix.diagonal()
         if not bool(((diagonal > 0) & (diagonal < inf)).all()):
             raise FactorisationFailed
@@ -24,7 +37,7 @@ class Schur:
         self._scaled = matrix * self._scale * self._scale[:, None]
         for regularisation in REGULARISATIONS:
             self._fill_diagonal(1.0 + regularisation)
-            factor = backend.factor(self._scaled)
+            factor = HOST.factor(self._scaled)
             if factor is not None:
                 self._fill_diagonal(1.0)
                 self._factor = factor
@@ -35,14 +48,14 @@ class Schur:
         self._scaled.reshape(-1)[:: len(self._scaled) + 1] = value
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r, refined, where the matrix is."""
+        """S⁻¹ r, refined."""
         found: FloatArray = self.solve_rows(right[None, :])[0]
         return found
 
     def solve_rows(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r for every row of ``right``, refined together, where the matrix is."""
-        backend, given = self._backend, (right * self._scale).T
-        found = backend.solve_with(self._factor, given)
+        """S⁻¹ r for every row of ``right``, refined together."""
+        given = (right * self._scale).T
+        found = HOST.solve_with(self._factor, given)
         for _ in range(REFINEMENTS):
-            found = found + backend.solve_with(self._factor, given - self._scaled @ found)
+            found = found + HOST.solve_with(self._factor, given - self._scaled @ found)
         return found.T * self._scale

@@ -75,14 +75,14 @@ class BatchNewton:
 
     def add(self, dual: FloatArray) -> None:
         """Take coupling duals into account."""
-        self._du += self._factors.solve(self.batch.coupling.spread(dual))
+        self._du = self._factors.solve(self.batch.coupling.spread(dual), self._du)
 
     def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
         """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
         self.add(more)
         applied = [w * slack for w, slack in zip(self._weights, self.batch.slacks(self._du), strict=True)]
         right = self._right + self.batch.coupling.spread(dual) - self.batch.adjoint(applied)
-        self._du += self._factors.solve(right)
+        self._du = self._factors.solve(right, self._du)
         return self.batch.coupling.gather(self._du)
 
     def finish(self) -> tuple[FloatArray, Inside]:
@@ -139,7 +139,7 @@ class BatchNewton:
     ) -> tuple[FloatArray, Inside]:
         """The direction of forces: changes inside the blocks, of coupling duals, and what they press on."""
         backend, now = self.batch.backend, self.now
-        du = self._factors.solve(self.batch.coupling.spread(coupling_dual)) + within
+        du = self._factors.solve(self.batch.coupling.spread(coupling_dual), within)
         slacks = self.batch.slacks(du)
         columns = zip(now.duals, slacks, now.slacks, strict=True)
         duals = [-dual * change / slack for dual, change, slack in columns]

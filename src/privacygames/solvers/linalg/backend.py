@@ -70,6 +70,10 @@ class Backend(Protocol):
         """Room for so many numbers, whatever is in it."""
         ...
 
+    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A row so many times, one above the other: to be read only."""
+        ...
+
     def log(self, array: FloatArray) -> FloatArray:
         """Natural logarithms."""
         ...
@@ -178,6 +182,10 @@ class HostBackend:
     def empty(self, count: int) -> FloatArray:
         """Room for so many numbers."""
         return np.empty(count)
+
+    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A row so many times, one above the other."""
+        return np.tile(row, (count, 1))
 
     def log(self, array: FloatArray) -> FloatArray:
         """Natural logarithms."""

@@ -129,8 +129,8 @@ class Links:
 class BlockFactors(Protocol):
     """Factors of a batch of blocks."""
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r_o for every block, (blocks, width)."""
+    def solve(self, right: FloatArray, more: FloatArray | None = None) -> FloatArray:
+        """H_o⁻¹ r_o for every block, (blocks, width); with ``more`` added where it is given."""
         ...
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:

@@ -297,21 +297,23 @@ class DeviceFactors:
     def __init__(self, inverse: Callable[[], Tensor], backend: DeviceBackend) -> None:
         self._inverse, self._backend = inverse, backend
 
-    def solve(self, right: Tensor) -> Tensor:
-        """H_o⁻¹ r_o = MᵀM r_o for every block."""
-        return self._solved(self._inverse(), self._backend.held(right))
+    def solve(self, right: Tensor, more: Tensor | None = None) -> Tensor:
+        """H_o⁻¹ r_o = MᵀM r_o for every block, and more."""
+        return self._solved(self._inverse(), self._backend.held(right), more)
 
     def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
         """H_o⁻¹ r for single right-hand sides: their blocks' M are gathered, as many at a time as is modest."""
         inverse, held, at = self._inverse(), self._backend.held(right), self._backend.held_indices(blocks)
-        found = self._backend.torch.empty_like(held)
         several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
-        for start in range(0, len(found), several):
-            some = slice(start, start + several)
-            found[some] = self._solved(inverse[at[some]], held[some])
-        return found
+        if len(held) <= several:
+            return self._solved(inverse[at], held)
+        parts = [slice(start, start + several) for start in range(0, len(held), several)]
+        return self._backend.joined([self._solved(inverse[at[some]], held[some]) for some in parts])
 
-    def _solved(self, inverse: Tensor, right: Tensor) -> Tensor:
+    def _solved(self, inverse: Tensor, right: Tensor, more: Tensor | None = None) -> Tensor:
         """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""
-        bmm = self._backend.torch.bmm
-        return bmm(inverse.mT, bmm(inverse, right.unsqueeze(2))).squeeze(2)
+        torch = self._backend.torch
+        half = torch.bmm(inverse, right.unsqueeze(2))
+        if more is None:
+            return torch.bmm(inverse.mT, half).squeeze(2)
+        return torch.baddbmm(more.unsqueeze(2), inverse.mT, half).squeeze(2)

@@ -79,6 +79,10 @@ class DeviceBackend:
         """Room for so many numbers."""
         return self.torch.empty(count, dtype=self.torch.float64, device=self.device)
 
+    def same_rows(self, row: Tensor, count: int) -> Tensor:
+        """A row so many times, one above the other."""
+        return row.expand(count, -1)
+
     def log(self, array: Tensor) -> Tensor:
         """Natural logarithms."""
         return self.torch.log(array)

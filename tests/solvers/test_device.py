@@ -21,7 +21,6 @@ from privacygames.solvers.linalg import (
     factorise_in_batches,
 )
 from privacygames.solvers.linalg import device as device_module
-from privacygames.solvers.linalg import device_backend as device_backend_module
 from privacygames.solvers.linalg.schur import Schur
 from random_blocks import links_of, random_blocks
 from support import Case, cases, optimum_by_hand
@@ -109,7 +108,7 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
     right = (generator.normal(size=(rows, size)) @ matrix) if seed % 2 else scale * generator.normal(size=(rows, size))
     reference = Schur(matrix).solve_rows(right)
     with device_algebra("cpu", threads=1) as algebra, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(device_backend_module, "LARGE_LEAF", leaf)
+        patched.setattr(device_module, "LARGE_LEAF", leaf)
         schur = algebra.schur(algebra.backend.held(matrix))
         found = algebra.backend.fetched(schur.solve_rows(algebra.backend.held(right)))
         alone = algebra.backend.fetched(schur.solve(algebra.backend.held(right[0])))

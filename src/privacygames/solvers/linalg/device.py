@@ -45,6 +45,9 @@ RESERVE_SHARE = 0.3
 HOST_BOUND = 500 * 500**2 * 8
 """With less memory than this for all blocks, what a step takes is the host's time (on an H200)."""
 
+LARGE_LEAF = 512
+"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
+
 LEAF, LARGEST_LEAF = 64, 256
 """Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
 the host's time is what counts."""
@@ -252,26 +255,26 @@ def _packed(inverse: Tensor) -> Callable[[], Tensor]:
 
 
 class DeviceSchur:
-    """A positive definite matrix S: solved with by its inverse, which takes no turns as substitutions do, and refined.
+    """A positive definite matrix S, solved with by M = L⁻¹ D as blocks are, and refined.
 
-    The inverse is that of S scaled to a unit diagonal, scaled back: where rows are far apart it is as accurate as with
-    right-hand sides scaled each time.
+    By two products with M, not one with MᵀM: where S is all but singular only they leave small residuals.
     """
 
     def __init__(self, matrix: Tensor, backend: DeviceBackend) -> None:
         self._matrix, self._torch = matrix, backend.torch
         scale = matrix.diagonal().rsqrt()
-        across = scale * scale[:, None]
-        extremes = self._torch.aminmax(scale)
+        across, extremes = scale * scale[:, None], self._torch.aminmax(scale)
         for regularisation in SCHUR_REGULARISATIONS:
             scaled = matrix * across
             scaled.diagonal().fill_(1.0 + regularisation)
-            inverse, failed = backend.inverse(scaled)
-            least, most, fails = backend.numbers([*extremes, failed])
+            inverse = backend.zeros((1, *matrix.shape))
+            failed = backend.invert_factors(scaled[None], inverse, LARGE_LEAF)
+            least, most, fails = backend.numbers([*extremes, failed[0]])
             if not 0 < least <= most < inf:
                 break
             if not fails:
-                self._inverse = inverse.mul_(across)
+                self._inverse = inverse[0].mul_(scale)
+                self._transposed = self._inverse.T
                 return
         raise FactorisationFailed
 
@@ -284,10 +287,10 @@ class DeviceSchur:
         return self._refined(right.T, self._torch.mm, self._torch.addmm).T
 
     def _refined(self, right: Tensor, product: Callable[..., Tensor], plus_product: Callable[..., Tensor]) -> Tensor:
-        found = product(self._inverse, right)
+        found = product(self._transposed, product(self._inverse, right))
         for _ in range(REFINEMENTS):
             missed = plus_product(right, self._matrix, found, alpha=-1)
-            found = plus_product(found, self._inverse, missed)
+            found = plus_product(found, self._transposed, product(self._inverse, missed))
         return found
 
 

@@ -46,9 +46,11 @@ class Batch:
 
     def adjoint(self, values: Sequence[FloatArray]) -> FloatArray:
         """The transposes of all families' ``forward``, added up."""
-        total = self.backend.zeros(tuple(self.objective.shape))
-        for family, each in zip(self.families, values, strict=True):
-            part = family.adjoint(each)
+        parts = [family.adjoint(each) for family, each in zip(self.families, values, strict=True)]
+        total, *others = sorted(parts, key=lambda part: part.shape[1], reverse=True)
+        if total.shape[1] < self.objective.shape[1]:
+            total, others = self.backend.zeros(tuple(self.objective.shape)), parts
+        for part in others:
             total[:, : part.shape[1]] += part
         return total
 

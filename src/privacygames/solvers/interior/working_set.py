@@ -160,7 +160,7 @@ class WorkingSet:
         """The secret it is bounded by."""
         return self.keys - self.at_i * self.bounds.size
 
-    @property
+    @cached_property
     def pair(self) -> IntArray:
         """i·n + j of each pair."""
         return self.keys % self.bounds.size**2
@@ -186,14 +186,14 @@ class WorkingSet:
         v = u[:, : self.bounds.size].ravel()
         slack = v[self.at_j]
         slack *= self.root
-        slack -= v[self.at_i] / self.root
+        self.bounds.backend.take_ratios(slack, v[self.at_i], self.root)
         return slack
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
-        size, totals = self.blocks * self.bounds.size, self.bounds.backend.totals
-        total = totals(self.at_j, self.root * values, size)
-        total -= totals(self.at_i, values / self.root, size)
+        size, backend = self.blocks * self.bounds.size, self.bounds.backend
+        total = backend.totals(self.at_j, self.root * values, size)
+        backend.take_totals(total, self.at_i, values / self.root)
         return total.reshape(self.blocks, self.bounds.size)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
@@ -225,16 +225,15 @@ class WorkingSet:
         coarse = backend.single(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
         wanted = used > bounds.enter
-        near = replace(self, keys=backend.chosen(wanted))
-        excess = logs.ravel()[near.at_i] - logs.ravel()[near.at_j] - bounds.limits.ravel()[near.pair]
-        broken = near.keys[excess > BROKEN]
-        if len(broken):
-            return replace(self, keys=broken)._largest_step(before, after), self
-        old = self.keys
-        staying = old if settle else old[used.ravel()[old] > bounds.leave.ravel()[self.pair]]
         wanted |= bounds.always
-        wanted.ravel()[staying] = True
-        return inf, replace(self, keys=backend.chosen(wanted))
+        flat, old = wanted.ravel(), self.keys
+        flat[old] = True if settle else flat[old] | (used.ravel()[old] > bounds.leave.ravel()[self.pair])
+        near, flat_logs = replace(self, keys=backend.chosen(wanted)), logs.ravel()
+        excess = flat_logs[near.at_i] - flat_logs[near.at_j] - bounds.limits.ravel()[near.pair]
+        broken = excess > BROKEN
+        if broken.any():
+            return replace(self, keys=near.keys[broken])._largest_step(before, after), self
+        return inf, near
 
     def _largest_step(self, before: FloatArray, after: FloatArray) -> float:
         """The largest share of the way from some columns to others at which these pairs still hold."""

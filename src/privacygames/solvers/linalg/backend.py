@@ -94,6 +94,14 @@ class Backend(Protocol):
         """Values, or rows of them, added up at their positions."""
         ...
 
+    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Take values from a total at their positions, of which several may be the same."""
+        ...
+
+    def take_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> None:
+        """Take the first over the second from a total, entry by entry."""
+        ...
+
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses, in ascending order."""
         ...
@@ -211,6 +219,14 @@ class HostBackend:
         places = (at[:, None] * width + np.arange(width)).ravel()
         found = np.asarray(np.bincount(places, values.ravel(), count * width), dtype=np.float64)
         return found.reshape(count, width)
+
+    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Take values from a total at their positions."""
+        total -= np.bincount(at, values, len(total))
+
+    def take_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> None:
+        """Take the first over the second from a total, entry by entry."""
+        total -= first / second
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses."""

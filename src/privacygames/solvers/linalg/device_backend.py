@@ -10,9 +10,6 @@ from privacygames.arrays import FloatArray, IntArray
 Tensor = Any
 """PyTorch's: an optional library, whose types are not followed."""
 
-LARGE_LEAF = 512
-"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
-
 
 class DeviceBackend:
     """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
@@ -103,6 +100,14 @@ class DeviceBackend:
         """Values, or rows of them, added up at their positions."""
         return self.zeros((count, *values.shape[1:])).index_add_(0, at, values)
 
+    def take_totals(self, total: Tensor, at: Tensor, values: Tensor) -> None:
+        """Take values from a total at their positions."""
+        total.index_add_(0, at, values, alpha=-1)
+
+    def take_ratios(self, total: Tensor, first: Tensor, second: Tensor) -> None:
+        """Take the first over the second from a total, entry by entry."""
+        total.addcdiv_(first, second, value=-1)
+
     def chosen(self, mask: Tensor) -> Tensor:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
@@ -147,12 +152,6 @@ class DeviceBackend:
     def joined(self, parts: Sequence[Tensor]) -> Tensor:
         """Arrays one after the other."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
-
-    def inverse(self, matrix: Tensor) -> tuple[Tensor, Tensor]:
-        """The inverse of a symmetric matrix, which is overwritten, by Cholesky's factor; and whether that failed."""
-        factor = self.zeros((1, *matrix.shape))
-        failed = self.invert_factors(matrix[None], factor, LARGE_LEAF)
-        return factor[0].T @ factor[0], failed[0]
 
     def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
         """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.

@@ -148,23 +148,29 @@ class Guesses:
 
     @cached_property
     def _gram_rows(self) -> FloatArray:
-        rows = np.column_stack([self.error[:, self._counting], -np.eye(self.adversaries)[self.owner]])
+        counting = slice(None) if self.backend.spares_host else self._counting
+        rows = np.column_stack([self.error[:, counting], -np.eye(self.adversaries)[self.owner]])
         return self.backend.held(rows)
 
     @cached_property
     def _gram_columns(self) -> IntArray:
         size = self.error.shape[1]
-        columns = np.append(self._counting, np.arange(size, size + self.adversaries))
+        counting = np.arange(size) if self.backend.spares_host else self._counting
+        columns = np.append(counting, np.arange(size, size + self.adversaries))
         return self.backend.held_indices(columns)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The error of each guess less x."""
+        if self.backend.spares_host:
+            return u @ self._gram_rows.T
         size = self.error.shape[1]
         x = u[:, size:] if self.adversaries == 1 else u[:, size + self._owner]
         return u[:, self.support] @ self.compact.T - x
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Errors weighted by values, and minus their sums for each x."""
+        if self.backend.spares_host:
+            return values @ self._gram_rows
         size = self.error.shape[1]
         result = self.backend.zeros((len(values), size + self.adversaries))
         result[:, self.support] = values @ self.compact

@@ -203,7 +203,9 @@ class WorkingSet:
         both = totals(self.at_i, weights / square, self.blocks * n)
         both += totals(self.at_j, weights * square, self.blocks * n)
         parts.diagonal[:, :n] += both.reshape(self.blocks, n)
-        parts.beside = OffDiagonal(self.starts, self.i, self.j, -weights)
+        spares = self.bounds.backend.spares_host
+        where = {"starts": self.keys[:0], "block": self.block} if spares else {"starts": self.starts}
+        parts.beside = OffDiagonal(row=self.i, column=self.j, value=-weights, **where)
 
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
         """Two entries each."""

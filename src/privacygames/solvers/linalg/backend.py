@@ -26,6 +26,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def spares_host(self) -> bool:
+        """Whether few large operations are better than less work in more of them."""
+        ...
+
+    @property
     def kernels(self) -> Any:
         """Compiled loops (``kernels/``) for arrays that are here; None where there are none."""
         ...
@@ -147,6 +152,8 @@ class HostBackend:
     """NumPy."""
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
+
+    spares_host = False
 
     def __init__(self, kernels: Any = None) -> None:
         self.kernels = kernels

@@ -28,12 +28,14 @@ class OffDiagonal:
     """Entries beside the diagonals: ``value`` at (row, column) and at (column, row) of a block, sorted by block.
 
     The entries of block o are those from ``starts[o]`` to ``starts[o + 1]``; a pair (row, column) occurs once at most.
+    Where the block of each is given, ``block``, there need be no starts.
     """
 
     starts: IntArray
     row: IntArray
     column: IntArray
     value: FloatArray
+    block: IntArray | None = None
 
     @classmethod
     def none(cls, blocks: int) -> "OffDiagonal":

@@ -23,6 +23,7 @@ from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
     Item,
     Links,
+    OffDiagonal,
     Result,
     SymmetricBlocks,
     even_ranges,
@@ -110,11 +111,14 @@ def torch_with(device: str) -> Any:
 class DeviceAlgebra:
     """Block algebra on a device: one batch after the other, each all at once."""
 
-    spares_host = True
-
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
         self._memory, self._kept, self._whole = memory, 0, 0
+
+    @property
+    def spares_host(self) -> bool:
+        """Whether the host's own part of a step is the longer one."""
+        return self.backend.spares_host
 
     @property
     def _host_bound(self) -> bool:
@@ -192,7 +196,10 @@ class DeviceAlgebra:
         diagonal = self.backend.held(blocks.diagonal).clone()
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
-            diagonal[:, columns] += weights @ rows**2
+            if len(columns) == diagonal.shape[1]:
+                diagonal.addmm_(weights, rows * rows)
+            else:
+                diagonal[:, columns] += weights @ (rows * rows)
         return diagonal.rsqrt()
 
     def _gram(self, rows: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -206,21 +213,29 @@ class DeviceAlgebra:
         if blocks.beside is not None:
             beside = blocks.beside
             row, column = self.backend.held_indices(beside.row), self.backend.held_indices(beside.column)
-            starts = self.backend.held_indices(beside.starts)
-            ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
-            block = torch.repeat_interleave(ranges, starts.diff(), output_size=len(row))
-            flat = scales.ravel()
-            value = self.backend.held(beside.value) * flat[block * width + row] * flat[block * width + column]
-            low, high = torch.maximum(row, column), torch.minimum(row, column)
+            first = self._block(beside, count) * width
+            at_row, at_column, flat = first + row, first + column, scales.ravel()
+            value = self.backend.held(beside.value) * flat[at_row] * flat[at_column]
+            at = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
             # At most two values, of (i, j) and (j, i), meet in one place: their order does not matter.
-            dense.view(-1).index_add_(0, (block * width + low) * width + high, value)
+            dense.view(-1).index_add_(0, at, value)
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
-            whole = self.backend.zeros((len(rows), width))
-            whole[:, columns] = rows
+            whole = rows
+            if len(columns) < width:
+                whole = self.backend.zeros((len(rows), width))
+                whole[:, columns] = rows
             scaled = weights.sqrt()[:, :, None] * (whole * scales[:, None, :])
             dense.baddbmm_(scaled.mT, scaled)
         return dense
+
+    def _block(self, beside: OffDiagonal, count: int) -> Tensor:
+        """The block of each entry beside a diagonal."""
+        if beside.block is not None:
+            return self.backend.held_indices(beside.block)
+        torch, starts = self.backend.torch, self.backend.held_indices(beside.starts)
+        ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
+        return torch.repeat_interleave(ranges, starts.diff(), output_size=len(beside.row))
 
     def _projected(self, inverse: Tensor, links: Links) -> Tensor:
         """Σ_o J_o MᵀM J_oᵀ: one product, of all M J_oᵀ below each other."""

@@ -16,6 +16,8 @@ class DeviceBackend:
 
     entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
 
+    spares_host = True
+
     kernels = None
 
     def __init__(self, device: str) -> None:

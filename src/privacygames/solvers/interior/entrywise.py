@@ -26,10 +26,17 @@ def _loops(backend: Backend, array: FloatArray) -> Any:
     return backend.kernels if array.ndim == 1 else None
 
 
+def moved(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+    """Where a step of this length along a change leads."""
+    return backend.plus(value, step, change)
+
+
 def dual_change(backend: Backend, wanted: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
     """How dual values change with their slacks so that, to first order, products change by what is wanted."""
     loops = _loops(backend, s)
-    return (wanted - z * ds) / s if loops is None else np.asarray(loops.dual_change(wanted, z, ds, s))
+    return (
+        backend.minus_products(wanted, z, ds) / s if loops is None else np.asarray(loops.dual_change(wanted, z, ds, s))
+    )
 
 
 def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Number:
@@ -44,14 +51,21 @@ def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Num
 def speeds(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
     """The larger of the shares of slacks and of dual values that their changes use up."""
     loops = _loops(backend, s)
-    return backend.larger(-ds / s, -dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
+    return -backend.smaller(ds / s, dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
+
+
+def _products_after(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> FloatArray:
+    """S z after steps of these lengths along a change."""
+    products = backend.plus(now[0], steps[0], change[0])
+    products *= backend.plus(now[1], steps[1], change[1])
+    return products
 
 
 def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> Number:
     """Σ s z after steps of these lengths along a change."""
     (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
     if loops is None:
-        return ((s + steps[0] * ds) * (z + steps[1] * dz)).sum()
+        return _products_after(backend, now, change, steps).sum()
     return loops.product_total(s, ds, z, dz, *steps)
 
 
@@ -60,7 +74,7 @@ def central(backend: Backend, now: Both, change: Both, target: float) -> FloatAr
     (s, z), (ds, dz), loops, most = now, change, _loops(backend, now[0]), SECOND_ORDER * target
     if loops is None:
         second: FloatArray = (ds * dz).clip(-most, most)
-        return target - s * z - second
+        return target - backend.plus_products(second, s, z)
     return np.asarray(loops.central(s, ds, z, dz, target, most))
 
 
@@ -68,5 +82,5 @@ def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, floa
     """What Gondzio's correctors want of products after steps along a change."""
     (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
     if loops is None:
-        return centrality((s + steps[0] * ds) * (z + steps[1] * dz), target)
+        return centrality(_products_after(backend, now, change, steps), target)
     return np.asarray(loops.outlying(s, ds, z, dz, steps, (target / NEIGHBOURHOOD, target * NEIGHBOURHOOD)))

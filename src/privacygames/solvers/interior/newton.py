@@ -232,7 +232,7 @@ class Newton:
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             part.add(held)
             du, change = part.finish()
-            both = step.inside[at].plus(change)
+            both = step.inside[at].plus(change, part.batch.backend)
             return step.u[at] + du, both, part.lengths(both)
 
         dual = self._algebra.backend.fetched(held)
@@ -289,7 +289,7 @@ class Newton:
         def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
             mine = [(family, places, force[which]) for family, which, places in those.within(at)]
             du, change = part.forced(answer[:-1], within[part.batch.blocks], mine)
-            both = step.inside[at].plus(change)
+            both = step.inside[at].plus(change, part.batch.backend)
             return step.u[at] + du, both, part.lengths(both)
 
         found = self._each(finished)

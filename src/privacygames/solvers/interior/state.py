@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from privacygames.arrays import FloatArray
+from privacygames.solvers.interior.entrywise import moved
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.linalg import Backend
 
 LIMIT_TOLERANCE = 1e-9
 
@@ -26,16 +28,16 @@ class Inside:
         """Slacks and dual values, family by family."""
         return list(zip(self.slacks, self.duals, strict=True))
 
-    def plus(self, change: "Inside") -> "Inside":
+    def plus(self, change: "Inside", backend: Backend) -> "Inside":
         """This and a change."""
         return Inside(
             tuple(slack + each for slack, each in zip(self.slacks, change.slacks, strict=True)),
-            self.duals_after(change, 1.0),
+            self.duals_after(change, 1.0, backend),
         )
 
-    def duals_after(self, change: "Inside", dual: float) -> tuple[FloatArray, ...]:
+    def duals_after(self, change: "Inside", dual: float, backend: Backend) -> tuple[FloatArray, ...]:
         """The dual values after a step of this length."""
-        return tuple(value + dual * each for value, each in zip(self.duals, change.duals, strict=True))
+        return tuple(moved(backend, value, dual, each) for value, each in zip(self.duals, change.duals, strict=True))
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class Stepper:
         inside = self._algebra.map(
             lambda at: Inside(
                 form.batches[at].slacks(after[form.batches[at].blocks]),  # anew: what is added up drifts
-                state.inside[at].duals_after(step.inside[at], dual),
+                state.inside[at].duals_after(step.inside[at], dual, form.batches[at].backend),
             ),
             range(len(form.batches)),
         )

@@ -184,10 +184,9 @@ class WorkingSet:
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
         v = u[:, : self.bounds.size].ravel()
-        slack = v[self.at_j]
-        slack *= self.root
-        self.bounds.backend.take_ratios(slack, v[self.at_i], self.root)
-        return slack
+        above = v[self.at_j]
+        above *= self.root
+        return self.bounds.backend.minus_ratios(above, v[self.at_i], self.root)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""

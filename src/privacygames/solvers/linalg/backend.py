@@ -103,8 +103,20 @@ class Backend(Protocol):
         """Take values from a total at their positions, of which several may be the same."""
         ...
 
-    def take_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> None:
-        """Take the first over the second from a total, entry by entry."""
+    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+        """A value and so much of a change."""
+        ...
+
+    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total plus the first times the second, entry by entry."""
+        ...
+
+    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first times the second, entry by entry."""
+        ...
+
+    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first over the second, entry by entry."""
         ...
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
@@ -131,8 +143,8 @@ class Backend(Protocol):
         """Add columns to those of a total, at their positions, of which several may be the same."""
         ...
 
-    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The larger of two arrays, entry by entry."""
+    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, entry by entry."""
         ...
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
@@ -231,9 +243,21 @@ class HostBackend:
         """Take values from a total at their positions."""
         total -= np.bincount(at, values, len(total))
 
-    def take_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> None:
-        """Take the first over the second from a total, entry by entry."""
-        total -= first / second
+    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+        """A value and so much of a change."""
+        return value + step * change
+
+    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total plus the first times the second, entry by entry."""
+        return total + first * second
+
+    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first times the second, entry by entry."""
+        return total - first * second
+
+    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first over the second, entry by entry."""
+        return total - first / second
 
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses."""
@@ -264,9 +288,9 @@ class HostBackend:
         """Add columns to those of a total."""
         np.add.at(total.T, at, columns.T)
 
-    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The larger of two arrays, entry by entry."""
-        return np.maximum(first, second)
+    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, entry by entry."""
+        return np.minimum(first, second)
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
         """The least along an axis."""

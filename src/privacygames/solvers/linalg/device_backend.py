@@ -106,9 +106,21 @@ class DeviceBackend:
         """Take values from a total at their positions."""
         total.index_add_(0, at, values, alpha=-1)
 
-    def take_ratios(self, total: Tensor, first: Tensor, second: Tensor) -> None:
-        """Take the first over the second from a total, entry by entry."""
-        total.addcdiv_(first, second, value=-1)
+    def plus(self, value: Tensor, step: float, change: Tensor) -> Tensor:
+        """A value and so much of a change."""
+        return self.torch.add(value, change, alpha=step)
+
+    def plus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total plus the first times the second, entry by entry."""
+        return self.torch.addcmul(total, first, second)
+
+    def minus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total less the first times the second, entry by entry."""
+        return self.torch.addcmul(total, first, second, value=-1)
+
+    def minus_ratios(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total less the first over the second, entry by entry."""
+        return self.torch.addcdiv(total, first, second, value=-1)
 
     def chosen(self, mask: Tensor) -> Tensor:
         """The positions that a mask chooses."""
@@ -139,9 +151,9 @@ class DeviceBackend:
         """Add columns to those of a total."""
         total.index_add_(1, at, columns)
 
-    def larger(self, first: Tensor, second: Tensor) -> Tensor:
-        """The larger of two arrays, entry by entry."""
-        return self.torch.maximum(first, second)
+    def smaller(self, first: Tensor, second: Tensor) -> Tensor:
+        """The smaller of two arrays, entry by entry."""
+        return self.torch.minimum(first, second)
 
     def least(self, array: Tensor, axis: int = 0) -> Tensor:
         """The least along an axis."""

@@ -28,6 +28,10 @@ class HessianParts:
 class Family(Protocol):
     """Inequalities slack(u) ≥ 0, linear in u."""
 
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """The shape of the slacks of so many blocks."""
+        ...
+
     def forward(self, u: FloatArray) -> FloatArray:
         """The slacks of u (and their change along it)."""
         ...
@@ -41,7 +45,7 @@ class Family(Protocol):
         ...
 
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
-        """The blocks and the rows of A, (…, width), of the inequalities at these positions, on the host."""
+        """The blocks and the rows of A, (…, width), of the inequalities at these positions (or keys), on the host."""
         ...
 
 
@@ -52,6 +56,10 @@ class Positivity:
     secrets: IntArray
     width: int
     backend: Backend
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and secret."""
+        return blocks, len(self.secrets)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """V at the secrets meant."""
@@ -83,6 +91,10 @@ class Preferred:
     excess: FloatArray
     columns: IntArray
     backend: Backend
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and other guess."""
+        return blocks, len(self.excess)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
@@ -158,6 +170,10 @@ class Guesses:
         counting = np.arange(size) if self.backend.spares_host else self._counting
         columns = np.append(counting, np.arange(size, size + self.adversaries))
         return self.backend.held_indices(columns)
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and guess."""
+        return blocks, len(self.error)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The error of each guess less x."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import dual_change, least_growth, product_total, speeds
+from privacygames.solvers.interior.entrywise import Number, dual_change, least_growth, moved, product_total, speeds
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Answers, Inequalities
 from privacygames.solvers.interior.state import Inside, State
@@ -22,8 +22,11 @@ from privacygames.solvers.predictor_corrector import longest, longest_at
 
 Result = TypeVar("Result")
 
-Wanted = Callable[[int], list[FloatArray]]
-"""By how much slack·dual is to change in a batch (given by its number), family by family."""
+Found = tuple[FloatArray, Inside, tuple[Number, Number]]
+"""The direction in a batch: how unknowns, slacks and duals change, and the least growth of both of these."""
+
+Wanted = Callable[[int], FloatArray]
+"""By how much slack·dual is to change in a batch, given by its number."""
 
 
 @dataclass(frozen=True)
@@ -49,25 +52,24 @@ class BatchNewton:
 
     def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
-        self.total = sum(batch.backend.numbers([product.sum() for product in now.products]))
+        self.total = float(now.slacks @ now.duals)
         self._residual = batch.dual_residual(coupling_dual, now.duals)
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
 
     @property
-    def _weights(self) -> list[FloatArray]:
-        return [dual / slack for slack, dual in zip(self.now.slacks, self.now.duals, strict=True)]
+    def _weights(self) -> FloatArray:
+        return self.now.duals / self.now.slacks
 
     def unsettled(self, u: FloatArray) -> float:
         """Σ |residual·u| over the batch's blocks."""
         return float(abs(self._residual * self.batch.backend.held(u[self.batch.blocks])).sum())
 
-    def begin(self, wanted: Sequence[FloatArray], *, feasible: bool) -> FloatArray:
+    def begin(self, wanted: FloatArray, *, feasible: bool) -> FloatArray:
         """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""
         self._wanted = wanted
-        ratios = [each / slack for each, slack in zip(wanted, self.now.slacks, strict=True)]
-        self._right = self.batch.adjoint(ratios)
+        self._right = self.batch.adjoint(wanted / self.now.slacks)
         if not feasible:
             self._right -= self._residual
         self._du = self._factors.solve(self._right)
@@ -80,7 +82,7 @@ class BatchNewton:
     def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
         """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
         self.add(more)
-        applied = [w * slack for w, slack in zip(self._weights, self.batch.slacks(self._du), strict=True)]
+        applied = self._weights * self.batch.slacks(self._du)
         right = self._right + self.batch.coupling.spread(dual) - self.batch.adjoint(applied)
         self._du = self._factors.solve(right, self._du)
         return self.batch.coupling.gather(self._du)
@@ -88,66 +90,54 @@ class BatchNewton:
     def finish(self) -> tuple[FloatArray, Inside]:
         """The direction: how unknowns, slacks and duals change."""
         slacks, now = self.batch.slacks(self._du), self.now
-        columns = zip(self._wanted, now.duals, slacks, now.slacks, strict=True)
-        duals = tuple(dual_change(self.batch.backend, *each) for each in columns)
-        self._wanted = ()  # at large sizes every array counts
+        duals = dual_change(self.batch.backend, self._wanted, now.duals, slacks, now.slacks)
+        del self._wanted  # at large sizes every array counts
         return self._du, Inside(slacks, duals)
 
-    def limiting(self, change: Inside, level: float, most: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """The families and positions of at most so many that end a step before 1/level, and by how much sooner."""
-        backend = self.batch.backend
-        columns = zip(self.now.slacks, change.slacks, self.now.duals, change.duals, strict=True)
-        found = [speeds(backend, *each).ravel() for each in columns]
-        ends = np.cumsum([len(each) for each in found])
-        at, speed = backend.above(backend.joined(found), level, most)
-        family = np.searchsorted(ends, at, side="right")
-        return family, at - np.append(0, ends)[family], speed
+    def limiting(self, change: Inside, base: Inside, level: float, most: int) -> FloatArray:
+        """At most so many that end a step before 1/level, (7, …), on the host.
 
-    def fastest(self, change: Inside, count: int) -> tuple[FloatArray, FloatArray]:
+        By how much sooner, their positions and keys, slacks and dual values, and how another change changes these.
+        """
+        backend, now = self.batch.backend, self.now
+        found = speeds(backend, now.slacks, change.slacks, now.duals, change.duals)
+        at = backend.largest(found, level, most)
+        values = [array[at] for array in (*now.both, *base.both)]
+        fetched = backend.fetched_rows([found[at], at, self.batch.keys(at), *values])
+        return np.asarray(fetched[:, fetched[0] > level])
+
+    def fastest(self, change: Inside, count: int) -> list[FloatArray]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
-        backend = self.batch.backend
+        shares = [-(change.slacks / self.now.slacks), -(change.duals / self.now.duals)]
+        return self.batch.backend.largest_values(shares, 1.0, count)
 
-        def largest(values: Sequence[FloatArray], changes: Sequence[FloatArray]) -> FloatArray:
-            shares = [(-change / value).ravel() for value, change in zip(values, changes, strict=True)]
-            return backend.above(backend.joined(shares), 1.0, count)[1]
-
-        return largest(self.now.slacks, change.slacks), largest(self.now.duals, change.duals)
-
-    def lengths(self, change: Inside) -> tuple[float, float]:
-        """The longest primal and dual steps along a change, at most 1, that keep slacks and duals positive."""
+    def growths(self, change: Inside) -> tuple[Number, Number]:
+        """The least shares by which slacks and dual values grow along a change."""
         now, backend = self.now, self.batch.backend
-        pairs = [*zip(now.slacks, change.slacks, strict=True), *zip(now.duals, change.duals, strict=True)]
-        slowest = backend.numbers([least_growth(backend, *pair) for pair in pairs])
-        lengths, half = [longest_at(-each) for each in slowest], len(now.slacks)
-        return min(lengths[:half]), min(lengths[half:])
+        return least_growth(backend, now.slacks, change.slacks), least_growth(backend, now.duals, change.duals)
 
     def total_after(self, change: Inside, primal: float, dual: float) -> float:
         """The sum of the products after steps of these lengths along a change."""
-        backend, both = self.batch.backend, zip(self.now.pairs, change.pairs, strict=True)
-        return sum(backend.numbers([product_total(backend, *each, (primal, dual)) for each in both]))
+        return float(product_total(self.batch.backend, self.now.both, change.both, (primal, dual)))
 
-    def answers(self, family: int, at: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+    def answers(self, at: IntArray, keys: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
         """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""
-        backend = self.batch.backend
-        block, found = self.batch.families[family].rows(at, self.batch.objective.shape[1])
+        backend, start = self.batch.backend, self.batch.blocks.start
+        block, found = self.batch.rows(at, keys)
         rows, held = backend.held(found), backend.held_indices(block)
         within = self._factors.solve_rows(held, rows)
-        return rows, held + self.batch.blocks.start, within, self.batch.coupling.gather_each(held, within)
+        return rows, held + start if start else held, within, self.batch.coupling.gather_each(held, within)
 
     def forced(
-        self, coupling_dual: FloatArray, within: FloatArray, force: Sequence[tuple[int, IntArray, FloatArray]]
+        self, step: Inside, coupling_dual: FloatArray, within: FloatArray, at: IntArray, force: FloatArray
     ) -> tuple[FloatArray, Inside]:
-        """The direction of forces: changes inside the blocks, of coupling duals, and what they press on."""
+        """What forces, with changes inside the blocks and of coupling duals, change; and a direction with that."""
         backend, now = self.batch.backend, self.now
         du = self._factors.solve(self.batch.coupling.spread(coupling_dual), within)
         slacks = self.batch.slacks(du)
-        columns = zip(now.duals, slacks, now.slacks, strict=True)
-        duals = [-dual * change / slack for dual, change, slack in columns]
-        for family, at, each in force:
-            there, shape = backend.held_indices(at), duals[family].shape
-            place = (there,) if len(shape) == 1 else (there // shape[1], there % shape[1])
-            duals[family][place] += backend.held(each)
-        return du, Inside(slacks, tuple(duals))
+        duals = backend.minus_ratios(step.duals, now.duals * slacks, now.slacks)
+        backend.add_at(duals, backend.held_indices(at), force)
+        return du, Inside(moved(backend, step.slacks, 1.0, slacks), duals)
 
 
 class Newton:
@@ -215,87 +205,81 @@ class Newton:
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)
             held, worst = held + more, worst + further
 
-        def finished(part: BatchNewton, _: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
+        def finished(part: BatchNewton, _: int) -> Found:
             part.add(more)
             du, change = part.finish()
-            return du, change, part.lengths(change)
+            return du, change, part.growths(change)
 
-        dual = backend.fetched(held)
+        found = self._each(finished)
+        dual, lengths = self._fetched(held, found)
         slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
-        return self._assembled(self._each(finished), slack, dual, worst)
+        return self._assembled(found, lengths, slack, dual, worst)
 
     def corrected(self, step: Direction, wanted: Wanted) -> Direction:
         """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=True))
         held, worst = self._solve_coupling(-gathered, 0.0)
 
-        def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
+        def finished(part: BatchNewton, at: int) -> Found:
             part.add(held)
             du, change = part.finish()
             both = step.inside[at].plus(change, part.batch.backend)
-            return step.u[at] + du, both, part.lengths(both)
+            return step.u[at] + du, both, part.growths(both)
 
-        dual = self._algebra.backend.fetched(held)
+        found = self._each(finished)
+        dual, lengths = self._fetched(held, found)
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
-        return self._assembled(self._each(finished), slack, step.coupling_dual + dual, step.worst + worst)
+        return self._assembled(found, lengths, slack, step.coupling_dual + dual, step.worst + worst)
 
-    def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
-        found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
-        batch = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
-        family, at, speed = (np.concatenate(each) for each in zip(*found, strict=True))
+    def limiting(self, step: Direction, base: Direction, level: float, most: int) -> Inequalities:
+        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest.
+
+        With how another direction, the base, changes them.
+        """
+        found = self._each(lambda part, at: part.limiting(step.inside[at], base.inside[at], level, most))
+        batch = np.repeat(np.arange(len(found)), [each.shape[1] for each in found])
+        speed, at, keys, *values = np.concatenate(found, axis=1)
         first = np.argsort(-speed, kind="stable")[:most]
-        first = first[np.lexsort((family[first], batch[first]))]  # in the order of batches and families
-        return Inequalities(batch[first], family[first], at[first])
-
-    def values(self, those: Inequalities, *insides: Sequence[Inside]) -> FloatArray:
-        """The slacks and dual values (or their changes) of some inequalities, on the host: two rows for each given."""
-        found = np.empty((2 * len(insides), len(those.at)))
-        for batch, part in enumerate(self._parts):
-            backend = part.batch.backend
-            for family, which, at in those.within(batch):
-                there = backend.held_indices(at)
-                arrays = [
-                    array for each in insides for array in (each[batch].slacks[family], each[batch].duals[family])
-                ]
-                found[:, which] = backend.fetched_rows([array.ravel()[there] for array in arrays])
-        return found
+        first = first[np.argsort(batch[first], kind="stable")]  # in the order of batches
+        named = at[first].astype(np.int64), keys[first].astype(np.int64)
+        return Inequalities(batch[first], *named, np.array(values)[:, first])
 
     def answers(self, those: Inequalities) -> Answers:
-        """What forces on some inequalities do; they are in the order of batches and families."""
+        """What forces on some inequalities do; they are in the order of batches."""
         backend = self._algebra.backend
 
         def answered(part: BatchNewton, batch: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
-            return [part.answers(family, at) for family, _, at in those.within(batch)]
+            which = those.within(batch)
+            return [part.answers(those.at[which], those.keys[which])] if len(which) else []
 
         found = [each for part in self._each(answered) for each in part]
         rows, block = backend.joined([each[0] for each in found]), backend.joined([each[1] for each in found])
         within, gathered = backend.joined([each[2] for each in found]), backend.joined([each[3] for each in found])
         dual = self._schur.solve_rows(-gathered)
-        worst = backend.zeros((len(dual), 1))
         if self._formulation.program.minimises_worst:
             border, solved, both = self._border
             worst = (dual @ border)[:, None] / both
-            dual = dual - worst * solved
-        return Answers(rows, block, within, gathered, backend.joined([dual.T, worst.T]).T, backend)
+            dual = backend.joined([(dual - worst * solved).T, worst.T]).T
+        return Answers(rows, block, within, gathered, dual, backend)
 
     def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
-        backend = self._algebra.backend
+        backend, rows = self._algebra.backend, self._formulation.coupling.rows
         held = backend.held(force)
         answer = held @ answers.coupling_dual
         within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
 
-        def finished(part: BatchNewton, at: int) -> tuple[FloatArray, Inside, tuple[float, float]]:
-            mine = [(family, places, force[which]) for family, which, places in those.within(at)]
-            du, change = part.forced(answer[:-1], within[part.batch.blocks], mine)
-            both = step.inside[at].plus(change, part.batch.backend)
-            return step.u[at] + du, both, part.lengths(both)
+        def finished(part: BatchNewton, at: int) -> Found:
+            which = those.within(at)
+            mine = held if len(which) == len(force) else backend.held(force[which])
+            du, both = part.forced(step.inside[at], answer[:rows], within[part.batch.blocks], those.at[which], mine)
+            return step.u[at] + du, both, part.growths(both)
 
         found = self._each(finished)
-        dual = backend.fetched(answer)
-        slack = step.coupling_slack - self._softness * dual[self._formulation.size : -1]
-        return self._assembled(found, slack, step.coupling_dual + dual[:-1], step.worst + float(dual[-1]))
+        dual, lengths = self._fetched(answer, found)
+        slack = step.coupling_slack - self._softness * dual[self._formulation.size : rows]
+        worst = step.worst + float(dual[rows:].sum())
+        return self._assembled(found, lengths, slack, step.coupling_dual + dual[:rows], worst)
 
     def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
         """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
@@ -314,17 +298,25 @@ class Newton:
         total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
         return total + sum(self._each(lambda part, at: part.total_after(step.inside[at], primal, dual)))
 
+    def _fetched(self, held: FloatArray, found: Sequence[Found]) -> tuple[FloatArray, tuple[float, float]]:
+        """An array on the host, and with the same transfer the longest steps inside the blocks, at most 1."""
+        growths = [each for _, _, both in found for each in both]
+        array, *slowest = self._algebra.backend.fetched_together([held, *growths])
+        lengths = [longest_at(-float(each)) for each in slowest]
+        return array, (min(lengths[::2]), min(lengths[1::2]))
+
     def _assembled(
         self,
-        found: Sequence[tuple[FloatArray, Inside, tuple[float, float]]],
+        found: Sequence[Found],
+        lengths: tuple[float, float],
         slack: FloatArray,
         coupling_dual: FloatArray,
         worst: float,
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self.state.coupling_slack, slack), *(lengths[0] for _, _, lengths in found))
-        dual = min(longest(self.state.limit_dual, limits), *(lengths[1] for _, _, lengths in found))
+        primal = min(longest(self.state.coupling_slack, slack), lengths[0])
+        dual = min(longest(self.state.limit_dual, limits), lengths[1])
         du, inside = tuple(each for each, _, _ in found), tuple(each for _, each, _ in found)
         return Direction(du, inside, slack, coupling_dual, worst, primal, dual)
 

@@ -1,6 +1,6 @@
 """Where the method starts: central dual values of a mechanism that is given, reveals nothing, or is exponential."""
 
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def first_state(formulation: Formulation, scale: float) -> State:
     if informed is not None:
         u[:, :n] = informed
         size = INFORMED_START * program.cost(informed)
-    count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
+    count = sum(len(each) for each in formulation.slacks(u)) + formulation.coupling.rows - n
     state = _central(formulation, u, max(size, scale) / count, count)
     residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
     needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
@@ -135,7 +135,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, count: int)
     for adversary, distortion in enumerate(asked):
         errors = u[:, :n] @ program.errors_of(adversary).T
         u[:, n + adversary] = _central_guesses(errors, distortion, target)
-    inside = tuple(Inside(each, tuple(target / slack for slack in each)) for each in formulation.slacks(u))
+    inside = tuple(Inside(each, target / each) for each in formulation.slacks(u))
     coupling_slack = formulation.coupling_slack(u, worst)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack

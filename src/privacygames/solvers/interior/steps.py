@@ -95,7 +95,7 @@ class Stepper:
         form, state, inside = now.formulation, now.state, now.state.inside
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        plain = newton.direction(lambda at: [-each for each in inside[at].products], -coupled, refinements=0)
+        plain = newton.direction(lambda at: -inside[at].products, -coupled, refinements=0)
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
@@ -121,9 +121,8 @@ class Stepper:
         """The direction towards products that are all the target, given the plain one towards none."""
         state, backend = newton.state, self._algebra.backend
 
-        def wanted(at: int) -> list[FloatArray]:
-            both = zip(state.inside[at].pairs, plain.inside[at].pairs, strict=True)
-            return [central(backend, *each, target) for each in both]
+        def wanted(at: int) -> FloatArray:
+            return central(backend, state.inside[at].both, plain.inside[at].both, target)
 
         now, change = (state.coupling_slack, state.limit_dual), (plain.coupling_slack, plain.limit_dual)
         step = newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
@@ -218,8 +217,11 @@ class Stepper:
             if old is None or pairs is None:
                 return now
             slack = pairs.forward(u[batches[at].blocks])
-            dual = pairs.take_over(old, now.duals[0], target / slack)
-            return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
+            dual = pairs.take_over(old, now.duals[: len(old)], target / slack)
+            if not batches[at].others:
+                return Inside(slack, dual)
+            joined = self._algebra.backend.joined
+            return Inside(joined([slack, now.slacks[len(old) :]]), joined([dual, now.duals[len(old) :]]))
 
         inside = self._algebra.map(changed, range(len(batches)))
         return form.with_batches(batches), replace(state, inside=tuple(inside))
@@ -268,9 +270,8 @@ def _towards_centre(backend: Backend, state: State, step: Direction, target: flo
     """What Gondzio's correctors want, looking beyond a step."""
     steps = farther(step.primal), farther(step.dual)
 
-    def wanted(at: int) -> list[FloatArray]:
-        both = zip(state.inside[at].pairs, step.inside[at].pairs, strict=True)
-        return [outlying(backend, *each, steps, target) for each in both]
+    def wanted(at: int) -> FloatArray:
+        return outlying(backend, state.inside[at].both, step.inside[at].both, steps, target)
 
     return wanted
 
@@ -285,12 +286,12 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
         first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
         new = replace(new, working_set=first)
     slacks = new.slacks(u)
-    duals = [target / slack for slack in slacks]
+    duals = target / slacks
+    parts, kept = new.by_family(duals), dict(zip(map(type, old.families), old.by_family(inside.duals), strict=True))
     if before is not None and first is not None:
-        duals[0][new.backend.positions(first.keys, keys)] = inside.duals[0][here]
-    kept = dict(zip(map(type, old.families), inside.duals, strict=True))
-    for place, family in enumerate(new.families):
+        parts[0][new.backend.positions(first.keys, keys)] = kept[type(before)][here]
+    for family, part in zip(new.families, parts, strict=True):
         had = kept.get(type(family))
-        if family is not first and had is not None and had.shape == duals[place].shape:
-            duals[place] = had
-    return new, Inside(slacks, tuple(duals))
+        if family is not first and had is not None and had.shape == part.shape:
+            part[:] = had
+    return new, Inside(slacks, duals)

@@ -181,6 +181,10 @@ class WorkingSet:
         fetched = self.bounds.backend.fetched_indices
         return fetched(self.block), fetched(self.i), fetched(self.j)
 
+    def shape(self, _: int) -> tuple[int, ...]:
+        """One for each pair."""
+        return (len(self.keys),)
+
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
         v = u[:, : self.bounds.size].ravel()
@@ -206,14 +210,14 @@ class WorkingSet:
         where = {"starts": self.keys[:0], "block": self.block} if spares else {"starts": self.starts}
         parts.beside = OffDiagonal(row=self.i, column=self.j, value=-weights, **where)
 
-    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
-        """Two entries each."""
-        place, j = np.divmod(self.bounds.backend.fetched_indices(self.keys[at]), self.bounds.size)
+    def rows(self, keys: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """Two entries each, for pairs given by their keys."""
+        place, j = np.divmod(keys, self.bounds.size)
         block, i = np.divmod(place, self.bounds.size)
         root = np.exp(self.bounds.exponents[i, j] / 2)
-        rows = np.zeros((len(at), width))
-        rows[np.arange(len(at)), j] = root
-        rows[np.arange(len(at)), i] = -1 / root
+        rows = np.zeros((len(keys), width))
+        rows[np.arange(len(keys)), j] = root
+        rows[np.arange(len(keys)), i] = -1 / root
         return block, rows
 
     def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, "WorkingSet"]:

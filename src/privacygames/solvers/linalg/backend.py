@@ -63,8 +63,12 @@ class Backend(Protocol):
         """Single numbers, wherever they were, fetched together."""
         ...
 
-    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
         """Arrays of one shape, wherever they were, fetched together: one above the other."""
+        ...
+
+    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """Arrays and single numbers, wherever they were, as NumPy's: fetched together."""
         ...
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
@@ -123,8 +127,16 @@ class Backend(Protocol):
         """The positions that a mask chooses, in ascending order."""
         ...
 
-    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those: the largest, where there are more than ``most``; on the host."""
+    def largest(self, array: FloatArray, level: float, most: int) -> IntArray:
+        """Where the largest entries are, at most so many: all that are above a level, and maybe others."""
+        ...
+
+    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays of one length, at most so many, that are above a level; on the host."""
+        ...
+
+    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Add values to a total at a few positions, which differ."""
         ...
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
@@ -198,9 +210,13 @@ class HostBackend:
         """As they are."""
         return [float(part) for part in parts]
 
-    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
         """One above the other."""
-        return np.stack(parts)
+        return np.stack(parts).astype(np.float64, copy=False)
+
+    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """As they are."""
+        return list(parts)
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
         """Zeros."""
@@ -263,13 +279,18 @@ class HostBackend:
         """The positions that a mask chooses."""
         return np.flatnonzero(mask)
 
-    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those."""
-        flat = array.ravel()
-        at = np.flatnonzero(flat > level)
-        if len(at) > most:
-            at = at[np.argpartition(flat[at], -most)[-most:]]
-        return at, flat[at]
+    def largest(self, array: FloatArray, level: float, most: int) -> IntArray:
+        """Where entries are above a level: the largest, where there are more than ``most``."""
+        at = np.flatnonzero(array > level)
+        return at if len(at) <= most else at[np.argpartition(array[at], -most)[-most:]]
+
+    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays, at most so many, that are above a level."""
+        return [array[self.largest(array, level, most)] for array in arrays]
+
+    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Add values to a total at a few positions, which differ."""
+        total[at] += values
 
     def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""

@@ -70,6 +70,12 @@ class DeviceBackend:
         """Arrays of one shape in one transfer."""
         return self.fetched(self.torch.stack(list(parts)))
 
+    def fetched_together(self, parts: Sequence[Tensor]) -> list[FloatArray]:
+        """Arrays in one transfer."""
+        fetched = self.fetched(self.torch.cat([part.reshape(-1) for part in parts]))
+        ends = np.cumsum([part.numel() for part in parts])[:-1]
+        return [each.reshape(part.shape) for each, part in zip(np.split(fetched, ends), parts, strict=True)]
+
     def zeros(self, shape: tuple[int, ...]) -> Tensor:
         """Zeros."""
         return self.torch.zeros(shape, dtype=self.torch.float64, device=self.device)
@@ -126,13 +132,18 @@ class DeviceBackend:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
-    def above(self, array: Tensor, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those: the largest are fetched whatever they are, in one transfer."""
-        flat = array.ravel()
-        values, at = self.torch.topk(flat, min(most, len(flat)))
-        both = self.fetched_rows([values, at.to(values.dtype)])
-        kept = both[0] > level
-        return both[1, kept].astype(np.int64), both[0, kept]
+    def largest(self, array: Tensor, _: float, most: int) -> Tensor:
+        """Where the largest entries are, whatever they are: how many are above a level would have to be waited for."""
+        return self.torch.topk(array, min(most, len(array)), sorted=False).indices
+
+    def largest_values(self, arrays: Sequence[Tensor], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays of one length, at most so many, that are above a level: in one transfer."""
+        found = self.fetched(self.torch.stack([self.torch.topk(each, min(most, len(each))).values for each in arrays]))
+        return [each[each > level] for each in found]
+
+    def add_at(self, total: Tensor, at: Tensor, values: Tensor) -> None:
+        """Add values to a total at a few positions."""
+        total.index_add_(0, at, values)
 
     def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
         """Where, in sorted keys, the first is that is not smaller than each that is wanted."""

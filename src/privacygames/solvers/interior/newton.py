@@ -64,7 +64,7 @@ class BatchNewton:
 
     def unsettled(self, u: FloatArray) -> float:
         """Σ |residual·u| over the batch's blocks."""
-        return float(abs(self._residual * self.batch.backend.held(u[self.batch.blocks])).sum())
+        return float(abs(self._residual * u[self.batch.blocks]).sum())
 
     def begin(self, wanted: FloatArray, *, feasible: bool) -> FloatArray:
         """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""
@@ -175,7 +175,7 @@ class Newton:
     @property
     def unsettled(self) -> float:
         """What the dual residual weighs, with the unknowns as they are: Σ |residual·u|."""
-        return sum(self._each(lambda part, _: part.unsettled(self.state.u)))
+        return sum(self._each(lambda part, _: part.unsettled(self.state.there)))
 
     @property
     def spares_host(self) -> bool:

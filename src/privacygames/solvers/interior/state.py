@@ -43,6 +43,7 @@ class State:
 
     Attributes:
         u: the unknowns of all blocks, (m, k): the mechanism's columns, and x last where distortion plays a part.
+        there: the same, where the work is done.
         inside: slacks and dual values of the inequalities inside the blocks, batch by batch.
         coupling_slack: the slacks of the inequalities among the coupling rows.
         coupling_dual: the dual values of all coupling rows, the equalities first.
@@ -50,6 +51,7 @@ class State:
     """
 
     u: FloatArray
+    there: FloatArray
     inside: tuple[Inside, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray

@@ -84,7 +84,7 @@ class Stepper:
     def first(self, formulation: Formulation, state: State) -> Iterate:
         """The iterate to start with."""
         column = state.u[:, : formulation.size]
-        proved = self._proof(formulation, state, thorough=False)
+        proved = self._proof(formulation, state.duals, state.coupling_dual, thorough=False)
         return Iterate(formulation, state, self._margins(formulation, column), proved)
 
     def step(self, now: Iterate, *, careful: bool = False) -> Iterate | None:
@@ -140,16 +140,15 @@ class Stepper:
     def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
-        held, primal, dual = self._algebra.backend.held, shortened(step.primal), shortened(step.dual)
-        du = np.concatenate([self._algebra.backend.fetched(each) for each in step.u])
-        before = held(state.u)
+        backend, primal, dual = self._algebra.backend, shortened(step.primal), shortened(step.dual)
+        before, du = state.there, backend.joined(step.u)
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
-            u = state.u + primal * du
+            after = backend.plus(before, primal, du)
+            u = backend.fetched(after)
             if (u[:, :n] <= 0).any():
                 primal *= 0.5
                 continue
-            after = held(u)
             margin = self._margins(form, after[:, :n])
             if (margin < KEEP_MARGIN * now.margin).any():
                 primal *= 0.7
@@ -162,25 +161,18 @@ class Stepper:
             return None
         if primal <= 1e-8 and dual <= 1e-8:
             return None
-        inside = self._algebra.map(
-            lambda at: Inside(
-                form.batches[at].slacks(after[form.batches[at].blocks]),  # anew: what is added up drifts
-                state.inside[at].duals_after(step.inside[at], dual, form.batches[at].backend),
-            ),
-            range(len(form.batches)),
-        )
-        moved = State(
-            u,
-            tuple(inside),
-            state.coupling_slack + primal * step.coupling_slack,
-            state.coupling_dual + dual * step.coupling_dual,
-            state.worst + primal * step.worst,
-        )
+        places = range(len(form.batches))
+        duals = self._algebra.map(lambda at: state.inside[at].duals_after(step.inside[at], dual, backend), places)
+        coupling_dual = state.coupling_dual + dual * step.coupling_dual
         # Before pairs and secrets join: their duals are not settled yet.
-        proved = self._proof(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
+        thorough = target * state.count <= THOROUGH * self._accuracy(now.value)
+        proved = self._proof(form, duals, coupling_dual, thorough=thorough)
+        old = form.batches
         if form.ratios is not None and change != "none":
-            form, moved = self._with_working_sets(form, moved, near, after, target)
-        found = Iterate(form, moved, margin, proved)
+            form = form.with_batches(near)
+        inside = self._algebra.map(lambda at: _inside(old[at], form.batches[at], duals[at], after, target), places)
+        slack, worst = state.coupling_slack + primal * step.coupling_slack, state.worst + primal * step.worst
+        found = Iterate(form, State(u, after, tuple(inside), slack, coupling_dual, worst), margin, proved)
         share = margin / form.widest_margins
         if (share < TIGHT).any():
             found = self.admit(found, form.absent[share < ADMIT]) or found
@@ -195,36 +187,16 @@ class Stepper:
         )
         return min(allowed for allowed, _ in found), [batch for _, batch in found]
 
-    def _proof(self, form: Formulation, state: State, *, thorough: bool) -> Proof:
-        """What a state's dual values prove."""
-        prices = Prices.of(form, state.coupling_dual)
+    def _proof(
+        self, form: Formulation, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
+    ) -> Proof:
+        """What dual values prove."""
+        prices = Prices.of(form, coupling_dual)
         parts = self._algebra.map(
-            lambda at: batch_duals(form, form.batches[at], state.inside[at].duals, prices, thorough=thorough),
+            lambda at: batch_duals(form, form.batches[at], duals[at], prices, thorough=thorough),
             range(len(form.batches)),
         )
         return proof(form, parts, prices)
-
-    def _with_working_sets(
-        self, form: Formulation, state: State, batches: Sequence[Batch], u: FloatArray, target: float
-    ) -> tuple[Formulation, State]:
-        """The same point, whose u is given where the work is done, with other working sets.
-
-        Pairs that join get duals that make them central.
-        """
-
-        def changed(at: int) -> Inside:
-            old, pairs, now = form.batches[at].working_set, batches[at].working_set, state.inside[at]
-            if old is None or pairs is None:
-                return now
-            slack = pairs.forward(u[batches[at].blocks])
-            dual = pairs.take_over(old, now.duals[: len(old)], target / slack)
-            if not batches[at].others:
-                return Inside(slack, dual)
-            joined = self._algebra.backend.joined
-            return Inside(joined([slack, now.slacks[len(old) :]]), joined([dual, now.duals[len(old) :]]))
-
-        inside = self._algebra.map(changed, range(len(batches)))
-        return form.with_batches(batches), replace(state, inside=tuple(inside))
 
     def admit(self, now: Iterate, secrets: IntArray) -> Iterate | None:
         """Take secrets in, their ratios with duals that make them central; None if none could join."""
@@ -245,7 +217,7 @@ class Stepper:
         size = larger.size
         residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
-        moved = State(u, inside, state.coupling_slack, coupling_dual, state.worst)
+        moved = State(u, backend.held(u), inside, state.coupling_slack, coupling_dual, state.worst)
         return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
 
     def lacking(self, form: Formulation, column: FloatArray, present: IntArray) -> IntArray:
@@ -274,6 +246,15 @@ def _towards_centre(backend: Backend, state: State, step: Direction, target: flo
         return outlying(backend, state.inside[at].both, step.inside[at].both, steps, target)
 
     return wanted
+
+
+def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> Inside:
+    """Slacks, anew for what is added up drifts, and duals, with another working set: central ones for who joins."""
+    slacks, before, pairs = new.slacks(u[new.blocks]), old.working_set, new.working_set
+    if new is old or before is None or pairs is None:
+        return Inside(slacks, duals)
+    kept = pairs.take_over(before, duals[: len(before)], target / slacks[: len(pairs)])
+    return Inside(slacks, new.backend.joined([kept, duals[len(before) :]]) if new.others else kept)
 
 
 def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: float) -> tuple[Batch, Inside]:

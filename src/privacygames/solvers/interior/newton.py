@@ -7,6 +7,7 @@ blocks is done batch by batch at the same time, in as few phases as the solution
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -53,7 +54,8 @@ class BatchNewton:
     def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
         self.total = float(now.slacks @ now.duals)
-        self._residual = batch.dual_residual(coupling_dual, now.duals)
+        self._left = batch.objective - batch.coupling.spread(coupling_dual)
+        self._residual = self._left - batch.adjoint(now.duals)
         parts = batch.hessian(self._weights)
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
@@ -66,12 +68,17 @@ class BatchNewton:
         """Σ |residual·u| over the batch's blocks."""
         return float(abs(self._residual * u[self.batch.blocks]).sum())
 
-    def begin(self, wanted: FloatArray, *, feasible: bool) -> FloatArray:
-        """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du."""
-        self._wanted = wanted
-        self._right = self.batch.adjoint(wanted / self.now.slacks)
-        if not feasible:
-            self._right -= self._residual
+    def begin(self, wanted: FloatArray | None, *, feasible: bool) -> FloatArray:
+        """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du.
+
+        Where nothing is wanted of products but that they vanish, all that duals bear is let go of.
+        """
+        if wanted is None:
+            self._wanted, self._right = -self.now.products, -self._left
+        else:
+            self._wanted, self._right = wanted, self.batch.adjoint(wanted / self.now.slacks)
+            if not feasible:
+                self._right -= self._residual
         self._du = self._factors.solve(self._right)
         return self.batch.coupling.gather(self._du)
 
@@ -150,11 +157,11 @@ class Newton:
         self._parts = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         self._held_softness = algebra.backend.held(self._softness)
-        linked = formulation.coupling.links.rows
-        schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
-        schur = formulation.coupling.completed(schur, algebra.backend)
-        inequalities = algebra.backend.held_indices(np.arange(n, rows))
-        schur[inequalities, inequalities] += self._held_softness
+        first, *others = (part.schur for part in self._parts)
+        schur = formulation.coupling.completed(sum(others, first), algebra.backend)
+        if rows > n:
+            diagonal = schur.reshape(-1)[n * (rows + 1) :: rows + 1]
+            diagonal += self._held_softness
         self._schur = algebra.schur(schur)
         if formulation.program.minimises_worst:
             border = algebra.backend.zeros((rows,))
@@ -182,24 +189,33 @@ class Newton:
         """Whether the host should do no more than it must."""
         return self._algebra.spares_host
 
-    def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
-        """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
+    @cached_property
+    def _missed(self) -> FloatArray:
+        """What the coupling rows miss: sums to one, and inequalities to their slacks."""
+        form, state = self._formulation, self.state
+        sums = 1.0 - state.u[:, : form.size].sum(axis=0)
+        return np.append(sums, state.coupling_slack - form.coupling_slack(state.u, state.worst))
+
+    def direction(self, wanted: Wanted | None, coupled: FloatArray, *, refinements: int = 1) -> Direction:
+        """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored.
+
+        None for products that vanish.
+        """
         form, state = self._formulation, self.state
         n, coupling = form.size, form.coupling
-        goal = np.zeros(coupling.rows)
-        goal[:n] = 1.0 - state.u[:, :n].sum(axis=0)
-        missed = state.coupling_slack - form.coupling_slack(state.u, state.worst)
-        goal[n:] = missed + coupled / state.limit_dual
+        goal = self._missed.copy()
+        goal[n:] += coupled / state.limit_dual
         backend, free = self._algebra.backend, form.program.minimises_worst
         # The worst case's duals sum to one.
         lacking = 1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
         asked = backend.held(goal)
-        gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=False))
+        gathered = self._added(lambda part, at: part.begin(wanted and wanted(at), feasible=False))
         held, worst = self._solve_coupling(asked - gathered, lacking)
         more = held
         for _ in range(refinements):
             missing = asked - self._refined(more, held)
-            missing[n:] -= self._held_softness * held[n:]
+            if coupling.rows > n:
+                missing[n:] -= self._held_softness * held[n:]
             if free:
                 missing -= worst * self._border[0]
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)

@@ -92,10 +92,10 @@ class Stepper:
 
         A careful step aims less far, and leaves inequalities that limit it as they are.
         """
-        form, state, inside = now.formulation, now.state, now.state.inside
+        form, state = now.formulation, now.state
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        plain = newton.direction(lambda at: -inside[at].products, -coupled, refinements=0)
+        plain = newton.direction(None, -coupled, refinements=0)
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)

@@ -49,6 +49,9 @@ HOST_BOUND = 500 * 500**2 * 8
 LARGE_LEAF = 512
 """A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
 
+PLENTY = 20 * HOST_BOUND
+"""With so much that is free at the start, nobody asks again while all blocks need less than the last."""
+
 LEAF, LARGEST_LEAF = 64, 256
 """Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
 the host's time is what counts."""
@@ -161,8 +164,16 @@ class DeviceAlgebra:
     def _all(self) -> float:
         return self._memory or device_free(self.backend.device)[1]
 
+    @cached_property
+    def _free_at_first(self) -> float:
+        return device_free(self.backend.device)[0]
+
     def _free(self) -> float:
-        return device_free(self.backend.device)[0] if self._memory is None else max(self._memory - self._kept, 0)
+        if self._memory is not None:
+            return max(self._memory - self._kept, 0)
+        if self._host_bound and self._free_at_first > PLENTY:
+            return self._free_at_first
+        return device_free(self.backend.device)[0]
 
     def _inverse_factors(self, blocks: SymmetricBlocks) -> Tensor:
         """M = L⁻¹ D of every block, (blocks, width, width)."""

@@ -59,6 +59,12 @@ class RatioBounds:
         return self.backend.held(np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2))
 
     @cached_property
+    def onwards(self) -> IntArray:
+        """How far j is from i, for every pair."""
+        each = np.arange(self.size)
+        return self.backend.held_indices((each - each[:, None]).ravel())
+
+    @cached_property
     def limits(self) -> FloatArray:
         """The exponents, where columns are."""
         return self.backend.held(self.exponents)
@@ -142,8 +148,7 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        size = self.bounds.size
-        return self.keys + (self.at_i // size - self.at_i) * size
+        return self.at_i + self.bounds.onwards[self.pair]
 
     @property
     def block(self) -> IntArray:
@@ -201,14 +206,14 @@ class WorkingSet:
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one entry beside them for each pair."""
-        n, totals = self.bounds.size, self.bounds.backend.totals
-        square = self.root * self.root
-        both = totals(self.at_i, weights / square, self.blocks * n)
-        both += totals(self.at_j, weights * square, self.blocks * n)
-        parts.diagonal[:, :n] += both.reshape(self.blocks, n)
-        spares = self.bounds.backend.spares_host
-        where = {"starts": self.keys[:0], "block": self.block} if spares else {"starts": self.starts}
-        parts.beside = OffDiagonal(row=self.i, column=self.j, value=-weights, **where)
+        n, backend = self.bounds.size, self.bounds.backend
+        square, value = self.root * self.root, -weights
+        both = backend.totals(self.at_i, weights / square, self.blocks * n)
+        backend.take_totals(both, self.at_j, value * square)
+        diagonal = parts.diagonal[:, :n]
+        diagonal += both.reshape(self.blocks, n)
+        where = {"starts": self.keys[:0], "block": self.block} if backend.spares_host else {"starts": self.starts}
+        parts.beside = OffDiagonal(row=self.i, column=self.j, value=value, **where)
 
     def rows(self, keys: IntArray, width: int) -> tuple[IntArray, FloatArray]:
         """Two entries each, for pairs given by their keys."""
@@ -229,10 +234,10 @@ class WorkingSet:
         logs = backend.log(after)
         coarse = backend.single(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
-        wanted = used > bounds.enter
+        wanted, old = used > bounds.enter, self.keys
+        # Who is to join would stay in any case.
+        wanted.ravel()[old] = True if settle else used.ravel()[old] > bounds.leave.ravel()[self.pair]
         wanted |= bounds.always
-        flat, old = wanted.ravel(), self.keys
-        flat[old] = True if settle else flat[old] | (used.ravel()[old] > bounds.leave.ravel()[self.pair])
         near, flat_logs = replace(self, keys=backend.chosen(wanted)), logs.ravel()
         excess = flat_logs[near.at_i] - flat_logs[near.at_j] - bounds.limits.ravel()[near.pair]
         broken = excess > BROKEN

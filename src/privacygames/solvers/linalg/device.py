@@ -283,7 +283,8 @@ def _packed(inverse: Tensor) -> Callable[[], Tensor]:
 class DeviceSchur:
     """A positive definite matrix S, solved with by M = L⁻¹ D as blocks are, and refined.
 
-    By two products with M, not one with MᵀM: where S is all but singular only they leave small residuals.
+    By two products with M, not one with MᵀM: where S is all but singular only they leave small residuals, which are
+    as small before they are refined as after, but where S had to be regularised.
     """
 
     def __init__(self, matrix: Tensor, backend: DeviceBackend) -> None:
@@ -301,6 +302,7 @@ class DeviceSchur:
             if not fails:
                 self._inverse = inverse[0].mul_(scale)
                 self._transposed = self._inverse.T
+                self._refinements = REFINEMENTS if regularisation else 1
                 return
         raise FactorisationFailed
 
@@ -314,7 +316,7 @@ class DeviceSchur:
 
     def _refined(self, right: Tensor, product: Callable[..., Tensor], plus_product: Callable[..., Tensor]) -> Tensor:
         found = product(self._transposed, product(self._inverse, right))
-        for _ in range(REFINEMENTS):
+        for _ in range(self._refinements):
             missed = plus_product(right, self._matrix, found, alpha=-1)
             found = plus_product(found, self._transposed, product(self._inverse, missed))
         return found

@@ -65,7 +65,7 @@ def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float,
     """Σ s z after steps of these lengths along a change."""
     (s, z), (ds, dz), loops = now, change, _loops(backend, now[0])
     if loops is None:
-        return _products_after(backend, now, change, steps).sum()
+        return backend.plus(s, steps[0], ds).ravel() @ backend.plus(z, steps[1], dz).ravel()
     return loops.product_total(s, ds, z, dz, *steps)
 
 

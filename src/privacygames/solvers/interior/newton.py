@@ -108,9 +108,9 @@ class BatchNewton:
         """
         backend, now = self.batch.backend, self.now
         found = speeds(backend, now.slacks, change.slacks, now.duals, change.duals)
-        at = backend.largest(found, level, most)
+        speed, at = backend.largest(found, level, most)
         values = [array[at] for array in (*now.both, *base.both)]
-        fetched = backend.fetched_rows([found[at], at, self.batch.keys(at), *values])
+        fetched = backend.fetched_rows([speed, at, self.batch.keys(at), *values])
         return np.asarray(fetched[:, fetched[0] > level])
 
     def fastest(self, change: Inside, count: int) -> list[FloatArray]:

@@ -127,8 +127,8 @@ class Backend(Protocol):
         """The positions that a mask chooses, in ascending order."""
         ...
 
-    def largest(self, array: FloatArray, level: float, most: int) -> IntArray:
-        """Where the largest entries are, at most so many: all that are above a level, and maybe others."""
+    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
+        """The largest entries and where they are, at most so many: all that are above a level, and maybe others."""
         ...
 
     def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
@@ -279,14 +279,15 @@ class HostBackend:
         """The positions that a mask chooses."""
         return np.flatnonzero(mask)
 
-    def largest(self, array: FloatArray, level: float, most: int) -> IntArray:
-        """Where entries are above a level: the largest, where there are more than ``most``."""
+    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
+        """The entries above a level and where they are: the largest, where there are more than ``most``."""
         at = np.flatnonzero(array > level)
-        return at if len(at) <= most else at[np.argpartition(array[at], -most)[-most:]]
+        at = at if len(at) <= most else at[np.argpartition(array[at], -most)[-most:]]
+        return array[at], at
 
     def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
         """The largest entries of arrays, at most so many, that are above a level."""
-        return [array[self.largest(array, level, most)] for array in arrays]
+        return [self.largest(array, level, most)[0] for array in arrays]
 
     def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
         """Add values to a total at a few positions, which differ."""

@@ -198,13 +198,12 @@ class DeviceAlgebra:
     def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        inverse = self.backend.zeros(tuple(written.shape))
-        leaf = LARGEST_LEAF if self._host_bound else LEAF
-        return inverse, self.backend.invert_factors(written, inverse, leaf)
+        return self.backend.inverted_factors(written, LARGEST_LEAF if self._host_bound else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""
-        diagonal = self.backend.held(blocks.diagonal).clone()
+        diagonal = self.backend.held(blocks.diagonal)
+        diagonal = diagonal.clone() if blocks.grams else diagonal
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
             if len(columns) == diagonal.shape[1]:
@@ -294,8 +293,7 @@ class DeviceSchur:
         for regularisation in SCHUR_REGULARISATIONS:
             scaled = matrix * across
             scaled.diagonal().fill_(1.0 + regularisation)
-            inverse = backend.zeros((1, *matrix.shape))
-            failed = backend.invert_factors(scaled[None], inverse, LARGE_LEAF)
+            inverse, failed = backend.inverted_factors(scaled[None], LARGE_LEAF)
             least, most, fails = backend.numbers([*extremes, failed[0]])
             if not 0 < least <= most < inf:
                 break

@@ -24,6 +24,7 @@ class DeviceBackend:
         import torch
 
         self.torch, self.device = torch, torch.device(device)
+        self._units: dict[int, Tensor] = {}
 
     def held(self, array: Tensor) -> Tensor:
         """On the device; what is there already is not copied."""
@@ -132,9 +133,10 @@ class DeviceBackend:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
-    def largest(self, array: Tensor, _: float, most: int) -> Tensor:
-        """Where the largest entries are, whatever they are: how many are above a level would have to be waited for."""
-        return self.torch.topk(array, min(most, len(array)), sorted=False).indices
+    def largest(self, array: Tensor, _: float, most: int) -> tuple[Tensor, Tensor]:
+        """The largest entries and where they are, whatever they are: how many are above a level one would wait for."""
+        values, at = self.torch.topk(array, min(most, len(array)), sorted=False)
+        return values, at
 
     def largest_values(self, arrays: Sequence[Tensor], level: float, most: int) -> list[FloatArray]:
         """The largest entries of arrays of one length, at most so many, that are above a level: in one transfer."""
@@ -178,24 +180,42 @@ class DeviceBackend:
         """Arrays one after the other."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
-    def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
-        """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.
+    def inverted_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
+        """L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, and which of them failed; they are overwritten.
 
         By halves, so that nearly all of the work is products, in which devices are several times as fast: with
-        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. The blocks
-        are overwritten; those up to a size of ``leaf`` the library factorises.
+        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. Blocks up to
+        a size of ``leaf`` the library factorises.
         """
-        torch, width = self.torch, block.shape[1]
+        if block.shape[1] <= leaf:
+            return self._inverted_leaves(block)
+        inverse = self.zeros(tuple(block.shape))
+        return inverse, self._invert_halves(block, inverse, leaf)
+
+    def _inverted_leaves(self, block: Tensor) -> tuple[Tensor, Tensor]:
+        factors, failed = self.torch.linalg.cholesky_ex(block)
+        unit = self._unit(block.shape[1]).expand(len(block), -1, -1)
+        # L⁻ᵀ comes column by column: transposed it is as products take it.
+        return self.torch.linalg.solve_triangular(factors.mT, unit, upper=True).mT, failed != 0
+
+    def _invert_halves(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
+        """Write L⁻¹ over zeros; which of the blocks failed."""
+        width = block.shape[1]
         if width <= leaf:
-            factors, failed = torch.linalg.cholesky_ex(block)
-            unit = torch.eye(width, dtype=torch.float64, device=self.device)
-            into.copy_(torch.linalg.solve_triangular(factors, unit.expand(len(block), -1, -1), upper=False))
-            return failed != 0
+            found, failed = self._inverted_leaves(block)
+            into.copy_(found)
+            return failed
         half = -(-width // (2 * leaf)) * leaf  # whole leaves first
-        failed = self.invert_factors(block[:, :half, :half], into[:, :half, :half], leaf)
+        failed = self._invert_halves(block[:, :half, :half], into[:, :half, :half], leaf)
         first = into[:, :half, :half]
         between = block[:, half:, :half] @ first.mT
         block[:, half:, half:] -= between @ between.mT
-        failed = failed | self.invert_factors(block[:, half:, half:], into[:, half:, half:], leaf)
+        failed = failed | self._invert_halves(block[:, half:, half:], into[:, half:, half:], leaf)
         into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
         return failed
+
+    def _unit(self, width: int) -> Tensor:
+        """The unit matrix: of few sizes, one at a time."""
+        if width not in self._units:
+            self._units[width] = self.torch.eye(width, dtype=self.torch.float64, device=self.device)
+        return self._units[width]

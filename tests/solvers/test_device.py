@@ -21,7 +21,6 @@ from privacygames.solvers.linalg import (
     factorise_in_batches,
 )
 from privacygames.solvers.linalg import device as device_module
-from privacygames.solvers.linalg import device_backend as device_backend_module
 from privacygames.solvers.linalg.schur import Schur
 from random_blocks import links_of, random_blocks
 from support import Case, cases, optimum_by_hand
@@ -109,7 +108,7 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
     right = (generator.normal(size=(rows, size)) @ matrix) if seed % 2 else scale * generator.normal(size=(rows, size))
     reference = Schur(matrix).solve_rows(right)
     with device_algebra("cpu", threads=1) as algebra, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(device_backend_module, "LARGE_LEAF", leaf)
+        patched.setattr(device_module, "LARGE_LEAF", leaf)
         schur = algebra.schur(algebra.backend.held(matrix))
         found = algebra.backend.fetched(schur.solve_rows(algebra.backend.held(right)))
         alone = algebra.backend.fetched(schur.solve(algebra.backend.held(right[0])))
@@ -178,11 +177,27 @@ def test_the_backends_agree(seed: int) -> None:
         rows = there.fetched(there.totals(there.held_indices(columns), there.held(table.T[columns]), 5))
         assert rows == pytest.approx(HOST.totals(columns, table.T[columns], 5))
         assert there.fetched(there.least(there.held(table))) == pytest.approx(HOST.least(table))
+        flat = table.ravel()
         for most in (2, 20):
-            (here, one), (away, other) = HOST.above(table, 0.5, most), there.above(there.held(table), 0.5, most)
-            assert sorted(here.tolist()) == sorted(away.tolist())
-            assert table.ravel()[away].tolist() == other.tolist()
-            assert sorted(one.tolist()) == sorted(other.tolist())
+            here, away = (
+                HOST.largest(flat, 0.5, most)[1],
+                there.fetched_indices(there.largest(there.held(flat), 0.5, most)[1]),
+            )
+            assert sorted(here.tolist()) == sorted(at for at in away.tolist() if flat[at] > 0.5)
+            pairs = (
+                HOST.largest_values([flat, -flat], 0.5, most),
+                there.largest_values([there.held(flat)] * 2, 0.5, most),
+            )
+            assert sorted(pairs[0][0].tolist()) == sorted(pairs[1][0].tolist())
+            assert not len(pairs[0][1])
+        one, other = there.fetched_together([there.held(table), there.held(flat).sum()])
+        assert one.tolist() == table.tolist()
+        assert float(other) == pytest.approx(flat.sum())
+        total, at = np.zeros(50), np.unique(columns)
+        held_total = there.held(total)
+        HOST.add_at(total, at, flat[: len(at)])
+        there.add_at(held_total, there.held_indices(at), there.held(flat[: len(at)]))
+        assert there.fetched(held_total).tolist() == total.tolist()
         assert there.numbers([there.held(table).sum(), there.held(table).max()]) == pytest.approx(
             HOST.numbers([table.sum(), table.max()])
         )

@@ -1,5 +1,7 @@
 """The few inequalities that limit a step: their small system, and the directions under forces on them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -15,6 +17,7 @@ from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.newton import Newton
 from privacygames.solvers.interior.small_system import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
+from privacygames.solvers.interior.state import Inside
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import torch_with
 from support import block_iterations
@@ -57,6 +60,15 @@ def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> New
     return Newton(form, first_state(form, 1e-6), algebra)
 
 
+def values(few: Inequalities, insides: Sequence[Inside], algebra: BlockAlgebra) -> NDArray[np.float64]:
+    """The slacks and dual values of some inequalities, which are in the order of batches."""
+    parts = [
+        np.array([algebra.backend.fetched(array)[few.at[few.batch == batch]] for array in inside.both])
+        for batch, inside in enumerate(insides)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
 ASKED = [
     Bounds(epsilon=1.0),
     Bounds(epsilon=1.0, distortion=0.3),
@@ -78,15 +90,16 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         newton = newton_of(scattered(9, 3), bounds, algebra)
         state = newton.state
         coupled = -state.coupling_slack * state.limit_dual
-        base = newton.direction(lambda at: [-slack * dual for slack, dual in state.inside[at].pairs], coupled)
-        few = newton.limiting(base, 0.5, 7)
+        base = newton.direction(lambda at: -state.inside[at].slacks * state.inside[at].duals, coupled)
+        few = newton.limiting(base, base, 0.5, 7)
         assert 1 <= len(few.at) <= 7
         answers = newton.answers(few)
-        force = np.random.default_rng(1).normal(size=len(few.at)) * newton.values(few, state.inside)[1]
+        slack, dual, *before = few.values
+        force = np.random.default_rng(1).normal(size=len(few.at)) * dual
         step = newton.forced(base, few, answers, force)
         # The slacks of the few change as the response says, and so do their dual values.
-        before, after = newton.values(few, base.inside), newton.values(few, step.inside)
-        slack, dual = newton.values(few, state.inside)
+        after = values(few, step.inside, algebra)
+        assert values(few, base.inside, algebra).tolist() == np.array(before).tolist()
         moved = answers.to_forces_on(answers) @ force
         assert np.abs(after[0] - before[0] - moved).max() <= 1e-8 * np.abs(moved).max()
         wanted = force - dual / slack * moved
@@ -97,16 +110,34 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         assert np.abs(ends[:, :n].sum(axis=0) - 1).max() <= 1e-9
         # All products but those of the few change to first order as they did without forces.
         for at, (now, one, other) in enumerate(zip(state.inside, base.inside, step.inside, strict=True)):
-            for family, which in enumerate(zip(now.slacks, now.duals, strict=True)):
-                here = [algebra.backend.fetched(each).ravel() for each in which]
-                changes = [
-                    here[0] * algebra.backend.fetched(each.duals[family]).ravel()
-                    + here[1] * algebra.backend.fetched(each.slacks[family]).ravel()
-                    for each in (one, other)
-                ]
-                spared = np.ones(len(here[0]), dtype=bool)
-                spared[few.at[(few.batch == at) & (few.family == family)]] = False
-                assert np.abs(changes[0] - changes[1])[spared].max(initial=0.0) <= 1e-8 * np.abs(changes[0]).max()
+            here = [algebra.backend.fetched(each) for each in now.both]
+            changes = [
+                here[0] * algebra.backend.fetched(each.duals) + here[1] * algebra.backend.fetched(each.slacks)
+                for each in (one, other)
+            ]
+            spared = np.ones(len(here[0]), dtype=bool)
+            spared[few.at[few.batch == at]] = False
+            assert np.abs(changes[0] - changes[1])[spared].max(initial=0.0) <= 1e-8 * np.abs(changes[0]).max()
+
+
+@pytest.mark.parametrize("bounds", ASKED, ids=["epsilon", "joint", "distortion", "worst case"])
+def test_compiled_directions_are_the_same(bounds: Bounds) -> None:
+    pytest.importorskip("numba", reason="Numba is not installed: pip install 'privacygames[fast]'")
+    found = []
+    for compiled in (False, True):
+        with host_algebra(1, compiled=compiled) as algebra:
+            newton = newton_of(scattered(9, 3), bounds, algebra)
+            state, target = newton.state, newton.state.complementarity / 2
+            coupled = -state.coupling_slack * state.limit_dual
+            aimed = [target - each.slacks * each.duals for each in state.inside]
+            first = newton.direction(aimed.__getitem__, coupled, refinements=2)
+            second = newton.corrected(first, lambda at, aimed=aimed: 0.1 * aimed[at])  # type: ignore[misc]
+            found.append((newton.direction(None, coupled, refinements=1), first, second))
+    for plain, fused in zip(*found, strict=True):
+        assert (fused.primal, fused.dual) == pytest.approx((plain.primal, plain.dual), rel=1e-8)
+        for one, other in zip(plain.parts, fused.parts, strict=True):
+            for a, b in ((one.u, other.u), *zip(one.inside.both, other.inside.both, strict=True)):
+                assert np.abs(a - b).max() <= 1e-9 * np.abs(a).max()
 
 
 @given(seed=st.integers(0, 1000))
@@ -115,7 +146,7 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
     with host_algebra(1) as algebra:
         newton = newton_of(scattered(12, seed), Bounds(epsilon=1.0), algebra)
         state = newton.state
-        base = newton.direction(lambda at: [-slack * dual for slack, dual in state.inside[at].pairs], np.zeros(0))
+        base = newton.direction(lambda at: -state.inside[at].slacks * state.inside[at].duals, np.zeros(0))
         assume(min(base.primal, base.dual) < 0.5)
         step = lengthened(newton, base, state.complementarity)
     assert min(step.primal, step.dual) + 0.1 * (step.primal + step.dual) >= min(base.primal, base.dual)
@@ -124,10 +155,10 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
 
 
 def test_inequalities_are_told_apart() -> None:
-    one = Inequalities(np.array([0, 1]), np.array([0, 0]), np.array([5, 5]))
-    other = Inequalities(np.array([1, 1, 0]), np.array([0, 1, 0]), np.array([5, 5, 6]))
+    one = Inequalities(np.array([0, 1]), np.array([5, 5]), np.array([7, 8]), np.ones((4, 2)))
+    other = Inequalities(np.array([1, 1, 0]), np.array([5, 4, 6]), np.array([8, 9, 7]), np.zeros((4, 3)))
     new = one.new_in(other)
-    assert list(zip(new.batch, new.family, new.at, strict=True)) == [(1, 1, 5), (0, 0, 6)]
+    assert list(zip(new.batch, new.at, new.keys, strict=True)) == [(1, 4, 9), (0, 6, 7)]
     assert len(one.and_then(new).at) == 4
 
 

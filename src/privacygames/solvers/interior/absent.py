@@ -67,8 +67,8 @@ def margins_within(column: FloatArray, to: FloatArray, back: FloatArray, backend
         some = slice(start, start + at_once)
         least = backend.most(logs - to[some, None, :], axis=2).clip(min=-UNBOUNDED)
         most = backend.least(logs + back[some, None, :], axis=2).clip(max=UNBOUNDED)
-        sums = backend.joined([1 - backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1) - 1])
-        found[some] = backend.fetched(sums).reshape(2, -1).min(axis=0)
+        sums = backend.fetched_rows([backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1)])
+        found[some] = np.minimum(1 - sums[0], sums[1] - 1)
     return found
 
 

@@ -3,11 +3,13 @@
 All work on blocks is done batch by batch, several at the same time; batches meet in few numbers only.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from itertools import accumulate
+from math import inf, prod
 
-from privacygames.arrays import FloatArray
+import numpy as np
+
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.coupling import Coupling
 from privacygames.solvers.interior.families import Family, HessianParts
 from privacygames.solvers.interior.working_set import WorkingSet
@@ -39,23 +41,67 @@ class Batch:
         """The families of inequalities: the working set first."""
         return self.others if self.working_set is None else (self.working_set, *self.others)
 
-    def slacks(self, u: FloatArray, first: int = 0) -> tuple[FloatArray, ...]:
-        """The slacks of the families from the first on."""
+    def slacks(self, u: FloatArray) -> FloatArray:
+        """The slacks of all families, one after the other."""
         there = self.backend.held(u)
-        return tuple(family.forward(there) for family in self.families[first:])
+        return self.backend.joined([family.forward(there).reshape(-1) for family in self.families])
 
-    def adjoint(self, values: Sequence[FloatArray], first: int = 0) -> FloatArray:
-        """The transposes of their ``forward``, added up."""
-        total = self.backend.zeros(tuple(self.objective.shape))
-        for family, each in zip(self.families[first:], values, strict=True):
-            part = family.adjoint(each)
+    def slacks_of_others(self, u: FloatArray) -> FloatArray:
+        """Those of all families but the ratios."""
+        parts = [family.forward(u).reshape(-1) for family in self.others]
+        return self.backend.joined(parts) if parts else self.backend.zeros((0,))
+
+    def by_family(self, values: FloatArray) -> list[FloatArray]:
+        """Values of all inequalities, family by family."""
+        shapes = [family.shape(len(self.objective)) for family in self.families]
+        ends = list(accumulate(map(prod, shapes)))
+        starts = [0, *ends[:-1]]
+        return [values[start:end].reshape(shape) for start, end, shape in zip(starts, ends, shapes, strict=True)]
+
+    def keys(self, at: IntArray) -> IntArray:
+        """The keys of inequalities at some positions that are pairs, and anything for others."""
+        pairs = self.working_set
+        if pairs is None or not len(pairs):
+            return at
+        return pairs.keys[at.clip(max=len(pairs) - 1) if self.others else at]
+
+    def rows(self, at: IntArray, keys: IntArray) -> tuple[IntArray, FloatArray]:
+        """The blocks and rows, (…, width), of inequalities at some positions, pairs with their keys; on the host."""
+        blocks, width = self.objective.shape
+        block, rows, start = np.empty(len(at), dtype=np.int64), np.empty((len(at), width)), 0
+        for family in self.families:
+            end = start + prod(family.shape(blocks))
+            mine = (at >= start) & (at < end)
+            names = keys[mine] if family is self.working_set else at[mine] - start
+            block[mine], rows[mine] = family.rows(names, width)
+            start = end
+        return block, rows
+
+    def adjoint(self, values: FloatArray) -> FloatArray:
+        """The transposes of all families' ``forward``, added up."""
+        parts = [family.adjoint(each) for family, each in zip(self.families, self.by_family(values), strict=True)]
+        total, *others = sorted(parts, key=lambda part: part.shape[1], reverse=True)
+        if total.shape[1] < self.objective.shape[1]:
+            total, others = self.backend.zeros(tuple(self.objective.shape)), parts
+        for part in others:
             total[:, : part.shape[1]] += part
         return total
 
-    def hessian(self, weights: Sequence[FloatArray]) -> HessianParts:
+    def adjoint_of_others(self, values: FloatArray) -> FloatArray:
+        """The same of all families but the ratios, given their values."""
+        total = self.backend.zeros(tuple(self.objective.shape))
+        start = 0
+        for family in self.others:
+            shape = family.shape(len(total))
+            part = family.adjoint(values[start : start + prod(shape)].reshape(shape))
+            total[:, : part.shape[1]] += part
+            start += prod(shape)
+        return total
+
+    def hessian(self, weights: FloatArray) -> HessianParts:
         """Σ Aᵀ diag(weights) A over all families."""
         parts = HessianParts(self.backend.zeros(tuple(self.objective.shape)))
-        for family, each in zip(self.families, weights, strict=True):
+        for family, each in zip(self.families, self.by_family(weights), strict=True):
             family.add_to(parts, each)
         return parts
 
@@ -70,6 +116,6 @@ class Batch:
         allowed, pairs = self.working_set.followed(held(before), held(after), settle=settle)
         return allowed, replace(self, working_set=pairs)
 
-    def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:
+    def dual_residual(self, coupling_dual: FloatArray, duals: FloatArray) -> FloatArray:
         """What dual values leave of the objective: zero at a dual feasible point."""
         return self.objective - self.coupling.spread(coupling_dual) - self.adjoint(duals)

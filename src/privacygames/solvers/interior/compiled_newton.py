@@ -1,75 +1,89 @@
 """The Newton system of a batch whose loops are compiled: what is done to the ratios goes along with the solutions."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton, Force, Part
+from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
-from privacygames.solvers.interior.entrywise import ratio
 from privacygames.solvers.interior.state import Inside
 from privacygames.solvers.linalg.compiled_factors import CompiledFactors
-from privacygames.solvers.predictor_corrector import longest_at
 
-NOTHING = np.zeros(0)
+NOTHING, NOWHERE = np.zeros(0), np.zeros(0, dtype=np.int64)
 
 
 class CompiledBatchNewton(BatchNewton):
-    """The same as :class:`BatchNewton`, with a working set; each block's part of a direction is found in one go."""
+    """The same as :class:`BatchNewton`, with a working set; each block's part of a direction is found in one go.
+
+    Ratios are the first of the inequalities: the loops write their changes where all have theirs.
+    """
 
     _factors: CompiledFactors
-
-    @property
-    def _given(self) -> tuple[Any, ...]:
-        """What every loop takes: factors, pairs and their slacks."""
-        return self._factors.packed, *self._pairs.loop_arguments, self.now.slacks[0]
 
     @property
     def _pairs(self) -> CompiledWorkingSet:
         return cast("CompiledWorkingSet", self.batch.working_set)
 
-    def begin(self, wanted: Sequence[FloatArray], *, feasible: bool) -> FloatArray:
-        """Start a direction; J du."""
-        self._wanted, backend = wanted, self.batch.backend
-        others = zip(wanted[1:], self.now.slacks[1:], strict=True)
-        self._right = self.batch.adjoint([ratio(backend, *each) for each in others], 1)
-        if not feasible:
-            self._right -= self._residual
-        self._du = np.asarray(backend.kernels.begun(*self._given, wanted[0], self._right))
-        return self.batch.coupling.gather(self._du)
+    @property
+    def _given(self) -> tuple[Any, ...]:
+        """What every loop takes: factors, pairs, and all slacks and duals, the pairs' first."""
+        return self._factors.packed, *self._pairs.loop_arguments, *self.now.both
 
-    def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
-        """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
-        spread = self.batch.coupling.spread
-        self._du += self._factors.solve(spread(more))
-        missed = self.batch.adjoint(self._answered(self.batch.slacks(self._du, 1), 1), 1)
-        right = self._right + spread(dual) + missed
-        self.batch.backend.kernels.refined(*self._given, self.now.duals[0], right, self._du)
-        return self.batch.coupling.gather(self._du)
+    def _begun(self, wanted: FloatArray, *, feasible: bool) -> tuple[FloatArray, FloatArray]:
+        """The right-hand sides of the blocks' equations, and their solutions."""
+        others = slice(len(self._pairs), None)
+        right = self.batch.adjoint_of_others(wanted[others] / self.now.slacks[others])
+        if not feasible:
+            right -= self._residual
+        return right, np.asarray(self.batch.backend.kernels.begun(*self._given, wanted, right))
+
+    def _refined(self, du: FloatArray, right: FloatArray) -> FloatArray:
+        """Du with H⁻¹ (right − H du) added, and H du computed from the inequalities."""
+        others = slice(len(self._pairs), None)
+        weights = self.now.duals[others] / self.now.slacks[others]
+        right = right - self.batch.adjoint_of_others(weights * self.batch.slacks_of_others(du))
+        self.batch.backend.kernels.refined(*self._given, right, du)
+        return du
+
+    def finish(self, more: FloatArray, base: BatchDirection | None) -> BatchDirection:
+        """The direction with more coupling duals, added to a base where there is one."""
+        wanted = self._wanted
+        del self._wanted
+        return self._direction(self.batch.coupling.spread(more), self._du, wanted, base)
+
+    def forced(
+        self, coupling_dual: FloatArray, within: FloatArray, at: IntArray, force: FloatArray, base: BatchDirection
+    ) -> BatchDirection:
+        """A base with forces: changes inside the blocks, of coupling duals, and what they press on."""
+        order = np.argsort(at)
+        at, force = at[order], force[order]
+        right = self.batch.coupling.spread(coupling_dual)
+        return self._direction(right, within.copy(), NOTHING, base, (at, force))
 
     def _direction(
-        self, right: FloatArray, du: FloatArray, wanted: Sequence[FloatArray], force: Sequence[Force], base: Part | None
+        self,
+        right: FloatArray,
+        du: FloatArray,
+        wanted: FloatArray,
+        base: BatchDirection | None,
+        forces: tuple[IntArray, FloatArray] = (NOWHERE, NOTHING),
     ) -> BatchDirection:
-        backend, ratios = self.batch.backend, wanted[0] if wanted else NOTHING
-        bases = (NOTHING, NOTHING) if base is None else (base[1].slacks[0], base[1].duals[0])
-        du = du.copy()
-        slack, dual, least = backend.kernels.finished(
-            *self._given, self.now.duals[0], ratios, *bases, *self._on_ratios(force), right, du
-        )
-        change = self._change(du, wanted[1:], force, first=1)
-        if base is not None:
-            du, change = base[0] + du, base[1].since(1).plus(change, backend)
-        lengths = zip(self._lengths(change, 1), least.min(axis=0), strict=True)
-        primal, dual_step = (min(longest_at(-growth), others) for others, growth in lengths)
-        return BatchDirection(du, Inside((slack, *change.slacks), (dual, *change.duals)), primal, dual_step)
-
-    def _on_ratios(self, force: Sequence[Force]) -> tuple[IntArray, IntArray, FloatArray]:
-        """Forces on ratios, sorted: where those of each block start, the ratios, and the forces."""
+        """The direction du + H⁻¹ right, with products that change as wanted, forces, and a base where there is one."""
+        loops, now = self.batch.backend.kernels, self.now
+        at, force = forces
         starts = self._pairs.loop_arguments[0]
-        for family, at, each in force:
-            if family == 0:
-                order = np.argsort(at)
-                return np.searchsorted(at[order], starts), at[order], each[order]
-        return np.zeros(len(starts), dtype=np.int64), np.zeros(0, dtype=np.int64), NOTHING
+        bases = (NOTHING, NOTHING) if base is None else base.inside.both
+        change = Inside(np.empty_like(now.slacks), np.empty_like(now.slacks))
+        least = loops.finished(
+            *self._given, wanted, *bases, np.searchsorted(at, starts), at, force, right, du, *change.both
+        )
+        if self.batch.others:
+            first = len(self._pairs)
+            on_others = slice(np.searchsorted(at, first), None)
+            change.slacks[first:] = self.batch.slacks_of_others(du)
+            given = first, *now.both, wanted, *bases, at[on_others], force[on_others]
+            rest = loops.finished_others(*given, *change.both)
+            least = np.vstack([least, rest])
+        du = du if base is None else base.u + du
+        return BatchDirection(du, change, *least.min(axis=0))

@@ -71,10 +71,7 @@ class Coupling:
 
     def gather(self, u: FloatArray) -> FloatArray:
         """J u, where u is."""
-        v = u[:, : self.size]
-        parts = [v.sum(axis=0)]
-        if self.totals:
-            parts.append(u[:, self.size : self.size + self.totals].sum(axis=0))
+        v, parts = u[:, : self.size], [u[:, : self.size + self.totals].sum(axis=0)]
         if self.limit == "average":
             parts.append(-(self.cost * v).sum().reshape(1))
         if self.limit == "each":
@@ -85,24 +82,25 @@ class Coupling:
 
     def gather_each(self, blocks: IntArray, u: FloatArray) -> FloatArray:
         """J_o u for the unknowns of single blocks, (…, rows)."""
-        first, result = self.size + self.totals, self.backend.zeros((len(u), self.rows))
+        first = self.size + self.totals
+        if self.limit == "none":
+            return u[:, :first]
+        result = self.backend.zeros((len(u), self.rows))
         result[:, :first] = u[:, :first]
-        if self.limit != "none":
-            v = u[:, : self.size] if self.limit == "average" else u[:, self._rows]
-            charged = -self.cost[blocks] * v
-            last = first + (1 if self.limit == "average" else len(self.whose))
-            result[:, first:last] = charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged
-            if self.shares is not None:
-                result[:, last] = charged @ self.backend.held(self.shares)
+        v = u[:, : self.size] if self.limit == "average" else u[:, self._rows]
+        charged = -self.cost[blocks] * v
+        last = first + (1 if self.limit == "average" else len(self.whose))
+        result[:, first:last] = charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged
+        if self.shares is not None:
+            result[:, last] = charged @ self.backend.held(self.shares)
         return result
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Jᵀ values."""
-        result = self.backend.zeros((len(self.cost), self.width))
         values = self.backend.held(values)
         if self.limit == "none":
-            result += values
-            return result
+            return self.backend.same_rows(values, len(self.cost))
+        result = self.backend.zeros((len(self.cost), self.width))
         result[:, : self.size] = values[: self.size]
         first = self.size + self.totals
         result[:, self.size : first] = values[self.size : first]

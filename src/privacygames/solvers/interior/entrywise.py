@@ -1,6 +1,6 @@
 """What is done to slacks s, dual values z and their changes ds and dz, entry by entry, wherever they are.
 
-Compiled loops, where there are any, read each array once.
+All are arrays of one dimension. Compiled loops, where there are any, read each once.
 """
 
 from typing import Any
@@ -21,76 +21,65 @@ Number = Any
 """A single number, where the arrays are."""
 
 
-def _flat(*arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Arrays as loops take them."""
-    return tuple(np.ascontiguousarray(array).reshape(-1) for array in arrays)
-
-
-def _shaped(found: Any, like: FloatArray) -> FloatArray:
-    """What a loop gave, in the shape of another array."""
-    return np.asarray(found).reshape(like.shape)
-
-
 def ratio(backend: Backend, first: FloatArray, second: FloatArray) -> FloatArray:
     """One over the other."""
     loops = backend.kernels
-    return first / second if loops is None else _shaped(loops.ratio(*_flat(first, second)), first)
+    return first / second if loops is None else np.asarray(loops.ratio(first, second))
 
 
 def undone(backend: Backend, s: FloatArray, z: FloatArray) -> FloatArray:
     """What takes products to zero: −s z."""
     loops = backend.kernels
-    return -s * z if loops is None else _shaped(loops.undone(*_flat(s, z)), s)
+    return -(s * z) if loops is None else np.asarray(loops.undone(s, z))
 
 
 def used_up(backend: Backend, value: FloatArray, change: FloatArray) -> FloatArray:
     """The shares of values that changes use up."""
     loops = backend.kernels
-    return -change / value if loops is None else _shaped(loops.used_up(*_flat(value, change)), value)
+    return -(change / value) if loops is None else np.asarray(loops.used_up(value, change))
 
 
 def moved(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
     """Where a step of this length along a change leads."""
     loops = backend.kernels
-    if loops is None:
-        return value + step * change
-    value_, change_ = _flat(value, change)
-    return _shaped(loops.moved(value_, step, change_), value)
-
-
-def answered(backend: Backend, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
-    """How dual values change with their slacks so that, to first order, products do not."""
-    loops = backend.kernels
-    return -z * ds / s if loops is None else _shaped(loops.answered(*_flat(z, ds, s)), s)
+    return backend.plus(value, step, change) if loops is None else np.asarray(loops.moved(value, step, change))
 
 
 def dual_change(backend: Backend, wanted: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
     """How dual values change with their slacks so that, to first order, products change by what is wanted."""
     loops = backend.kernels
-    return (wanted - z * ds) / s if loops is None else _shaped(loops.dual_change(*_flat(wanted, z, ds, s)), s)
+    return (
+        backend.minus_products(wanted, z, ds) / s if loops is None else np.asarray(loops.dual_change(wanted, z, ds, s))
+    )
+
+
+def answered(backend: Backend, base: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
+    """A base and how dual values change with their slacks so that, to first order, products do not: base − z ds/s."""
+    loops = backend.kernels
+    return backend.minus_ratios(base, z * ds, s) if loops is None else np.asarray(loops.answered(base, z, ds, s))
 
 
 def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Number:
     """The least of change/value; 0 of none."""
     loops = backend.kernels
-    if loops is not None and value.size:
-        return loops.least_growth(*_flat(value, change))
+    if loops is not None and len(value):
+        return loops.least_growth(value, change)
     growth = change / value
-    return growth.min() if all(growth.shape) else growth.sum()
+    return growth.min() if len(growth) else growth.sum()
 
 
 def speeds(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
     """The larger of the shares of slacks and of dual values that their changes use up."""
     loops = backend.kernels
-    return backend.larger(-ds / s, -dz / z) if loops is None else _shaped(loops.speeds(*_flat(s, ds, z, dz)), s)
+    return -backend.smaller(ds / s, dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
 
 
 def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> Number:
     """Σ s z after steps of these lengths along a change."""
     (s, z), (ds, dz), loops = now, change, backend.kernels
     if loops is None:
-        return ((s + steps[0] * ds) * (z + steps[1] * dz)).sum()
-    return loops.product_total(*_flat(s, ds, z, dz), *steps)
+        return backend.plus(s, steps[0], ds) @ backend.plus(z, steps[1], dz)
+    return loops.product_total(s, ds, z, dz, *steps)
 
 
 def central(backend: Backend, now: Both, change: Both, target: float) -> FloatArray:
@@ -98,14 +87,16 @@ def central(backend: Backend, now: Both, change: Both, target: float) -> FloatAr
     (s, z), (ds, dz), loops, most = now, change, backend.kernels, SECOND_ORDER * target
     if loops is None:
         second: FloatArray = (ds * dz).clip(-most, most)
-        return target - s * z - second
-    return _shaped(loops.central(*_flat(s, ds, z, dz), target, most), s)
+        return target - backend.plus_products(second, s, z)
+    return np.asarray(loops.central(s, ds, z, dz, target, most))
 
 
 def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, float], target: float) -> FloatArray:
     """What Gondzio's correctors want of products after steps along a change."""
     (s, z), (ds, dz), loops = now, change, backend.kernels
     if loops is None:
-        return centrality((s + steps[0] * ds) * (z + steps[1] * dz), target)
+        products = backend.plus(s, steps[0], ds)
+        products *= backend.plus(z, steps[1], dz)
+        return centrality(products, target)
     bounds = target / NEIGHBOURHOOD, target * NEIGHBOURHOOD
-    return _shaped(loops.outlying(*_flat(s, ds, z, dz), *steps, *bounds), s)
+    return np.asarray(loops.outlying(s, ds, z, dz, *steps, *bounds))

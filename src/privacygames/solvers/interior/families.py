@@ -28,6 +28,10 @@ class HessianParts:
 class Family(Protocol):
     """Inequalities slack(u) ≥ 0, linear in u."""
 
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """The shape of the slacks of so many blocks."""
+        ...
+
     def forward(self, u: FloatArray) -> FloatArray:
         """The slacks of u (and their change along it)."""
         ...
@@ -41,7 +45,7 @@ class Family(Protocol):
         ...
 
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
-        """The blocks and the rows of A, (…, width), of the inequalities at these positions, on the host."""
+        """The blocks and the rows of A, (…, width), of the inequalities at these positions (or keys), on the host."""
         ...
 
 
@@ -52,6 +56,10 @@ class Positivity:
     secrets: IntArray
     width: int
     backend: Backend
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and secret."""
+        return blocks, len(self.secrets)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """V at the secrets meant."""
@@ -83,6 +91,10 @@ class Preferred:
     excess: FloatArray
     columns: IntArray
     backend: Backend
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and other guess."""
+        return blocks, len(self.excess)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
@@ -148,23 +160,33 @@ class Guesses:
 
     @cached_property
     def _gram_rows(self) -> FloatArray:
-        rows = np.column_stack([self.error[:, self._counting], -np.eye(self.adversaries)[self.owner]])
+        counting = slice(None) if self.backend.spares_host else self._counting
+        rows = np.column_stack([self.error[:, counting], -np.eye(self.adversaries)[self.owner]])
         return self.backend.held(rows)
 
     @cached_property
     def _gram_columns(self) -> IntArray:
         size = self.error.shape[1]
-        columns = np.append(self._counting, np.arange(size, size + self.adversaries))
+        counting = np.arange(size) if self.backend.spares_host else self._counting
+        columns = np.append(counting, np.arange(size, size + self.adversaries))
         return self.backend.held_indices(columns)
+
+    def shape(self, blocks: int) -> tuple[int, ...]:
+        """One for each block and guess."""
+        return blocks, len(self.error)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The error of each guess less x."""
+        if self.backend.spares_host:
+            return u @ self._gram_rows.T
         size = self.error.shape[1]
         x = u[:, size:] if self.adversaries == 1 else u[:, size + self._owner]
         return self.backend.times(u[:, self.support], self.compact.T) - x
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Errors weighted by values, and minus their sums for each x."""
+        if self.backend.spares_host:
+            return values @ self._gram_rows
         size = self.error.shape[1]
         result = self.backend.zeros((len(values), size + self.adversaries))
         result[:, self.support] = self.backend.times(values, self.compact)

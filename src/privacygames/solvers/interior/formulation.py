@@ -113,11 +113,11 @@ class Formulation:
         """Which of the families of inequalities one is."""
         return next(at for at, each in enumerate(self.batches[0].families) if each is family)
 
-    def slacks(self, u: FloatArray) -> list[tuple[FloatArray, ...]]:
+    def slacks(self, u: FloatArray) -> list[FloatArray]:
         """The slacks of all families, batch by batch."""
         return [batch.slacks(u[batch.blocks]) for batch in self.batches]
 
-    def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[Sequence[FloatArray]]) -> FloatArray:
+    def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:
         """What dual values leave of the objective, for all blocks."""
         pairs = zip(self.batches, duals, strict=True)
         parts = [batch.backend.fetched(batch.dual_residual(coupling_dual, each)) for batch, each in pairs]

@@ -1,6 +1,5 @@
 """Some of the inequalities inside the blocks, and what forces on them do."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,29 +10,38 @@ from privacygames.solvers.linalg import Backend
 
 @dataclass(frozen=True)
 class Inequalities:
-    """Some inequalities inside the blocks: the batch, the family and the position in its arrays of each."""
+    """Some inequalities inside the blocks.
+
+    Attributes:
+        batch: of each.
+        at: its position among those of the batch.
+        keys: of those that are pairs, the key in the working set.
+        values: slacks, dual values, and how a direction changes both, (4, …).
+    """
 
     batch: IntArray
-    family: IntArray
     at: IntArray
+    keys: IntArray
+    values: FloatArray
 
-    def within(self, batch: int) -> Iterator[tuple[int, IntArray, IntArray]]:
-        """Family by family, which of them are in a batch, and where in its arrays."""
-        for family in np.unique(self.family[self.batch == batch]):
-            which = np.flatnonzero((self.batch == batch) & (self.family == family))
-            yield int(family), which, self.at[which]
+    def within(self, batch: int) -> IntArray:
+        """Which of them are in a batch."""
+        return np.flatnonzero(self.batch == batch)
 
     def new_in(self, other: "Inequalities") -> "Inequalities":
         """Those of another set that are not in this one."""
-        mine = set(zip(self.batch.tolist(), self.family.tolist(), self.at.tolist(), strict=True))
-        theirs = zip(other.batch.tolist(), other.family.tolist(), other.at.tolist(), strict=True)
+        mine = set(zip(self.batch.tolist(), self.at.tolist(), strict=True))
+        theirs = zip(other.batch.tolist(), other.at.tolist(), strict=True)
         new = np.array([each not in mine for each in theirs], dtype=bool)
-        return Inequalities(other.batch[new], other.family[new], other.at[new])
+        return Inequalities(other.batch[new], other.at[new], other.keys[new], other.values[:, new])
 
     def and_then(self, other: "Inequalities") -> "Inequalities":
         """These, then others."""
         return Inequalities(
-            np.append(self.batch, other.batch), np.append(self.family, other.family), np.append(self.at, other.at)
+            np.append(self.batch, other.batch),
+            np.append(self.at, other.at),
+            np.append(self.keys, other.keys),
+            np.append(self.values, other.values, axis=1),
         )
 
 
@@ -46,7 +54,7 @@ class Answers:
         block: the block of each, among all.
         within: H⁻¹ rows, (…, width): the change of that block as long as the coupling rows' duals do not change.
         gathered: what that does to the coupling rows, (…, coupling rows).
-        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows), and y, last.
+        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows), and y, last, where it is free.
         backend: where all of these are.
     """
 
@@ -60,8 +68,8 @@ class Answers:
     def to_forces_on(self, others: "Answers") -> FloatArray:
         """How the slack of each changes by a force on each of others, (…, …), on the host."""
         together = self.block[:, None] == others.block[None, :]
-        found = self.gathered @ others.coupling_dual[:, :-1].T + (self.rows @ others.within.T) * together
-        return self.backend.fetched(found)
+        shared = self.gathered @ others.coupling_dual[:, : self.gathered.shape[1]].T
+        return self.backend.fetched(self.backend.plus_products(shared, self.rows @ others.within.T, together))
 
     def and_then(self, other: "Answers") -> "Answers":
         """These, then others."""

@@ -34,7 +34,7 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     for at in range(min(rounds, MOST_ROUNDS)):
         if at >= ROUNDS and min(best.primal, best.dual) >= ENOUGH:
             break
-        step = few.joined(newton.limiting(few.step, 1 / LONG, FEW))
+        step = few.joined(newton.limiting(few.step, base, 1 / LONG, FEW))
         if step is None:
             break
         if _worth(step) > _worth(best) + WORTHWHILE:
@@ -49,7 +49,7 @@ class _Few:
         self._newton, self._base, self._target = newton, base, target
         self._found: tuple[Inequalities, Answers] | None = None
         self._response = np.zeros((0, 0))
-        self._values, self._force = np.zeros((4, 0)), np.zeros(0)
+        self._force = np.zeros(0)
         self.step = base
 
     def joined(self, others: Inequalities) -> Direction | None:
@@ -59,14 +59,12 @@ class _Few:
         if not len(new.at):
             return None
         answers = newton.answers(new)
-        values = newton.values(new, newton.state.inside, self._base.inside)
-        self._values = np.concatenate([self._values, values], axis=1)
         few, all_answers = new, answers
         if self._found is not None:
             few, all_answers = self._found[0].and_then(new), self._found[1].and_then(answers)
         self._found = few, all_answers
         self._response = _bordered(self._response, answers.to_forces_on(all_answers))
-        slack, dual, ds, dz = self._values
+        slack, dual, ds, dz = few.values
         started = np.pad(self._force, (0, len(new.at)))
         force = forces((slack, dual), (ds, dz), self._response, self._target, started)
         if force is None:

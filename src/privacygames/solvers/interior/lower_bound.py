@@ -94,10 +94,10 @@ class Proof:
 
 
 def batch_duals(
-    formulation: Formulation, batch: Batch, duals: Sequence[FloatArray], prices: Prices, *, thorough: bool
+    formulation: Formulation, batch: Batch, duals: FloatArray, prices: Prices, *, thorough: bool
 ) -> BatchDuals:
     """The dual values of a batch as a proof uses them: better ones if thorough."""
-    n, values = formulation.size, dict(zip(map(id, batch.families), duals, strict=True))
+    n, values = formulation.size, dict(zip(map(id, batch.families), batch.by_family(duals), strict=True))
     left = batch.objective[:, :n]
     if formulation.program.limit != "none":
         left = left + batch.coupling.charged(prices.limits)

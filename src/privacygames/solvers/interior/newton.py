@@ -7,6 +7,7 @@ blocks is done batch by batch at the same time, in as few phases as the solution
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -18,25 +19,34 @@ from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.inequalities import Answers, Inequalities
 from privacygames.solvers.interior.state import Inside, State
 from privacygames.solvers.linalg import BlockAlgebra
-from privacygames.solvers.predictor_corrector import longest
+from privacygames.solvers.predictor_corrector import longest, longest_at
 
 Result = TypeVar("Result")
 
-Wanted = Callable[[int], list[FloatArray]]
-"""By how much slack·dual is to change in a batch (given by its number), family by family."""
+Wanted = Callable[[int], FloatArray]
+"""By how much slack·dual is to change in a batch, given by its number."""
 
 
 @dataclass(frozen=True)
 class Direction:
     """A change of a state, and the longest steps along it, at most 1, that keep slacks and dual values positive."""
 
-    u: tuple[FloatArray, ...]
-    inside: tuple[Inside, ...]
+    parts: tuple[BatchDirection, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
     worst: float
     primal: float
     dual: float
+
+    @property
+    def u(self) -> list[FloatArray]:
+        """The change of the unknowns, batch by batch."""
+        return [part.u for part in self.parts]
+
+    @property
+    def inside(self) -> list[Inside]:
+        """The changes of slacks and dual values, batch by batch."""
+        return [part.inside for part in self.parts]
 
     @property
     def limit_dual(self) -> FloatArray:
@@ -56,11 +66,11 @@ class Newton:
         self._parts: list[BatchNewton] = algebra.map(lambda pair: kind(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
         self._held_softness = algebra.backend.held(self._softness)
-        linked = formulation.coupling.links.rows
-        schur = sum((part.schur for part in self._parts), algebra.backend.zeros((linked, linked)))
-        schur = formulation.coupling.completed(schur, algebra.backend)
-        inequalities = algebra.backend.held_indices(np.arange(n, rows))
-        schur[inequalities, inequalities] += self._held_softness
+        first, *others = (part.schur for part in self._parts)
+        schur = formulation.coupling.completed(sum(others, first), algebra.backend)
+        if rows > n:
+            diagonal = schur.reshape(-1)[n * (rows + 1) :: rows + 1]
+            diagonal += self._held_softness
         self._schur = algebra.schur(schur)
         if formulation.program.minimises_worst:
             border = algebra.backend.zeros((rows,))
@@ -81,104 +91,106 @@ class Newton:
     @property
     def unsettled(self) -> float:
         """What the dual residual weighs, with the unknowns as they are: Σ |residual·u|."""
-        return sum(self._each(lambda part, _: part.unsettled(self.state.u)))
+        return sum(self._each(lambda part, _: part.unsettled(self.state.there)))
 
     @property
     def spares_host(self) -> bool:
         """Whether the host should do no more than it must."""
         return self._algebra.spares_host
 
-    def direction(self, wanted: Wanted, coupled: FloatArray, *, refinements: int = 1) -> Direction:
-        """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored."""
+    @cached_property
+    def _missed(self) -> FloatArray:
+        """What the coupling rows miss: sums to one, and inequalities to their slacks."""
+        form, state = self._formulation, self.state
+        sums = 1.0 - state.u[:, : form.size].sum(axis=0)
+        return np.append(sums, state.coupling_slack - form.coupling_slack(state.u, state.worst))
+
+    def direction(self, wanted: Wanted | None, coupled: FloatArray, *, refinements: int = 1) -> Direction:
+        """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored.
+
+        None for products that vanish.
+        """
         form, state = self._formulation, self.state
         n, coupling = form.size, form.coupling
-        goal = np.zeros(coupling.rows)
-        goal[:n] = 1.0 - state.u[:, :n].sum(axis=0)
-        missed = state.coupling_slack - form.coupling_slack(state.u, state.worst)
-        goal[n:] = missed + coupled / state.limit_dual
+        goal = self._missed.copy()
+        goal[n:] += coupled / state.limit_dual
         backend, free = self._algebra.backend, form.program.minimises_worst
         # The worst case's duals sum to one.
         lacking = 1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
         asked = backend.held(goal)
-        gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=False))
+        gathered = self._added(lambda part, at: part.begin(wanted and wanted(at), feasible=False))
         held, worst = self._solve_coupling(asked - gathered, lacking)
         more = held
         for _ in range(refinements):
             missing = asked - self._refined(more, held)
-            missing[n:] -= self._held_softness * held[n:]
+            if coupling.rows > n:
+                missing[n:] -= self._held_softness * held[n:]
             if free:
                 missing -= worst * self._border[0]
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)
             held, worst = held + more, worst + further
         found = self._each(lambda part, _: part.finish(more, None))
-        dual = backend.fetched(held)
+        dual, lengths = self._fetched(held, found)
         slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
-        return self._assembled(found, slack, dual, worst)
+        return self._assembled(found, lengths, slack, dual, worst)
 
     def corrected(self, step: Direction, wanted: Wanted) -> Direction:
         """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
         gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=True))
         held, worst = self._solve_coupling(-gathered, 0.0)
-        found = self._each(lambda part, at: part.finish(held, (step.u[at], step.inside[at])))
-        dual = self._algebra.backend.fetched(held)
+        found = self._each(lambda part, at: part.finish(held, step.parts[at]))
+        dual, lengths = self._fetched(held, found)
         slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
-        return self._assembled(found, slack, step.coupling_dual + dual, step.worst + worst)
+        return self._assembled(found, lengths, slack, step.coupling_dual + dual, step.worst + worst)
 
-    def limiting(self, step: Direction, level: float, most: int) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest."""
-        found = self._each(lambda part, at: part.limiting(step.inside[at], level, most))
-        batch = np.repeat(np.arange(len(found)), [len(each[1]) for each in found])
-        family, at, speed = (np.concatenate(each) for each in zip(*found, strict=True))
+    def limiting(self, step: Direction, base: Direction, level: float, most: int) -> Inequalities:
+        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest.
+
+        With how another direction, the base, changes them.
+        """
+        found = self._each(lambda part, at: part.limiting(step.inside[at], base.inside[at], level, most))
+        batch = np.repeat(np.arange(len(found)), [each.shape[1] for each in found])
+        speed, at, keys, *values = np.concatenate(found, axis=1)
         first = np.argsort(-speed, kind="stable")[:most]
-        first = first[np.lexsort((family[first], batch[first]))]  # in the order of batches and families
-        return Inequalities(batch[first], family[first], at[first])
-
-    def values(self, those: Inequalities, *insides: Sequence[Inside]) -> FloatArray:
-        """The slacks and dual values (or their changes) of some inequalities, on the host: two rows for each given."""
-        found = np.empty((2 * len(insides), len(those.at)))
-        for batch, part in enumerate(self._parts):
-            backend = part.batch.backend
-            for family, which, at in those.within(batch):
-                there = backend.held_indices(at)
-                arrays = [
-                    array for each in insides for array in (each[batch].slacks[family], each[batch].duals[family])
-                ]
-                found[:, which] = backend.fetched_rows([array.ravel()[there] for array in arrays])
-        return found
+        first = first[np.argsort(batch[first], kind="stable")]  # in the order of batches
+        named = at[first].astype(np.int64), keys[first].astype(np.int64)
+        return Inequalities(batch[first], *named, np.array(values)[:, first])
 
     def answers(self, those: Inequalities) -> Answers:
-        """What forces on some inequalities do; they are in the order of batches and families."""
+        """What forces on some inequalities do; they are in the order of batches."""
         backend = self._algebra.backend
 
         def answered(part: BatchNewton, batch: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
-            return [part.answers(family, at) for family, _, at in those.within(batch)]
+            which = those.within(batch)
+            return [part.answers(those.at[which], those.keys[which])] if len(which) else []
 
         found = [each for part in self._each(answered) for each in part]
         rows, block = backend.joined([each[0] for each in found]), backend.joined([each[1] for each in found])
         within, gathered = backend.joined([each[2] for each in found]), backend.joined([each[3] for each in found])
         dual = self._schur.solve_rows(-gathered)
-        worst = backend.zeros((len(dual), 1))
         if self._formulation.program.minimises_worst:
             border, solved, both = self._border
             worst = (dual @ border)[:, None] / both
-            dual = dual - worst * solved
-        return Answers(rows, block, within, gathered, backend.joined([dual.T, worst.T]).T, backend)
+            dual = backend.joined([(dual - worst * solved).T, worst.T]).T
+        return Answers(rows, block, within, gathered, dual, backend)
 
     def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
-        backend = self._algebra.backend
+        backend, rows = self._algebra.backend, self._formulation.coupling.rows
         held = backend.held(force)
         answer = held @ answers.coupling_dual
         within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
 
         def finished(part: BatchNewton, at: int) -> BatchDirection:
-            mine = [(family, places, force[which]) for family, which, places in those.within(at)]
-            return part.forced(answer[:-1], within[part.batch.blocks], mine, (step.u[at], step.inside[at]))
+            which = those.within(at)
+            mine = held if len(which) == len(force) else backend.held(force[which])
+            return part.forced(answer[:rows], within[part.batch.blocks], those.at[which], mine, step.parts[at])
 
         found = self._each(finished)
-        dual = backend.fetched(answer)
-        slack = step.coupling_slack - self._softness * dual[self._formulation.size : -1]
-        return self._assembled(found, slack, step.coupling_dual + dual[:-1], step.worst + float(dual[-1]))
+        dual, lengths = self._fetched(answer, found)
+        slack = step.coupling_slack - self._softness * dual[self._formulation.size : rows]
+        worst = step.worst + float(dual[rows:].sum())
+        return self._assembled(found, lengths, slack, step.coupling_dual + dual[:rows], worst)
 
     def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
         """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
@@ -197,19 +209,26 @@ class Newton:
         total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
         return total + sum(self._each(lambda part, at: part.total_after(step.inside[at], primal, dual)))
 
+    def _fetched(self, held: FloatArray, found: Sequence[BatchDirection]) -> tuple[FloatArray, tuple[float, float]]:
+        """An array on the host, and with the same transfer the longest steps inside the blocks, at most 1."""
+        growths = [each for part in found for each in (part.slack_growth, part.dual_growth)]
+        array, *slowest = self._algebra.backend.fetched_together([held, *growths])
+        lengths = [longest_at(-float(each)) for each in slowest]
+        return array, (min(lengths[::2]), min(lengths[1::2]))
+
     def _assembled(
         self,
         found: Sequence[BatchDirection],
+        lengths: tuple[float, float],
         slack: FloatArray,
         coupling_dual: FloatArray,
         worst: float,
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self.state.coupling_slack, slack), *(part.primal for part in found))
-        dual = min(longest(self.state.limit_dual, limits), *(part.dual for part in found))
-        du, inside = tuple(part.u for part in found), tuple(part.inside for part in found)
-        return Direction(du, inside, slack, coupling_dual, worst, primal, dual)
+        primal = min(longest(self.state.coupling_slack, slack), lengths[0])
+        dual = min(longest(self.state.limit_dual, limits), lengths[1])
+        return Direction(tuple(found), slack, coupling_dual, worst, primal, dual)
 
     def _each(self, work: Callable[[BatchNewton, int], Result]) -> list[Result]:
         """What work gives for every batch, several at the same time."""

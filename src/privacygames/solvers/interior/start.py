@@ -1,6 +1,6 @@
 """Where the method starts: central dual values of a mechanism that is given, reveals nothing, or is exponential."""
 
-from math import inf, prod
+from math import inf
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def first_state(formulation: Formulation, scale: float) -> State:
     if informed is not None:
         u[:, :n] = informed
         size = INFORMED_START * program.cost(informed)
-    count = sum(prod(slack.shape) for each in formulation.slacks(u) for slack in each) + formulation.coupling.rows - n
+    count = sum(len(each) for each in formulation.slacks(u)) + formulation.coupling.rows - n
     size = max(size, scale)
     limits = size if not program.reverse or program.limit != "average" else _worth_of_room(formulation, u, size)
     state = _central(formulation, u, size / count, limits)
@@ -154,13 +154,13 @@ def _central(formulation: Formulation, u: FloatArray, target: float, limits: flo
     for adversary, distortion in enumerate(asked):
         errors = u[:, :n] @ program.errors_of(adversary).T
         u[:, n + adversary] = _central_guesses(errors, distortion, target)
-    inside = tuple(Inside(each, tuple(target / slack for slack in each)) for each in formulation.slacks(u))
+    inside = tuple(Inside(each, target / each) for each in formulation.slacks(u))
     coupling_slack = formulation.coupling_slack(u, worst)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack
     coupling_dual[first:] = limited / coupling_slack[coupling.totals :]
     coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
-    return State(u, inside, coupling_slack, coupling_dual, worst)
+    return State(u, formulation.batches[0].backend.held(u), inside, coupling_slack, coupling_dual, worst)
 
 
 def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:

@@ -1,7 +1,7 @@
 """The state of the method: one primal-dual point (or a change of one), a value. Steps take one and return another."""
 
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.entrywise import moved
@@ -13,30 +13,23 @@ LIMIT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Inside:
-    """The slacks of the inequalities inside a batch's blocks, and their dual values: one array per family."""
+    """The slacks of the inequalities inside a batch's blocks, and their dual values: one family after the other."""
 
-    slacks: tuple[FloatArray, ...]
-    duals: tuple[FloatArray, ...]
+    slacks: FloatArray
+    duals: FloatArray
 
     @property
-    def pairs(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Slacks and dual values, family by family."""
-        return list(zip(self.slacks, self.duals, strict=True))
-
-    def since(self, first: int) -> "Inside":
-        """Those of the families from the first on."""
-        return Inside(self.slacks[first:], self.duals[first:]) if first else self
+    def both(self) -> tuple[FloatArray, FloatArray]:
+        """Slacks and dual values."""
+        return self.slacks, self.duals
 
     def plus(self, change: "Inside", backend: Backend) -> "Inside":
         """This and a change."""
-        slacks = zip(self.slacks, change.slacks, strict=True)
-        return Inside(
-            tuple(moved(backend, slack, 1.0, each) for slack, each in slacks), self.duals_after(change, 1.0, backend)
-        )
+        return Inside(moved(backend, self.slacks, 1.0, change.slacks), self.duals_after(change, 1.0, backend))
 
-    def duals_after(self, change: "Inside", dual: float, backend: Backend) -> tuple[FloatArray, ...]:
+    def duals_after(self, change: "Inside", dual: float, backend: Backend) -> FloatArray:
         """The dual values after a step of this length."""
-        return tuple(moved(backend, value, dual, each) for value, each in zip(self.duals, change.duals, strict=True))
+        return moved(backend, self.duals, dual, change.duals)
 
 
 @dataclass(frozen=True)
@@ -45,6 +38,7 @@ class State:
 
     Attributes:
         u: the unknowns of all blocks, (m, k): the mechanism's columns, and x last where distortion plays a part.
+        there: the same, where the work is done.
         inside: slacks and dual values of the inequalities inside the blocks, batch by batch.
         coupling_slack: the slacks of the inequalities among the coupling rows.
         coupling_dual: the dual values of all coupling rows, the equalities first.
@@ -52,6 +46,7 @@ class State:
     """
 
     u: FloatArray
+    there: FloatArray
     inside: tuple[Inside, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
@@ -63,22 +58,20 @@ class State:
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
 
     @property
-    def duals(self) -> list[tuple[FloatArray, ...]]:
+    def duals(self) -> list[FloatArray]:
         """The dual values inside the blocks, batch by batch."""
         return [each.duals for each in self.inside]
 
     @property
     def count(self) -> int:
         """How many inequalities there are."""
-        return sum(prod(slack.shape) for each in self.inside for slack in each.slacks) + len(self.coupling_slack)
+        return sum(len(each.slacks) for each in self.inside) + len(self.coupling_slack)
 
     @property
     def complementarity(self) -> float:
         """The mean of slack·dual over all inequalities."""
-        total = float(self.coupling_slack @ self.limit_dual)
-        for each in self.inside:
-            total += sum(float(s.ravel() @ z.ravel()) for s, z in zip(each.slacks, each.duals, strict=True))
-        return total / self.count
+        inside = sum(float(each.slacks @ each.duals) for each in self.inside)
+        return (float(self.coupling_slack @ self.limit_dual) + inside) / self.count
 
 
 def objective_value(formulation: Formulation, u: FloatArray, worst: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.absent import fill_in, margins_within
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import central, outlying, undone
+from privacygames.solvers.interior.entrywise import central, outlying
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
@@ -84,7 +84,7 @@ class Stepper:
     def first(self, formulation: Formulation, state: State) -> Iterate:
         """The iterate to start with."""
         column = state.u[:, : formulation.size]
-        proved = self._proof(formulation, state, thorough=False)
+        proved = self._proof(formulation, state.duals, state.coupling_dual, thorough=False)
         return Iterate(formulation, state, self._margins(formulation, column), proved)
 
     def step(self, now: Iterate, *, careful: bool = False) -> Iterate | None:
@@ -92,13 +92,10 @@ class Stepper:
 
         A careful step aims less far, and leaves inequalities that limit it as they are.
         """
-        form, state, inside = now.formulation, now.state, now.state.inside
+        form, state = now.formulation, now.state
         newton = Newton(form, state, self._algebra)
         coupled = state.coupling_slack * state.limit_dual
-        backend = self._algebra.backend
-        plain = newton.direction(
-            lambda at: [undone(backend, *each) for each in inside[at].pairs], -coupled, refinements=0
-        )
+        plain = newton.direction(None, -coupled, refinements=0)
         total, count = newton.total, state.count
         value = now.value
         accuracy = self._accuracy(value)
@@ -124,9 +121,8 @@ class Stepper:
         """The direction towards products that are all the target, given the plain one towards none."""
         state, backend = newton.state, self._algebra.backend
 
-        def wanted(at: int) -> list[FloatArray]:
-            both = zip(state.inside[at].pairs, plain.inside[at].pairs, strict=True)
-            return [central(backend, *each, target) for each in both]
+        def wanted(at: int) -> FloatArray:
+            return central(backend, state.inside[at].both, plain.inside[at].both, target)
 
         now, change = (state.coupling_slack, state.limit_dual), (plain.coupling_slack, plain.limit_dual)
         step = newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
@@ -144,16 +140,15 @@ class Stepper:
     def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
-        held, primal, dual = self._algebra.backend.held, shortened(step.primal), shortened(step.dual)
-        du = np.concatenate([self._algebra.backend.fetched(each) for each in step.u])
-        before = held(state.u)
+        backend, primal, dual = self._algebra.backend, shortened(step.primal), shortened(step.dual)
+        before, du = state.there, backend.joined(step.u)
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
-            u = state.u + primal * du
+            after = backend.plus(before, primal, du)
+            u = backend.fetched(after)
             if (u[:, :n] <= 0).any():
                 primal *= 0.5
                 continue
-            after = held(u)
             margin = self._margins(form, after[:, :n])
             if (margin < KEEP_MARGIN * now.margin).any():
                 primal *= 0.7
@@ -166,25 +161,18 @@ class Stepper:
             return None
         if primal <= 1e-8 and dual <= 1e-8:
             return None
-        inside = self._algebra.map(
-            lambda at: Inside(
-                form.batches[at].slacks(after[form.batches[at].blocks]),  # anew: what is added up drifts
-                state.inside[at].duals_after(step.inside[at], dual, form.batches[at].backend),
-            ),
-            range(len(form.batches)),
-        )
-        moved = State(
-            u,
-            tuple(inside),
-            state.coupling_slack + primal * step.coupling_slack,
-            state.coupling_dual + dual * step.coupling_dual,
-            state.worst + primal * step.worst,
-        )
+        places = range(len(form.batches))
+        duals = self._algebra.map(lambda at: state.inside[at].duals_after(step.inside[at], dual, backend), places)
+        coupling_dual = state.coupling_dual + dual * step.coupling_dual
         # Before pairs and secrets join: their duals are not settled yet.
-        proved = self._proof(form, moved, thorough=target * state.count <= THOROUGH * self._accuracy(now.value))
+        thorough = target * state.count <= THOROUGH * self._accuracy(now.value)
+        proved = self._proof(form, duals, coupling_dual, thorough=thorough)
+        old = form.batches
         if form.ratios is not None and change != "none":
-            form, moved = self._with_working_sets(form, moved, near, after, target)
-        found = Iterate(form, moved, margin, proved)
+            form = form.with_batches(near)
+        inside = self._algebra.map(lambda at: _inside(old[at], form.batches[at], duals[at], after, target), places)
+        slack, worst = state.coupling_slack + primal * step.coupling_slack, state.worst + primal * step.worst
+        found = Iterate(form, State(u, after, tuple(inside), slack, coupling_dual, worst), margin, proved)
         share = margin / form.widest_margins
         if (share < TIGHT).any():
             found = self.admit(found, form.absent[share < ADMIT]) or found
@@ -199,33 +187,16 @@ class Stepper:
         )
         return min(allowed for allowed, _ in found), [batch for _, batch in found]
 
-    def _proof(self, form: Formulation, state: State, *, thorough: bool) -> Proof:
-        """What a state's dual values prove."""
-        prices = Prices.of(form, state.coupling_dual)
+    def _proof(
+        self, form: Formulation, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
+    ) -> Proof:
+        """What dual values prove."""
+        prices = Prices.of(form, coupling_dual)
         parts = self._algebra.map(
-            lambda at: batch_duals(form, form.batches[at], state.inside[at].duals, prices, thorough=thorough),
+            lambda at: batch_duals(form, form.batches[at], duals[at], prices, thorough=thorough),
             range(len(form.batches)),
         )
         return proof(form, parts, prices)
-
-    def _with_working_sets(
-        self, form: Formulation, state: State, batches: Sequence[Batch], u: FloatArray, target: float
-    ) -> tuple[Formulation, State]:
-        """The same point, whose u is given where the work is done, with other working sets.
-
-        Pairs that join get duals that make them central.
-        """
-
-        def changed(at: int) -> Inside:
-            old, pairs, now = form.batches[at].working_set, batches[at].working_set, state.inside[at]
-            if old is None or pairs is None:
-                return now
-            slack = pairs.forward(u[batches[at].blocks])
-            dual = pairs.take_over(old, now.duals[0], slack, target)
-            return Inside((slack, *now.slacks[1:]), (dual, *now.duals[1:]))
-
-        inside = self._algebra.map(changed, range(len(batches)))
-        return form.with_batches(batches), replace(state, inside=tuple(inside))
 
     def admit(self, now: Iterate, secrets: IntArray) -> Iterate | None:
         """Take secrets in, their ratios with duals that make them central; None if none could join."""
@@ -246,7 +217,7 @@ class Stepper:
         size = larger.size
         residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
-        moved = State(u, inside, state.coupling_slack, coupling_dual, state.worst)
+        moved = State(u, backend.held(u), inside, state.coupling_slack, coupling_dual, state.worst)
         return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
 
     def lacking(self, form: Formulation, column: FloatArray, present: IntArray) -> IntArray:
@@ -271,11 +242,19 @@ def _towards_centre(backend: Backend, state: State, step: Direction, target: flo
     """What Gondzio's correctors want, looking beyond a step."""
     steps = farther(step.primal), farther(step.dual)
 
-    def wanted(at: int) -> list[FloatArray]:
-        both = zip(state.inside[at].pairs, step.inside[at].pairs, strict=True)
-        return [outlying(backend, *each, steps, target) for each in both]
+    def wanted(at: int) -> FloatArray:
+        return outlying(backend, state.inside[at].both, step.inside[at].both, steps, target)
 
     return wanted
+
+
+def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> Inside:
+    """Slacks, anew for what is added up drifts, and duals, with another working set: central ones for who joins."""
+    slacks, before, pairs = new.slacks(u[new.blocks]), old.working_set, new.working_set
+    if new is old or before is None or pairs is None:
+        return Inside(slacks, duals)
+    kept = pairs.take_over(before, duals[: len(before)], slacks[: len(pairs)], target)
+    return Inside(slacks, new.backend.joined([kept, duals[len(before) :]]) if new.others else kept)
 
 
 def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: float) -> tuple[Batch, Inside]:
@@ -288,12 +267,12 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
         first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
         new = replace(new, working_set=first)
     slacks = new.slacks(u)
-    duals = [target / slack for slack in slacks]
+    duals = target / slacks
+    parts, kept = new.by_family(duals), dict(zip(map(type, old.families), old.by_family(inside.duals), strict=True))
     if before is not None and first is not None:
-        duals[0][new.backend.positions(first.keys, keys)] = inside.duals[0][here]
-    kept = dict(zip(map(type, old.families), inside.duals, strict=True))
-    for place, family in enumerate(new.families):
+        parts[0][new.backend.positions(first.keys, keys)] = kept[type(before)][here]
+    for family, part in zip(new.families, parts, strict=True):
         had = kept.get(type(family))
-        if family is not first and had is not None and had.shape == duals[place].shape:
-            duals[place] = had
-    return new, Inside(slacks, tuple(duals))
+        if family is not first and had is not None and had.shape == part.shape:
+            part[:] = had
+    return new, Inside(slacks, duals)

@@ -59,6 +59,12 @@ class RatioBounds:
         return self.backend.held(np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2))
 
     @cached_property
+    def onwards(self) -> IntArray:
+        """How far j is from i, for every pair."""
+        each = np.arange(self.size)
+        return self.backend.held_indices((each - each[:, None]).ravel())
+
+    @cached_property
     def limits(self) -> FloatArray:
         """The exponents, where columns are."""
         return self.backend.held(self.exponents)
@@ -142,8 +148,7 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        size = self.bounds.size
-        return self.keys + (self.at_i // size - self.at_i) * size
+        return self.at_i + self.bounds.onwards[self.pair]
 
     @property
     def block(self) -> IntArray:
@@ -160,7 +165,7 @@ class WorkingSet:
         """The secret it is bounded by."""
         return self.keys - self.at_i * self.bounds.size
 
-    @property
+    @cached_property
     def pair(self) -> IntArray:
         """i·n + j of each pair."""
         return self.keys % self.bounds.size**2
@@ -181,38 +186,43 @@ class WorkingSet:
         fetched = self.bounds.backend.fetched_indices
         return fetched(self.block), fetched(self.i), fetched(self.j)
 
+    def shape(self, _: int) -> tuple[int, ...]:
+        """One for each pair."""
+        return (len(self.keys),)
+
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
         v = u[:, : self.bounds.size].ravel()
-        slack = v[self.at_j]
-        slack *= self.root
-        slack -= v[self.at_i] / self.root
-        return slack
+        above = v[self.at_j]
+        above *= self.root
+        return self.bounds.backend.minus_ratios(above, v[self.at_i], self.root)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
-        size, totals = self.blocks * self.bounds.size, self.bounds.backend.totals
-        total = totals(self.at_j, self.root * values, size)
-        total -= totals(self.at_i, values / self.root, size)
+        size, backend = self.blocks * self.bounds.size, self.bounds.backend
+        total = backend.totals(self.at_j, self.root * values, size)
+        backend.take_totals(total, self.at_i, values / self.root)
         return total.reshape(self.blocks, self.bounds.size)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one entry beside them for each pair."""
-        n, totals = self.bounds.size, self.bounds.backend.totals
-        square = self.root * self.root
-        both = totals(self.at_i, weights / square, self.blocks * n)
-        both += totals(self.at_j, weights * square, self.blocks * n)
-        parts.diagonal[:, :n] += both.reshape(self.blocks, n)
-        parts.beside = OffDiagonal(self.starts, self.i, self.j, -weights)
+        n, backend = self.bounds.size, self.bounds.backend
+        square, value = self.root * self.root, -weights
+        both = backend.totals(self.at_i, weights / square, self.blocks * n)
+        backend.take_totals(both, self.at_j, value * square)
+        diagonal = parts.diagonal[:, :n]
+        diagonal += both.reshape(self.blocks, n)
+        where = {"starts": self.keys[:0], "block": self.block} if backend.spares_host else {"starts": self.starts}
+        parts.beside = OffDiagonal(row=self.i, column=self.j, value=value, **where)
 
-    def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
-        """Two entries each."""
-        place, j = np.divmod(self.bounds.backend.fetched_indices(self.keys[at]), self.bounds.size)
+    def rows(self, keys: IntArray, width: int) -> tuple[IntArray, FloatArray]:
+        """Two entries each, for pairs given by their keys."""
+        place, j = np.divmod(keys, self.bounds.size)
         block, i = np.divmod(place, self.bounds.size)
         root = np.exp(self.bounds.exponents[i, j] / 2)
-        rows = np.zeros((len(at), width))
-        rows[np.arange(len(at)), j] = root
-        rows[np.arange(len(at)), i] = -1 / root
+        rows = np.zeros((len(keys), width))
+        rows[np.arange(len(keys)), j] = root
+        rows[np.arange(len(keys)), i] = -1 / root
         return block, rows
 
     def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, "WorkingSet"]:
@@ -224,17 +234,16 @@ class WorkingSet:
         logs = backend.log(after)
         coarse = backend.single(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
-        wanted = used > bounds.enter
-        near = replace(self, keys=backend.chosen(wanted))
-        excess = logs.ravel()[near.at_i] - logs.ravel()[near.at_j] - bounds.limits.ravel()[near.pair]
-        broken = near.keys[excess > BROKEN]
-        if len(broken):
-            return replace(self, keys=broken)._largest_step(before, after), self
-        old = self.keys
-        staying = old if settle else old[used.ravel()[old] > bounds.leave.ravel()[self.pair]]
+        wanted, old = used > bounds.enter, self.keys
+        # Who is to join would stay in any case.
+        wanted.ravel()[old] = True if settle else used.ravel()[old] > bounds.leave.ravel()[self.pair]
         wanted |= bounds.always
-        wanted.ravel()[staying] = True
-        return inf, replace(self, keys=backend.chosen(wanted))
+        near, flat_logs = replace(self, keys=backend.chosen(wanted)), logs.ravel()
+        excess = flat_logs[near.at_i] - flat_logs[near.at_j] - bounds.limits.ravel()[near.pair]
+        broken = excess > BROKEN
+        if broken.any():
+            return replace(self, keys=near.keys[broken])._largest_step(before, after), self
+        return inf, near
 
     def _largest_step(self, before: FloatArray, after: FloatArray) -> float:
         """The largest share of the way from some columns to others at which these pairs still hold."""

@@ -26,6 +26,11 @@ class Backend(Protocol):
         ...
 
     @property
+    def spares_host(self) -> bool:
+        """Whether few large operations are better than less work in more of them."""
+        ...
+
+    @property
     def kernels(self) -> Any:
         """Compiled loops (``kernels/``) for arrays that are here; None where there are none."""
         ...
@@ -58,8 +63,12 @@ class Backend(Protocol):
         """Single numbers, wherever they were, fetched together."""
         ...
 
-    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
         """Arrays of one shape, wherever they were, fetched together: one above the other."""
+        ...
+
+    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """Arrays and single numbers, wherever they were, as NumPy's: fetched together."""
         ...
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
@@ -68,6 +77,10 @@ class Backend(Protocol):
 
     def empty(self, count: int) -> FloatArray:
         """Room for so many numbers, whatever is in it."""
+        ...
+
+    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A row so many times, one above the other: to be read only."""
         ...
 
     def log(self, array: FloatArray) -> FloatArray:
@@ -90,12 +103,40 @@ class Backend(Protocol):
         """Values, or rows of them, added up at their positions."""
         ...
 
+    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Take values from a total at their positions, of which several may be the same."""
+        ...
+
+    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+        """A value and so much of a change."""
+        ...
+
+    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total plus the first times the second, entry by entry."""
+        ...
+
+    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first times the second, entry by entry."""
+        ...
+
+    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first over the second, entry by entry."""
+        ...
+
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses, in ascending order."""
         ...
 
-    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those: the largest, where there are more than ``most``; on the host."""
+    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
+        """The largest entries and where they are, at most so many: all that are above a level, and maybe others."""
+        ...
+
+    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays of one length, at most so many, that are above a level; on the host."""
+        ...
+
+    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Add values to a total at a few positions, which differ."""
         ...
 
     def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -118,8 +159,8 @@ class Backend(Protocol):
         """Add columns to those of a total, at their positions, of which several may be the same."""
         ...
 
-    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The larger of two arrays, entry by entry."""
+    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, entry by entry."""
         ...
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
@@ -134,19 +175,13 @@ class Backend(Protocol):
         """Arrays one after the other; a single one as it is."""
         ...
 
-    def symmetric(self, upper: FloatArray) -> FloatArray:
-        """The whole of a symmetric matrix that is right on and above the diagonal."""
-        ...
-
-    def inverse_factor(self, matrix: FloatArray) -> FloatArray | None:
-        """The inverse of Cholesky's factor of a matrix that is positive definite; None where it is not."""
-        ...
-
 
 class HostBackend:
     """NumPy, and compiled loops where there are any."""
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
+
+    spares_host = False
 
     def __init__(self, kernels: Any = None) -> None:
         self.kernels = kernels
@@ -179,9 +214,13 @@ class HostBackend:
         """As they are."""
         return [float(part) for part in parts]
 
-    def fetched_rows(self, parts: Sequence[FloatArray]) -> FloatArray:
+    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
         """One above the other."""
-        return np.stack(parts)
+        return np.stack(parts).astype(np.float64, copy=False)
+
+    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """As they are."""
+        return list(parts)
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
         """Zeros."""
@@ -190,6 +229,10 @@ class HostBackend:
     def empty(self, count: int) -> FloatArray:
         """Room for so many numbers."""
         return np.empty(count)
+
+    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A row so many times, one above the other."""
+        return np.tile(row, (count, 1))
 
     def log(self, array: FloatArray) -> FloatArray:
         """Natural logarithms."""
@@ -216,17 +259,43 @@ class HostBackend:
         found = np.asarray(np.bincount(places, values.ravel(), count * width), dtype=np.float64)
         return found.reshape(count, width)
 
+    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Take values from a total at their positions."""
+        total -= np.bincount(at, values, len(total))
+
+    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+        """A value and so much of a change."""
+        return value + step * change
+
+    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total plus the first times the second, entry by entry."""
+        return total + first * second
+
+    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first times the second, entry by entry."""
+        return total - first * second
+
+    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """A total less the first over the second, entry by entry."""
+        return total - first / second
+
     def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
         """The positions that a mask chooses."""
         return np.flatnonzero(mask)
 
-    def above(self, array: FloatArray, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those."""
-        flat = array.ravel()
-        at = np.flatnonzero(flat > level) if self.kernels is None else self.kernels.above(flat, level)
-        if len(at) > most:
-            at = at[np.argpartition(flat[at], -most)[-most:]]
-        return at, flat[at]
+    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
+        """The entries above a level and where they are: the largest, where there are more than ``most``."""
+        at = np.flatnonzero(array > level) if self.kernels is None else self.kernels.above(array, level)
+        at = at if len(at) <= most else at[np.argpartition(array[at], -most)[-most:]]
+        return array[at], at
+
+    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays, at most so many, that are above a level."""
+        return [self.largest(array, level, most)[0] for array in arrays]
+
+    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
+        """Add values to a total at a few positions, which differ."""
+        total[at] += values
 
     def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """The product of two matrices."""
@@ -251,9 +320,9 @@ class HostBackend:
         """Add columns to those of a total."""
         np.add.at(total.T, at, columns.T)
 
-    def larger(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The larger of two arrays, entry by entry."""
-        return np.maximum(first, second)
+    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, entry by entry."""
+        return np.minimum(first, second)
 
     def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
         """The least along an axis."""
@@ -268,7 +337,7 @@ class HostBackend:
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
     def symmetric(self, upper: FloatArray) -> FloatArray:
-        """The whole of a symmetric matrix."""
+        """The whole of a symmetric matrix that is right on and above the diagonal."""
         matrix = np.triu(upper)
         matrix += np.triu(upper, 1).T
         return matrix

@@ -14,7 +14,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import Backend
-from privacygames.solvers.linalg.schur import Schur
+from privacygames.solvers.linalg.schur import SchurComplement
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -28,12 +28,14 @@ class OffDiagonal:
     """Entries beside the diagonals: ``value`` at (row, column) and at (column, row) of a block, sorted by block.
 
     The entries of block o are those from ``starts[o]`` to ``starts[o + 1]``; a pair (row, column) occurs once at most.
+    Where the block of each is given, ``block``, there need be no starts.
     """
 
     starts: IntArray
     row: IntArray
     column: IntArray
     value: FloatArray
+    block: IntArray | None = None
 
     @classmethod
     def none(cls, blocks: int) -> "OffDiagonal":
@@ -129,8 +131,8 @@ class Links:
 class BlockFactors(Protocol):
     """Factors of a batch of blocks."""
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r_o for every block, (blocks, width)."""
+    def solve(self, right: FloatArray, more: FloatArray | None = None) -> FloatArray:
+        """H_o⁻¹ r_o for every block, (blocks, width); with ``more`` added where it is given."""
         ...
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
@@ -161,7 +163,7 @@ class BlockAlgebra(Protocol):
         """
         ...
 
-    def schur(self, matrix: FloatArray) -> Schur:
+    def schur(self, matrix: FloatArray) -> SchurComplement:
         """The Schur complement, from where ``factorise`` left it, ready to solve with."""
         ...
 

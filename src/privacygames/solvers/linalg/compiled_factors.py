@@ -52,9 +52,12 @@ class CompiledFactors:
             raise FactorisationFailed
         return np.asarray(total)
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r_o for every block."""
-        return self.solve_rows(np.arange(len(right)), right)
+    def solve(self, right: FloatArray, more: FloatArray | None = None) -> FloatArray:
+        """H_o⁻¹ r_o for every block, and more."""
+        found = self.solve_rows(np.arange(len(right)), right)
+        if more is not None:
+            found += more
+        return found
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r for single right-hand sides."""

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -22,13 +23,15 @@ from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
     Item,
     Links,
+    OffDiagonal,
     Result,
     SymmetricBlocks,
     even_ranges,
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
 from privacygames.solvers.linalg.failure import FactorisationFailed
-from privacygames.solvers.linalg.schur import Schur
+from privacygames.solvers.linalg.schur import REFINEMENTS
+from privacygames.solvers.linalg.schur import REGULARISATIONS as SCHUR_REGULARISATIONS
 from privacygames.solvers.memory import device_free
 
 TEMPORARIES = 4
@@ -42,6 +45,12 @@ RESERVE_SHARE = 0.3
 
 HOST_BOUND = 500 * 500**2 * 8
 """With less memory than this for all blocks, what a step takes is the host's time (on an H200)."""
+
+LARGE_LEAF = 512
+"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
+
+PLENTY = 20 * HOST_BOUND
+"""With so much that is free at the start, nobody asks again while all blocks need less than the last."""
 
 LEAF, LARGEST_LEAF = 64, 256
 """Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
@@ -105,11 +114,14 @@ def torch_with(device: str) -> Any:
 class DeviceAlgebra:
     """Block algebra on a device: one batch after the other, each all at once."""
 
-    spares_host = True
-
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
         self._memory, self._kept, self._whole = memory, 0, 0
+
+    @property
+    def spares_host(self) -> bool:
+        """Whether the host's own part of a step is the longer one."""
+        return self.backend.spares_host
 
     @property
     def _host_bound(self) -> bool:
@@ -141,9 +153,9 @@ class DeviceAlgebra:
         weakref.finalize(factors, self._dropped, size)
         return factors, schur
 
-    def schur(self, matrix: Tensor) -> Schur:
+    def schur(self, matrix: Tensor) -> "DeviceSchur":
         """The Schur complement, on the device."""
-        return Schur(matrix, self.backend)
+        return DeviceSchur(matrix, self.backend)
 
     def _dropped(self, size: int) -> None:
         self._kept -= size
@@ -152,39 +164,53 @@ class DeviceAlgebra:
     def _all(self) -> float:
         return self._memory or device_free(self.backend.device)[1]
 
+    @cached_property
+    def _free_at_first(self) -> float:
+        return device_free(self.backend.device)[0]
+
     def _free(self) -> float:
-        return device_free(self.backend.device)[0] if self._memory is None else max(self._memory - self._kept, 0)
+        if self._memory is not None:
+            return max(self._memory - self._kept, 0)
+        if self._host_bound and self._free_at_first > PLENTY:
+            return self._free_at_first
+        return device_free(self.backend.device)[0]
 
     def _inverse_factors(self, blocks: SymmetricBlocks) -> Tensor:
         """M = L⁻¹ D of every block, (blocks, width, width)."""
         scales = self._scales(blocks)
         inverse, failed = self._inverted(self._written(blocks, scales), REGULARISATIONS[0])
+        least, most, fails = self.backend.numbers([*self.backend.torch.aminmax(scales), failed.any()])
+        if not 0 < least <= most < inf:
+            raise FactorisationFailed
+        if fails:
+            self._regularise(blocks, scales, inverse, failed)
+        return inverse.mul_(scales[:, None, :])
+
+    def _regularise(self, blocks: SymmetricBlocks, scales: Tensor, inverse: Tensor, failed: Tensor) -> None:
+        """Invert the factors of blocks that failed, with more on their diagonals."""
         for regularisation in REGULARISATIONS[1:]:
             which = self.backend.torch.nonzero(failed).ravel()
-            if not len(which):
-                break
             inverse[which], failed[which] = self._inverted(self._written(blocks, scales)[which], regularisation)
-        if failed.any():
-            raise FactorisationFailed
-        return inverse.mul_(scales[:, None, :])
+            if not failed.any():
+                return
+        raise FactorisationFailed
 
     def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        inverse = self.backend.zeros(tuple(written.shape))
-        leaf = LARGEST_LEAF if self._host_bound else LEAF
-        return inverse, self.backend.invert_factors(written, inverse, leaf)
+        return self.backend.inverted_factors(written, LARGEST_LEAF if self._host_bound else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""
-        diagonal = self.backend.held(blocks.diagonal).clone()
+        diagonal = self.backend.held(blocks.diagonal)
+        diagonal = diagonal.clone() if blocks.grams else diagonal
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
-            diagonal[:, columns] += weights @ rows**2
-        scales = diagonal.rsqrt()
-        if not bool((scales.isfinite() & (scales > 0)).all()):
-            raise FactorisationFailed
-        return scales
+            if len(columns) == diagonal.shape[1]:
+                diagonal.addmm_(weights, rows * rows)
+            else:
+                diagonal[:, columns] += weights @ (rows * rows)
+        return diagonal.rsqrt()
 
     def _gram(self, rows: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         backend = self.backend
@@ -197,21 +223,29 @@ class DeviceAlgebra:
         if blocks.beside is not None:
             beside = blocks.beside
             row, column = self.backend.held_indices(beside.row), self.backend.held_indices(beside.column)
-            starts = self.backend.held_indices(beside.starts)
-            ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
-            block = torch.repeat_interleave(ranges, starts.diff(), output_size=len(row))
-            flat = scales.ravel()
-            value = self.backend.held(beside.value) * flat[block * width + row] * flat[block * width + column]
-            low, high = torch.maximum(row, column), torch.minimum(row, column)
+            first = self._block(beside, count) * width
+            at_row, at_column, flat = first + row, first + column, scales.ravel()
+            value = self.backend.held(beside.value) * flat[at_row] * flat[at_column]
+            at = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
             # At most two values, of (i, j) and (j, i), meet in one place: their order does not matter.
-            dense.view(-1).index_add_(0, (block * width + low) * width + high, value)
+            dense.view(-1).index_add_(0, at, value)
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
-            whole = self.backend.zeros((len(rows), width))
-            whole[:, columns] = rows
+            whole = rows
+            if len(columns) < width:
+                whole = self.backend.zeros((len(rows), width))
+                whole[:, columns] = rows
             scaled = weights.sqrt()[:, :, None] * (whole * scales[:, None, :])
             dense.baddbmm_(scaled.mT, scaled)
         return dense
+
+    def _block(self, beside: OffDiagonal, count: int) -> Tensor:
+        """The block of each entry beside a diagonal."""
+        if beside.block is not None:
+            return self.backend.held_indices(beside.block)
+        torch, starts = self.backend.torch, self.backend.held_indices(beside.starts)
+        ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
+        return torch.repeat_interleave(ranges, starts.diff(), output_size=len(beside.row))
 
     def _projected(self, inverse: Tensor, links: Links) -> Tensor:
         """Σ_o J_o MᵀM J_oᵀ: one product, of all M J_oᵀ below each other."""
@@ -245,27 +279,70 @@ def _packed(inverse: Tensor) -> Callable[[], Tensor]:
     return unpacked
 
 
+class DeviceSchur:
+    """A positive definite matrix S, solved with by M = L⁻¹ D as blocks are, and refined.
+
+    By two products with M, not one with MᵀM: where S is all but singular only they leave small residuals, which are
+    as small before they are refined as after, but where S had to be regularised.
+    """
+
+    def __init__(self, matrix: Tensor, backend: DeviceBackend) -> None:
+        self._matrix, self._torch = matrix, backend.torch
+        scale = matrix.diagonal().rsqrt()
+        across, extremes = scale * scale[:, None], self._torch.aminmax(scale)
+        for regularisation in SCHUR_REGULARISATIONS:
+            scaled = matrix * across
+            scaled.diagonal().fill_(1.0 + regularisation)
+            inverse, failed = backend.inverted_factors(scaled[None], LARGE_LEAF)
+            least, most, fails = backend.numbers([*extremes, failed[0]])
+            if not 0 < least <= most < inf:
+                break
+            if not fails:
+                self._inverse = inverse[0].mul_(scale)
+                self._transposed = self._inverse.T
+                self._refinements = REFINEMENTS if regularisation else 1
+                return
+        raise FactorisationFailed
+
+    def solve(self, right: Tensor) -> Tensor:
+        """S⁻¹ r, refined."""
+        return self._refined(right, self._torch.mv, self._torch.addmv)
+
+    def solve_rows(self, right: Tensor) -> Tensor:
+        """S⁻¹ r for every row of ``right``, refined together."""
+        return self._refined(right.T, self._torch.mm, self._torch.addmm).T
+
+    def _refined(self, right: Tensor, product: Callable[..., Tensor], plus_product: Callable[..., Tensor]) -> Tensor:
+        found = product(self._transposed, product(self._inverse, right))
+        for _ in range(self._refinements):
+            missed = plus_product(right, self._matrix, found, alpha=-1)
+            found = plus_product(found, self._transposed, product(self._inverse, missed))
+        return found
+
+
 class DeviceFactors:
     """What solves with a batch of blocks: M, kept, unpacked, or computed anew each time."""
 
     def __init__(self, inverse: Callable[[], Tensor], backend: DeviceBackend) -> None:
         self._inverse, self._backend = inverse, backend
 
-    def solve(self, right: Tensor) -> Tensor:
-        """H_o⁻¹ r_o = MᵀM r_o for every block."""
-        return self._solved(self._inverse(), self._backend.held(right))
+    def solve(self, right: Tensor, more: Tensor | None = None) -> Tensor:
+        """H_o⁻¹ r_o = MᵀM r_o for every block, and more."""
+        return self._solved(self._inverse(), self._backend.held(right), more)
 
     def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
         """H_o⁻¹ r for single right-hand sides: their blocks' M are gathered, as many at a time as is modest."""
         inverse, held, at = self._inverse(), self._backend.held(right), self._backend.held_indices(blocks)
-        found = self._backend.torch.empty_like(held)
         several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
-        for start in range(0, len(found), several):
-            some = slice(start, start + several)
-            found[some] = self._solved(inverse[at[some]], held[some])
-        return found
+        if len(held) <= several:
+            return self._solved(inverse[at], held)
+        parts = [slice(start, start + several) for start in range(0, len(held), several)]
+        return self._backend.joined([self._solved(inverse[at[some]], held[some]) for some in parts])
 
-    def _solved(self, inverse: Tensor, right: Tensor) -> Tensor:
+    def _solved(self, inverse: Tensor, right: Tensor, more: Tensor | None = None) -> Tensor:
         """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""
-        bmm = self._backend.torch.bmm
-        return bmm(inverse.mT, bmm(inverse, right.unsqueeze(2))).squeeze(2)
+        torch = self._backend.torch
+        half = torch.bmm(inverse, right.unsqueeze(2))
+        if more is None:
+            return torch.bmm(inverse.mT, half).squeeze(2)
+        return torch.baddbmm(more.unsqueeze(2), inverse.mT, half).squeeze(2)

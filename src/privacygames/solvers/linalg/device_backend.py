@@ -10,14 +10,13 @@ from privacygames.arrays import FloatArray, IntArray
 Tensor = Any
 """PyTorch's: an optional library, whose types are not followed."""
 
-LARGE_LEAF = 512
-"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
-
 
 class DeviceBackend:
     """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
 
     entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
+
+    spares_host = True
 
     kernels = None
 
@@ -25,23 +24,26 @@ class DeviceBackend:
         import torch
 
         self.torch, self.device = torch, torch.device(device)
+        self._units: dict[int, Tensor] = {}
 
     def held(self, array: Tensor) -> Tensor:
         """On the device; what is there already is not copied."""
-        return self._held(array, self.torch.float64)
+        return self._held(array, np.float64)
 
     def held_indices(self, array: Tensor) -> Tensor:
         """On the device."""
-        return self._held(array, self.torch.int32)
+        return self._held(array, np.int32)
 
     def held_mask(self, array: Tensor) -> Tensor:
         """On the device."""
-        return self._held(array, self.torch.bool)
+        return self._held(array, np.bool_)
 
     def _held(self, array: Tensor, kind: Any) -> Tensor:
         if self.torch.is_tensor(array):
             return array
-        return self.torch.from_numpy(np.array(array)).to(self.device, kind)  # a copy: tensors may be written to
+        copied = self.torch.from_numpy(np.array(array, dtype=kind))  # tensors may be written to
+        # From memory that is not pinned it has been read when the call returns; only the device is not waited for.
+        return copied.to(self.device, non_blocking=True)
 
     def fetched(self, array: Tensor) -> FloatArray:
         """From the device."""
@@ -69,6 +71,12 @@ class DeviceBackend:
         """Arrays of one shape in one transfer."""
         return self.fetched(self.torch.stack(list(parts)))
 
+    def fetched_together(self, parts: Sequence[Tensor]) -> list[FloatArray]:
+        """Arrays in one transfer."""
+        fetched = self.fetched(self.torch.cat([part.reshape(-1) for part in parts]))
+        ends = np.cumsum([part.numel() for part in parts])[:-1]
+        return [each.reshape(part.shape) for each, part in zip(np.split(fetched, ends), parts, strict=True)]
+
     def zeros(self, shape: tuple[int, ...]) -> Tensor:
         """Zeros."""
         return self.torch.zeros(shape, dtype=self.torch.float64, device=self.device)
@@ -76,6 +84,10 @@ class DeviceBackend:
     def empty(self, count: int) -> Tensor:
         """Room for so many numbers."""
         return self.torch.empty(count, dtype=self.torch.float64, device=self.device)
+
+    def same_rows(self, row: Tensor, count: int) -> Tensor:
+        """A row so many times, one above the other."""
+        return row.expand(count, -1)
 
     def log(self, array: Tensor) -> Tensor:
         """Natural logarithms."""
@@ -97,17 +109,43 @@ class DeviceBackend:
         """Values, or rows of them, added up at their positions."""
         return self.zeros((count, *values.shape[1:])).index_add_(0, at, values)
 
+    def take_totals(self, total: Tensor, at: Tensor, values: Tensor) -> None:
+        """Take values from a total at their positions."""
+        total.index_add_(0, at, values, alpha=-1)
+
+    def plus(self, value: Tensor, step: float, change: Tensor) -> Tensor:
+        """A value and so much of a change."""
+        return self.torch.add(value, change, alpha=step)
+
+    def plus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total plus the first times the second, entry by entry."""
+        return self.torch.addcmul(total, first, second)
+
+    def minus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total less the first times the second, entry by entry."""
+        return self.torch.addcmul(total, first, second, value=-1)
+
+    def minus_ratios(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """A total less the first over the second, entry by entry."""
+        return self.torch.addcdiv(total, first, second, value=-1)
+
     def chosen(self, mask: Tensor) -> Tensor:
         """The positions that a mask chooses."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
-    def above(self, array: Tensor, level: float, most: int) -> tuple[IntArray, FloatArray]:
-        """Where entries are above a level, and those: the largest are fetched whatever they are, in one transfer."""
-        flat = array.ravel()
-        values, at = self.torch.topk(flat, min(most, len(flat)))
-        both = self.fetched_rows([values, at.to(values.dtype)])
-        kept = both[0] > level
-        return both[1, kept].astype(np.int64), both[0, kept]
+    def largest(self, array: Tensor, _: float, most: int) -> tuple[Tensor, Tensor]:
+        """The largest entries and where they are, whatever they are: how many are above a level one would wait for."""
+        values, at = self.torch.topk(array, min(most, len(array)), sorted=False)
+        return values, at
+
+    def largest_values(self, arrays: Sequence[Tensor], level: float, most: int) -> list[FloatArray]:
+        """The largest entries of arrays of one length, at most so many, that are above a level: in one transfer."""
+        found = self.fetched(self.torch.stack([self.torch.topk(each, min(most, len(each))).values for each in arrays]))
+        return [each[each > level] for each in found]
+
+    def add_at(self, total: Tensor, at: Tensor, values: Tensor) -> None:
+        """Add values to a total at a few positions."""
+        total.index_add_(0, at, values)
 
     def times(self, first: Tensor, second: Tensor) -> Tensor:
         """The product of two matrices."""
@@ -130,9 +168,9 @@ class DeviceBackend:
         """Add columns to those of a total."""
         total.index_add_(1, at, columns)
 
-    def larger(self, first: Tensor, second: Tensor) -> Tensor:
-        """The larger of two arrays, entry by entry."""
-        return self.torch.maximum(first, second)
+    def smaller(self, first: Tensor, second: Tensor) -> Tensor:
+        """The smaller of two arrays, entry by entry."""
+        return self.torch.minimum(first, second)
 
     def least(self, array: Tensor, axis: int = 0) -> Tensor:
         """The least along an axis."""
@@ -146,34 +184,42 @@ class DeviceBackend:
         """Arrays one after the other."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
-    def symmetric(self, upper: Tensor) -> Tensor:
-        """As it is: on a device both halves are there."""
-        return upper
-
-    def inverse_factor(self, matrix: Tensor) -> Tensor | None:
-        """The inverse of Cholesky's factor."""
-        inverse = self.zeros((1, *matrix.shape))
-        failed = self.invert_factors(matrix[None].clone(), inverse, LARGE_LEAF)
-        return None if bool(failed) else inverse[0]
-
-    def invert_factors(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
-        """Write L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, over zeros; which of them failed.
+    def inverted_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
+        """L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, and which of them failed; they are overwritten.
 
         By halves, so that nearly all of the work is products, in which devices are several times as fast: with
-        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. The blocks
-        are overwritten; those up to a size of ``leaf`` the library factorises.
+        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. Blocks up to
+        a size of ``leaf`` the library factorises.
         """
-        torch, width = self.torch, block.shape[1]
+        if block.shape[1] <= leaf:
+            return self._inverted_leaves(block)
+        inverse = self.zeros(tuple(block.shape))
+        return inverse, self._invert_halves(block, inverse, leaf)
+
+    def _inverted_leaves(self, block: Tensor) -> tuple[Tensor, Tensor]:
+        factors, failed = self.torch.linalg.cholesky_ex(block)
+        unit = self._unit(block.shape[1]).expand(len(block), -1, -1)
+        # L⁻ᵀ comes column by column: transposed it is as products take it.
+        return self.torch.linalg.solve_triangular(factors.mT, unit, upper=True).mT, failed != 0
+
+    def _invert_halves(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
+        """Write L⁻¹ over zeros; which of the blocks failed."""
+        width = block.shape[1]
         if width <= leaf:
-            factors, failed = torch.linalg.cholesky_ex(block)
-            unit = torch.eye(width, dtype=torch.float64, device=self.device)
-            into.copy_(torch.linalg.solve_triangular(factors, unit.expand(len(block), -1, -1), upper=False))
-            return failed != 0
+            found, failed = self._inverted_leaves(block)
+            into.copy_(found)
+            return failed
         half = -(-width // (2 * leaf)) * leaf  # whole leaves first
-        failed = self.invert_factors(block[:, :half, :half], into[:, :half, :half], leaf)
+        failed = self._invert_halves(block[:, :half, :half], into[:, :half, :half], leaf)
         first = into[:, :half, :half]
         between = block[:, half:, :half] @ first.mT
         block[:, half:, half:] -= between @ between.mT
-        failed = failed | self.invert_factors(block[:, half:, half:], into[:, half:, half:], leaf)
+        failed = failed | self._invert_halves(block[:, half:, half:], into[:, half:, half:], leaf)
         into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
         return failed
+
+    def _unit(self, width: int) -> Tensor:
+        """The unit matrix: of few sizes, one at a time."""
+        if width not in self._units:
+            self._units[width] = self.torch.eye(width, dtype=self.torch.float64, device=self.device)
+        return self._units[width]

@@ -81,11 +81,13 @@ class HostFactors:
                 return
         raise FactorisationFailed
 
-    def solve(self, right: FloatArray) -> FloatArray:
-        """H_o⁻¹ r_o for every block."""
+    def solve(self, right: FloatArray, more: FloatArray | None = None) -> FloatArray:
+        """H_o⁻¹ r_o for every block, and more."""
         found = right * self._scales
         Square(found.shape[1]).solve(self._factors, range(len(found)), found)
         found *= self._scales
+        if more is not None:
+            found += more
         return found
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:

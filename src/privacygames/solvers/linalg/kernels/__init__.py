@@ -86,6 +86,7 @@ factorise, solve = _in_parts(block_loops.factorise), _in_turn(block_loops.solve)
 
 begun = _in_turn(direction_loops.begun)
 finished = _in_turn(direction_loops.finished)
+finished_others = _in_turn(direction_loops.finished_others)
 refined = _in_turn(direction_loops.refined)
 
 bounds_between = _in_turn(pair_loops.bounds_between)

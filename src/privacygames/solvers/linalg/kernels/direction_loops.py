@@ -11,7 +11,7 @@ from privacygames.solvers.linalg.kernels.parallel import in_threads
 
 
 @in_threads
-def begun(packed, starts, i, j, root, slack, wanted, right):
+def begun(packed, starts, i, j, root, slack, dual, wanted, right):  # noqa: ARG001
     """H⁻¹ right, to which is added, in place, what pairs contribute when their products are to change by ``wanted``."""
     found = np.zeros(right.shape)
     for block in prange(len(right)):
@@ -38,14 +38,29 @@ def refined(packed, starts, i, j, root, slack, dual, right, du):
 
 @in_threads
 def finished(
-    packed, starts, i, j, root, slack, dual, wanted, base_slack, base_dual, force_starts, forced, force, right, du
+    packed,
+    starts,
+    i,
+    j,
+    root,
+    slack,
+    dual,
+    wanted,
+    base_slack,
+    base_dual,
+    force_starts,
+    forced,
+    force,
+    right,
+    du,
+    slack_change,
+    dual_change,
 ):
-    """Add H⁻¹ right to du, in place; the changes of the pairs' slacks and dual values, and the least growths of both.
+    """Add H⁻¹ right to du, in place; how slacks and dual values of pairs change, and the least growths of both.
 
     Products are to change by ``wanted``, or not where that is empty; forces add to the dual values of the pairs
     ``forced``, those of block b from ``force_starts[b]`` on; and a base direction's changes are added, if not empty.
     """
-    slack_change, dual_change = np.empty(len(i)), np.empty(len(i))
     least = np.empty((len(right), 2))
     for block in prange(len(right)):
         change = du[block]
@@ -65,4 +80,25 @@ def finished(
             slack_growth, dual_growth = min(slack_growth, first), min(dual_growth, second)
             lost |= np.isnan(first + second)
         least[block, 0], least[block, 1] = (np.nan, np.nan) if lost else (slack_growth, dual_growth)
-    return slack_change, dual_change, least
+    return least
+
+
+@in_threads
+def finished_others(first, slack, dual, wanted, base_slack, base_dual, forced, force, slack_change, dual_change):
+    """The same for inequalities from the first on that are no pairs, the changes of whose slacks are there already."""
+    for at in prange(first, len(slack)):
+        asked = wanted[at] if len(wanted) else 0.0
+        dual_change[at] = (asked - dual[at] * slack_change[at]) / slack[at]
+    for each in range(len(forced)):
+        dual_change[forced[each]] += force[each]
+    slack_growth, dual_growth, lost = np.inf, np.inf, 0
+    for at in prange(first, len(slack)):
+        if len(base_slack):
+            slack_change[at] += base_slack[at]
+            dual_change[at] += base_dual[at]
+        here, there = slack_change[at] / slack[at], dual_change[at] / dual[at]
+        slack_growth, dual_growth = min(slack_growth, here), min(dual_growth, there)
+        lost += np.isnan(here + there)
+    least = np.empty((1, 2))
+    least[0, 0], least[0, 1] = (np.nan, np.nan) if lost else (slack_growth, dual_growth)
+    return least

@@ -43,11 +43,11 @@ def moved(value, step, change):
 
 
 @in_threads
-def answered(dual, change, slack):
-    """−dual·change/slack."""
+def answered(base, dual, change, slack):
+    """Base − dual·change/slack."""
     found = np.empty(len(slack))
     for at in prange(len(slack)):
-        found[at] = -dual[at] * change[at] / slack[at]
+        found[at] = base[at] - dual[at] * change[at] / slack[at]
     return found
 
 

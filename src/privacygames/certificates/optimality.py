@@ -13,7 +13,7 @@ from privacygames.processors import processors
 
 ULP: float = 2.0**-52
 
-TERMS_AT_ONCE = 250_000
+TERMS_AT_ONCE = 60_000
 """About so many multipliers are summed up at a time."""
 
 

@@ -107,13 +107,14 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     rough = optimum(statement, evidence, above)
     if abs(achieved - rough) <= CLOSE * achieved or statement.bounds.within:
         return rough
-    named = np.zeros(above.shape, dtype=bool)
-    named[evidence.ratios.secret, evidence.ratios.other] = True
-    pairs = np.argwhere(named)
+    # What all multipliers of a pair add up to, over the observables: 0 where there is none.
+    ratios = evidence.ratios
+    places = np.ravel_multi_index((ratios.secret, ratios.other), above.shape)
+    together = np.bincount(places, ratios.value, above.size).reshape(above.shape)
+    pairs = np.argwhere(together)
     if not 0 < len(pairs) <= MOST_EXACT:
         return rough
-    factor = above[evidence.ratios.secret, evidence.ratios.other]
-    most_gained = 3 * DOUBT * float(evidence.ratios.value @ np.where(np.isfinite(factor), factor, 0.0))
+    most_gained = 3 * DOUBT * float((together * np.where(np.isfinite(above), above, 0.0)).sum())
     if most_gained <= WORTHWHILE * abs(achieved - rough):
         return rough
     sharper = above.copy()

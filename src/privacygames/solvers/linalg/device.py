@@ -30,7 +30,7 @@ from privacygames.solvers.linalg.blocks import (
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
 from privacygames.solvers.linalg.failure import FactorisationFailed
-from privacygames.solvers.linalg.schur import REFINEMENTS
+from privacygames.solvers.linalg.schur import REFINEMENTS, REFINEMENTS_REGULARISED
 from privacygames.solvers.linalg.schur import REGULARISATIONS as SCHUR_REGULARISATIONS
 from privacygames.solvers.memory import device_free
 
@@ -300,7 +300,7 @@ class DeviceSchur:
             if not fails:
                 self._inverse = inverse[0].mul_(scale)
                 self._transposed = self._inverse.T
-                self._refinements = REFINEMENTS if regularisation else 1
+                self._refinements = REFINEMENTS_REGULARISED if regularisation else REFINEMENTS
                 return
         raise FactorisationFailed
 

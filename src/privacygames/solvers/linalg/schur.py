@@ -10,7 +10,8 @@ from privacygames.solvers.linalg.failure import FactorisationFailed
 REGULARISATIONS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 """What is added to a unit diagonal: as little as lets the matrix be factorised."""
 
-REFINEMENTS = 2
+REFINEMENTS, REFINEMENTS_REGULARISED = 1, 2
+"""So often is a solution refined; and where something had to be added."""
 
 
 class SchurComplement(Protocol):
@@ -45,6 +46,7 @@ class Schur:
             if found is not None:
                 self._fill_diagonal(1.0)
                 self._inverse_factor = found
+                self._refinements = REFINEMENTS_REGULARISED if regularisation else REFINEMENTS
                 return
         raise FactorisationFailed
 
@@ -60,7 +62,7 @@ class Schur:
         """S⁻¹ r for every row of ``right``, refined together."""
         given = (right * self._scale).T
         found = self._roughly(given)
-        for _ in range(REFINEMENTS):
+        for _ in range(self._refinements):
             found = found + self._roughly(given - self._scaled @ found)
         return found.T * self._scale
 

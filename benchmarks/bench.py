@@ -137,11 +137,11 @@ def doubled() -> list[int]:
 def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> None:
     """The same design with so many threads; and its blocks' factorisations alone, which have nothing to wait for."""
     problem = euclidean(side)
-    with loops.at_once():
-        pg.design(euclidean(10), epsilon=1.0)
     kinds: dict[str, Callable[[int], float]] = {
-        "": lambda count: pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=count)).certificate.cost,
-        "; 20 factorisations of all blocks alone": lambda count: factorised(side * side, count),
+        f"{side}×{side} Euclidean, ε = 1": lambda count: (
+            pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=count)).certificate.cost
+        ),
+        f"20 factorisations of all blocks of {side}×{side}": lambda count: factorised(side * side, count),
     }
     for kind, work in kinds.items():
         first = 0.0
@@ -149,9 +149,7 @@ def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> N
             seconds, value = timed(lambda work=work, count=count: work(count))  # type: ignore[misc]
             first = first or seconds
             note = f"{first / seconds:.1f} times as fast as with {counts[0]}"
-            report(
-                rows, f"{side}×{side} Euclidean, ε = 1{kind}, threads: {count}", "privacygames", seconds, value, note
-            )
+            report(rows, f"{kind}, threads: {count}", "privacygames", seconds, value, note)
 
 
 def factorised(size: int, threads: int) -> float:
@@ -218,6 +216,8 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     machine = f"{platform.machine()}, {processors()} cores, Python {platform.python_version()}"
+    with loops.at_once():
+        pg.design(euclidean(10), epsilon=1.0)
     if options.threads:
         for side in map(int, options.threads.split(",")):
             by_threads(side, rows, [int(count) for count in options.counts.split(",")])

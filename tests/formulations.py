@@ -3,6 +3,7 @@
 import numpy as np
 
 import privacygames as pg
+from privacygames.arrays import FloatArray
 from privacygames.problem import Bounds
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.presolve import Presolved
@@ -22,7 +23,12 @@ def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
 
 
 def formulation_of(
-    problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra, *, leave_out_absent: bool = False
+    problem: pg.Problem,
+    bounds: Bounds,
+    algebra: BlockAlgebra,
+    *,
+    leave_out_absent: bool = False,
+    start: FloatArray | None = None,
 ) -> Formulation:
     """What the method starts with."""
     reduced = Presolved(
@@ -32,7 +38,7 @@ def formulation_of(
         drop_chained=True,
         leave_out_absent=leave_out_absent,
         alike=1e-7,
-        start=None,
+        start=start,
     )
     program = reduced.program
     blocks, size = program.objective.shape

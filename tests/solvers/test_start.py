@@ -1,6 +1,7 @@
 """Where the method starts: strictly inside everything, and not dearer than where nothing is revealed."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,3 +70,15 @@ def test_exponents_that_are_no_distances_get_a_start_inside_them() -> None:
 
 def test_revealing_problems_take_few_iterations() -> None:
     assert block_iterations(scattered(40, 2), epsilon=50.0) <= 14  # 18 from a constant mechanism
+
+
+def test_the_price_of_a_limit_starts_at_what_a_unit_of_cost_buys() -> None:
+    # Two secrets, and answers that are wrong with probability e: cost and privacy are both e, up to a half. So a unit
+    # of cost buys a unit of privacy wherever one starts, and does so at the optimum, too.
+    problem = problem_of(np.array([0.5, 0.5]), 1 - np.eye(2), 1 - np.eye(2), 1 - np.eye(2))
+    with host_algebra(1) as algebra:
+        bounds = Bounds(epsilon=3.0, cost_at_most=0.3)
+        for wrong in (0.06, 0.2):
+            start = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
+            state = first_state(formulation_of(problem, bounds, algebra, start=start), 1e-6)
+            assert state.limit_dual == pytest.approx([1.0])

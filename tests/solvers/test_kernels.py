@@ -35,7 +35,7 @@ from privacygames.solvers.interior.families import HessianParts
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 from privacygames.solvers.linalg import HOST
 from privacygames.solvers.linalg.backend import HostBackend
-from privacygames.solvers.linalg.host import _loaded, compiled_loops
+from privacygames.solvers.linalg.host import compiled_loops, imported_loops
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 kernels = pytest.importorskip("privacygames.solvers.linalg.kernels", reason="Numba is not installed")
@@ -154,14 +154,14 @@ def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypat
 
 def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, kernels.__name__, None)
-    _loaded.cache_clear()
+    imported_loops.cache_clear()
     monkeypatch.setattr(effort_module, "WORTH_LOADING", 0)
     try:
         assert compiled_loops() is None
         assert pg.design(city(), epsilon=0.8, solver=pg.Interior()).certificate.gap == pytest.approx(0.0, abs=1e-6)
     finally:
         monkeypatch.undo()
-        _loaded.cache_clear()
+        imported_loops.cache_clear()
     assert compiled_loops() is kernels
 
 
@@ -244,6 +244,6 @@ def test_threads_are_as_many_as_were_asked_for_and_only_meanwhile() -> None:
 def test_the_environment_is_left_as_it_was(told: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     environment, seen = dict(told), []
     monkeypatch.setattr(kernels, "get_num_threads", lambda: seen.append(dict(environment)))
-    kernels._launch(environment)
+    kernels.launch(environment)
     assert environment == told
     assert [each["GOMP_SPINCOUNT"] for each in seen] == ([] if told else ["300"])

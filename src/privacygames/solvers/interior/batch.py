@@ -41,21 +41,17 @@ class Batch:
         """The families of inequalities: the working set first."""
         return self.others if self.working_set is None else (self.working_set, *self.others)
 
-    def slacks(self, u: FloatArray) -> FloatArray:
-        """The slacks of all families, one after the other."""
+    def slacks(self, u: FloatArray, first: int = 0) -> FloatArray:
+        """The slacks of the families from the first on, one after the other."""
         there = self.backend.held(u)
-        return self.backend.joined([family.forward(there).reshape(-1) for family in self.families])
-
-    def slacks_of_others(self, u: FloatArray) -> FloatArray:
-        """Those of all families but the ratios."""
-        parts = [family.forward(u).reshape(-1) for family in self.others]
+        parts = [family.forward(there).reshape(-1) for family in self.families[first:]]
         return self.backend.joined(parts) if parts else self.backend.zeros((0,))
 
-    def by_family(self, values: FloatArray) -> list[FloatArray]:
-        """Values of all inequalities, family by family."""
-        shapes = [family.shape(len(self.objective)) for family in self.families]
+    def by_family(self, values: FloatArray, first: int = 0) -> list[FloatArray]:
+        """Values of the inequalities of the families from the first on, family by family."""
+        shapes = [family.shape(len(self.objective)) for family in self.families[first:]]
         ends = list(accumulate(map(prod, shapes)))
-        starts = [0, *ends[:-1]]
+        starts = [0, *ends][:-1]
         return [values[start:end].reshape(shape) for start, end, shape in zip(starts, ends, shapes, strict=True)]
 
     def keys(self, at: IntArray) -> IntArray:
@@ -77,25 +73,15 @@ class Batch:
             start = end
         return block, rows
 
-    def adjoint(self, values: FloatArray) -> FloatArray:
-        """The transposes of all families' ``forward``, added up."""
-        parts = [family.adjoint(each) for family, each in zip(self.families, self.by_family(values), strict=True)]
-        total, *others = sorted(parts, key=lambda part: part.shape[1], reverse=True)
-        if total.shape[1] < self.objective.shape[1]:
-            total, others = self.backend.zeros(tuple(self.objective.shape)), parts
+    def adjoint(self, values: FloatArray, first: int = 0) -> FloatArray:
+        """The transposes of the ``forward`` of the families from the first on, added up."""
+        both = zip(self.families[first:], self.by_family(values, first), strict=True)
+        parts = sorted((family.adjoint(each) for family, each in both), key=lambda part: part.shape[1], reverse=True)
+        if not parts or parts[0].shape[1] < self.objective.shape[1]:
+            parts.insert(0, self.backend.zeros(tuple(self.objective.shape)))
+        total, *others = parts
         for part in others:
             total[:, : part.shape[1]] += part
-        return total
-
-    def adjoint_of_others(self, values: FloatArray) -> FloatArray:
-        """The same of all families but the ratios, given their values."""
-        total = self.backend.zeros(tuple(self.objective.shape))
-        start = 0
-        for family in self.others:
-            shape = family.shape(len(total))
-            part = family.adjoint(values[start : start + prod(shape)].reshape(shape))
-            total[:, : part.shape[1]] += part
-            start += prod(shape)
         return total
 
     def hessian(self, weights: FloatArray) -> HessianParts:

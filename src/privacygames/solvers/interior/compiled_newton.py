@@ -8,7 +8,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
 from privacygames.solvers.interior.state import Inside
-from privacygames.solvers.linalg.compiled_factors import CompiledFactors
+from privacygames.solvers.linalg import CompiledFactors
 
 NOTHING, NOWHERE = np.zeros(0), np.zeros(0, dtype=np.int64)
 
@@ -33,7 +33,7 @@ class CompiledBatchNewton(BatchNewton):
     def _begun(self, wanted: FloatArray, *, feasible: bool) -> tuple[FloatArray, FloatArray]:
         """The right-hand sides of the blocks' equations, and their solutions."""
         others = slice(len(self._pairs), None)
-        right = self.batch.adjoint_of_others(wanted[others] / self.now.slacks[others])
+        right = self.batch.adjoint(wanted[others] / self.now.slacks[others], 1)
         if not feasible:
             right -= self._residual
         return right, np.asarray(self.batch.backend.kernels.begun(*self._given, wanted, right))
@@ -42,7 +42,7 @@ class CompiledBatchNewton(BatchNewton):
         """Du with H⁻¹ (right − H du) added, and H du computed from the inequalities."""
         others = slice(len(self._pairs), None)
         weights = self.now.duals[others] / self.now.slacks[others]
-        right = right - self.batch.adjoint_of_others(weights * self.batch.slacks_of_others(du))
+        right = right - self.batch.adjoint(weights * self.batch.slacks(du, 1), 1)
         self.batch.backend.kernels.refined(*self._given, right, du)
         return du
 
@@ -81,7 +81,7 @@ class CompiledBatchNewton(BatchNewton):
         if self.batch.others:
             first = len(self._pairs)
             on_others = slice(np.searchsorted(at, first), None)
-            change.slacks[first:] = self.batch.slacks_of_others(du)
+            change.slacks[first:] = self.batch.slacks(du, 1)
             given = first, *now.both, wanted, *bases, at[on_others], force[on_others]
             rest = loops.finished_others(*given, *change.both)
             least = np.vstack([least, rest])

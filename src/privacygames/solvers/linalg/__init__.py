@@ -10,6 +10,7 @@ from privacygames.solvers.linalg.blocks import (
     SymmetricBlocks,
     factorise_in_batches,
 )
+from privacygames.solvers.linalg.compiled_factors import CompiledFactors
 from privacygames.solvers.linalg.device import device_algebra, torch_with
 from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.host import host_algebra, loops_kept, loops_loaded
@@ -20,6 +21,7 @@ __all__ = [
     "Backend",
     "BlockAlgebra",
     "BlockFactors",
+    "CompiledFactors",
     "FactorisationFailed",
     "Gram",
     "Links",

@@ -48,12 +48,13 @@ def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Itera
 
 def compiled_loops() -> Any:
     """The compiled loops; None where Numba is not installed, has nowhere to keep what it compiled, or after a fork."""
-    kernels = _loaded()
+    kernels = imported_loops()
     return kernels if kernels is not None and kernels.usable() else None
 
 
 @cache
-def _loaded() -> Any:
+def imported_loops() -> Any:
+    """The compiled loops, usable or not; None where there are none."""
     try:
         return import_module("privacygames.solvers.linalg.kernels")
     except (ImportError, RuntimeError):
@@ -62,7 +63,7 @@ def _loaded() -> Any:
 
 def loops_loaded() -> bool:
     """Whether compiled loops are there without a wait."""
-    return _loaded.cache_info().currsize > 0 and compiled_loops() is not None and bool(compiled_loops().ready())
+    return imported_loops.cache_info().currsize > 0 and compiled_loops() is not None and bool(compiled_loops().ready())
 
 
 def loops_kept() -> bool:

@@ -27,7 +27,7 @@ WAITING = {"GOMP_SPINCOUNT": "300", "KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": Non
 milliseconds, and where others need it, too, every loop then takes as long as the system's turns do."""
 
 
-def _launch(environment: MutableMapping[str, str]) -> None:
+def launch(environment: MutableMapping[str, str]) -> None:
     """Start Numba's threads, if they are not there yet: OpenMP looks at its environment then, and only then."""
     if not WAITING.keys() & environment.keys():
         environment.update({name: value for name, value in WAITING.items() if value is not None})
@@ -38,7 +38,7 @@ def _launch(environment: MutableMapping[str, str]) -> None:
                 environment.pop(name, None)
 
 
-_launch(os.environ)
+launch(os.environ)
 
 
 def usable() -> bool:

@@ -1,5 +1,7 @@
 """Compiled loops against NumPy, one by one, and whole designs with and without them."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -247,3 +249,31 @@ def test_the_environment_is_left_as_it_was(told: dict[str, str], monkeypatch: py
     kernels.launch(environment)
     assert environment == told
     assert [each["GOMP_SPINCOUNT"] for each in seen] == ([] if told else ["300"])
+
+
+def test_where_numba_is_told_not_to_compile_there_are_no_loops() -> None:
+    script = "from privacygames.solvers.linalg.host import compiled_loops; print(compiled_loops())"
+    told = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    answer = subprocess.run([sys.executable, "-c", script], env=told, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "None"
+
+
+FORKING = """
+import os
+import privacygames as pg
+from privacygames.solvers import effort
+effort.SMALL = effort.WORTH_LOADING = effort.WORTH_COMPILING = 0
+problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)), cost="euclidean")
+before = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=2)).certificate.cost
+child = os.fork()
+if child == 0:
+    after = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=2)).certificate.cost
+    os._exit(0 if abs(after - before) < 1e-6 else 1)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_of_a_process_that_used_them_designs_all_the_same() -> None:
+    answer = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "0", answer.stderr

@@ -17,6 +17,9 @@ from typing import Any
 
 from numba import config, get_num_threads, set_num_threads
 
+if config.DISABLE_JIT:
+    raise ImportError("Numba is told not to compile anything")
+
 from privacygames.solvers.linalg.kernels import block_loops, direction_loops, pair_loops, step_loops
 
 ROUTINES = block_loops.ROUTINES

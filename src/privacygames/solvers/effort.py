@@ -114,10 +114,12 @@ class Effort:
     @property
     def workers(self) -> int:
         """How many threads are worth it: those asked for, or one a processor where there is enough to do."""
+        if self.threads is not None:  # and no loops are looked for
+            return self.threads
+        least, each = (1 if self.entries < ALONE else 2), ENTRIES_A_THREAD
         if self.loops != "none":
-            return self.threads or min(processors(), max(1, self.entries // COMPILED_ENTRIES_A_THREAD))
-        least = 1 if self.entries < ALONE else 2
-        return self.threads or min(processors(), max(least, self.entries // ENTRIES_A_THREAD))
+            least, each = 1, COMPILED_ENTRIES_A_THREAD
+        return min(processors(), max(least, self.entries // each))
 
     @property
     def fits(self) -> bool:

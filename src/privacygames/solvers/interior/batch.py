@@ -102,6 +102,10 @@ class Batch:
         allowed, pairs = self.working_set.followed(held(before), held(after), settle=settle)
         return allowed, replace(self, working_set=pairs)
 
+    def uncoupled(self, coupling_dual: FloatArray) -> FloatArray:
+        """What the coupling rows' dual values leave of the objective."""
+        return self.objective - self.coupling.spread(coupling_dual)
+
     def dual_residual(self, coupling_dual: FloatArray, duals: FloatArray) -> FloatArray:
         """What dual values leave of the objective: zero at a dual feasible point."""
-        return self.objective - self.coupling.spread(coupling_dual) - self.adjoint(duals)
+        return self.uncoupled(coupling_dual) - self.adjoint(duals)

@@ -38,7 +38,7 @@ class BatchNewton:
     def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
         self.total = float(now.slacks @ now.duals)
-        self._left = batch.objective - batch.coupling.spread(coupling_dual)
+        self._left = batch.uncoupled(coupling_dual)
         self._residual = self._left - batch.adjoint(now.duals)
         parts = batch.hessian(ratio(batch.backend, now.duals, now.slacks))
         blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)

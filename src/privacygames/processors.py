@@ -3,8 +3,13 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 VARIABLE = "PRIVACYGAMES_THREADS"
 """An environment variable that limits the threads of this process and those it starts."""
@@ -30,6 +35,18 @@ def in_threads(work: Callable[[int], Result], count: int, entries: int) -> list[
 
     with ThreadPoolExecutor(threads) as pool:
         return [each for found in pool.map(part, range(threads)) for each in found]
+
+
+def plain_algebra() -> AbstractContextManager[Any]:
+    """As long as this lasts, libraries do linear algebra by one thread: it is small, or others work beside it."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries for linear algebra: to look for them takes a hundred times as long as to tell them."""
+    import_module("scipy.linalg")  # which brings its own
+    return ThreadpoolController()
 
 
 def processors() -> int:

@@ -8,6 +8,7 @@ privacy is concave, so some η restores every promise, at a cost of at most η·
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,11 +113,13 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     """What must be added to all of a column so that its ratios hold: max over pairs of (p − γp') / (γ−1), or 0."""
     used = np.flatnonzero(clean.any(axis=0))  # a column of zeros keeps them all
     columns = clean[:, used]
+    bounded = (exponents > EQUAL) & np.isfinite(exponents)
 
     def excess_of(secret: int) -> FloatArray:
-        others = np.flatnonzero((exponents[secret] > EQUAL) & np.isfinite(exponents[secret]))
-        factor = np.exp(np.minimum(exponents[secret, others], 100.0))[:, None]
-        excess = (columns[secret] - factor * columns[others]) / (factor - 1)
+        factor = np.exp(np.minimum(exponents[secret], 100.0), where=bounded[secret], out=np.full(len(columns), inf))
+        excess = np.where(bounded[secret], factor, 1.0)[:, None] * columns
+        np.subtract(columns[secret], excess, out=excess)
+        excess *= (1 / (factor - 1))[:, None]
         return np.asarray(excess.max(axis=0, initial=0.0))
 
     found = in_threads(excess_of, len(columns), 3 * columns.size * len(columns))

@@ -171,7 +171,8 @@ def _check_ratios(statement: Statement, below: FloatArray) -> float:
     the float next to γ and the exact integers.
     """
     weights = statement.weights
-    approximate = weights.astype(np.float64)  # within a relative 2^-53
+    given = weights.any(axis=0)  # of an answer that nobody gives, nothing is asked
+    approximate = weights[:, given].astype(np.float64)  # within a relative 2^-53
     with np.errstate(divide="ignore"):
         inverse = 1 / approximate  # ∞ for a weight of 0
 

@@ -9,10 +9,8 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 from privacygames.errors import InvalidProblem, SolveFailed, Status
-from privacygames.processors import processors, share_processors
+from privacygames.processors import plain_algebra, processors, share_processors
 
 FRUITLESS = 3
 """So many times in a row may workers die without a single task finished in between."""
@@ -146,7 +144,7 @@ class Cluster:
 
 def run_alone(task: Job) -> Any:
     """Do a task with one thread for linear algebra: the cores are taken by other tasks."""
-    with threadpool_limits(1, "blas"):
+    with plain_algebra():
         return task.run()
 
 

@@ -4,17 +4,16 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from privacygames.arrays import FloatArray
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem, Promise, max_distortion
+from privacygames.processors import plain_algebra
 from privacygames.releases.amounts import at_most
 from privacygames.solvers import SolveOptions, Solver
 
@@ -117,10 +116,5 @@ def best_error(channel: FloatArray, problem: Problem, errors: FloatArray | None 
         errors: (guesses, secrets); by default the problem's distance.
     """
     measured = problem.distance if errors is None else errors
-    with _libraries().limit(limits=1, user_api="blas"):  # milliseconds of work: threads would wait for each other
+    with plain_algebra():  # milliseconds of work: threads would wait for each other
         return float(((measured * problem.prior.probabilities) @ channel).min(axis=0).sum())
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()

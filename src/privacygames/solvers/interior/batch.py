@@ -59,7 +59,7 @@ class Batch:
         pairs = self.working_set
         if pairs is None or not len(pairs):
             return at
-        return pairs.keys[at.clip(max=len(pairs) - 1) if self.others else at]
+        return self.backend.taken(pairs.keys, at.clip(max=len(pairs) - 1) if self.others else at)
 
     def rows(self, at: IntArray, keys: IntArray) -> tuple[IntArray, FloatArray]:
         """The blocks and rows, (…, width), of inequalities at some positions, pairs with their keys; on the host."""

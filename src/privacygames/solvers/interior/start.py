@@ -42,7 +42,8 @@ much smaller than what they have to make up for would keep the first steps short
 LEAST_WORTH = 1e-3
 """What is left of a limit is worth at least this share of all products at the start."""
 
-ROUGH_HALVINGS, ROUGH_STEPS, ROUGH = 14, 20, 1e-3
+ROUGH_SEARCH, ROUGH_PRICE = 20, 1e-2
+ROUGH_STEPS, ROUGH = 20, 1e-3
 """Enough for a start, which need not be exactly central."""
 
 
@@ -148,7 +149,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, limits: flo
     limited = limits / max(coupling.rows - first, 1)
     if program.minimises_worst:
         costs = -coupling.gather(u)[-len(program.whose) :]
-        worst = -float(_below(-costs[None, :], limited, 1.0)[0])
+        worst = -float(_below(-costs[None, :], limited, 1.0)[0][0])
     u = u.copy()
     asked = [*program.distortion.tolist(), *[None] * program.reverse]
     for adversary, distortion in enumerate(asked):
@@ -170,22 +171,27 @@ def _central_guesses(errors: FloatArray, distortion: float | None, target: float
     is the target, too.
     """
     if distortion is None:
-        return _below(errors, target, 1.0)
-    low, high = -40.0, 40.0  # of the price's logarithm, around the price at which slack and bound are alike
-    around = np.log(target / max(float(errors.min(axis=1).sum()) - distortion, 1e-300))
-    for _ in range(ROUGH_HALVINGS):
-        middle = (low + high) / 2
-        price = np.exp(around + middle)
-        left = float(_below(errors, target, price).sum()) - distortion
-        if price * left < target:
-            low = middle
-        else:
-            high = middle
-    return _below(errors, target, float(np.exp(around + high)))
+        return _below(errors, target, 1.0)[0]
+    # Price·(Σx − bound) is nearly linear in the price: x is a target/price below the least error for each guess that is
+    # not much worse, which is one in each block at least, and all of them at most.
+    blocks, guesses = errors.shape
+    room = max(float(errors.min(axis=1).sum()) - distortion, 1e-300)
+    low, high = target * (1 + blocks) / room, target * (1 + blocks * guesses) / room
+    price = low
+    for _ in range(ROUGH_SEARCH):
+        x, speed = _below(errors, target, price)
+        left = float(x.sum()) - distortion
+        lacks = target * (1 + ROUGH_PRICE / 2) - price * left  # a little more than the target: something is left
+        low, high = (price, high) if lacks > 0 else (low, price)
+        if abs(lacks) <= ROUGH_PRICE / 2 * target:
+            return x
+        wanted = price + lacks / (left + price * float(speed.sum()))
+        price = wanted if low < wanted < high else (low * high) ** 0.5
+    return _below(errors, target, high)[0]
 
 
-def _below(values: FloatArray, target: float, price: float) -> FloatArray:
-    """For each row, the x below all its values at which Σ target/(value − x) is the price.
+def _below(values: FloatArray, target: float, price: float) -> tuple[FloatArray, FloatArray]:
+    """For each row, the x below all its values at which Σ target/(value − x) is the price; and how fast it grows.
 
     One over that sum is concave in how far below x is, and nearly linear: Newton's steps come from one side, and fast.
     """
@@ -193,13 +199,14 @@ def _below(values: FloatArray, target: float, price: float) -> FloatArray:
     apart = values - least[:, None]
     below = np.full(len(values), target / price)
     for _ in range(ROUGH_STEPS):
-        shares = target / (apart + below[:, None])
-        total = shares.sum(axis=1)
-        more = (total / price - 1.0) * total * target / (shares * shares).sum(axis=1)
+        shares = apart + below[:, None]
+        np.divide(target, shares, out=shares)
+        total, squares = shares.sum(axis=1), np.einsum("ij,ij->i", shares, shares)
+        more = (total / price - 1.0) * total * target / squares
         below += more
         if (more <= ROUGH * below).all():
             break
-    return np.asarray(least - below)
+    return least - below, target / squares
 
 
 def _constant_weights(cost: FloatArray) -> FloatArray:
@@ -210,5 +217,5 @@ def _constant_weights(cost: FloatArray) -> FloatArray:
     share = START * float(cost.mean()) / len(cost)
     if share <= 0:
         return np.full(len(cost), 1.0 / len(cost))
-    weights = share / (cost - _below(cost[None, :], share, 1.0)[0])
+    weights = share / (cost - _below(cost[None, :], share, 1.0)[0][0])
     return np.asarray(weights / weights.sum())

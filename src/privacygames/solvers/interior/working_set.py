@@ -148,7 +148,7 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        return self.at_i + self.bounds.onwards[self.pair]
+        return self.at_i + self.bounds.backend.taken(self.bounds.onwards, self.pair)
 
     @property
     def block(self) -> IntArray:
@@ -173,7 +173,7 @@ class WorkingSet:
     @cached_property
     def root(self) -> FloatArray:
         """√γ of each pair."""
-        return self.bounds.root.ravel()[self.pair]
+        return self.bounds.backend.taken(self.bounds.root.ravel(), self.pair)
 
     @property
     def starts(self) -> IntArray:
@@ -192,10 +192,10 @@ class WorkingSet:
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
-        v = u[:, : self.bounds.size].ravel()
-        above = v[self.at_j]
+        v, backend = u[:, : self.bounds.size].ravel(), self.bounds.backend
+        above = backend.taken(v, self.at_j)
         above *= self.root
-        return self.bounds.backend.minus_ratios(above, v[self.at_i], self.root)
+        return backend.minus_ratios(above, backend.taken(v, self.at_i), self.root)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
@@ -230,16 +230,16 @@ class WorkingSet:
 
         ∞ where all hold at the end, too. No pair leaves the set if it is to ``settle``.
         """
-        bounds, backend = self.bounds, self.bounds.backend
+        bounds, backend, taken = self.bounds, self.bounds.backend, self.bounds.backend.taken
         logs = backend.log(after)
         coarse = backend.single(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
         wanted, old = used > bounds.enter, self.keys
         # Who is to join would stay in any case.
-        wanted.ravel()[old] = True if settle else used.ravel()[old] > bounds.leave.ravel()[self.pair]
+        wanted.ravel()[old] = True if settle else taken(used.ravel(), old) > taken(bounds.leave.ravel(), self.pair)
         wanted |= bounds.always
         near, flat_logs = replace(self, keys=backend.chosen(wanted)), logs.ravel()
-        excess = flat_logs[near.at_i] - flat_logs[near.at_j] - bounds.limits.ravel()[near.pair]
+        excess = taken(flat_logs, near.at_i) - taken(flat_logs, near.at_j) - taken(bounds.limits.ravel(), near.pair)
         broken = excess > BROKEN
         if broken.any():
             return replace(self, keys=near.keys[broken])._largest_step(before, after), self
@@ -271,7 +271,7 @@ class WorkingSet:
         table = self.bounds.backend.empty(self.blocks * self.bounds.size**2)
         table[wanted] = 0.0
         table[keys] = values
-        return table[wanted]
+        return self.bounds.backend.taken(table, wanted)
 
     def among(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
         """The keys of this set's pairs among more secrets (its own come first), and which of them are still there."""

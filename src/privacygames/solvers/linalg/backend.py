@@ -95,6 +95,10 @@ class Backend(Protocol):
         """The same in single precision."""
         ...
 
+    def taken(self, array: Array, at: IntArray) -> Array:
+        """What is at some positions of an array, or rows of it."""
+        ...
+
     def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
         """The first where the condition holds, and the second elsewhere."""
         ...
@@ -245,6 +249,10 @@ class HostBackend:
     def single(self, array: FloatArray) -> NDArray[np.float32]:
         """The same in single precision."""
         return array.astype(np.float32)
+
+    def taken(self, array: Array, at: IntArray) -> Array:
+        """What is at some positions of an array."""
+        return array[at]
 
     def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
         """The first where the condition holds, and the second elsewhere."""

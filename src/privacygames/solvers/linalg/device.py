@@ -14,11 +14,9 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.processors import processors
+from privacygames.processors import plain_algebra, processors
 from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
     Item,
@@ -59,6 +57,9 @@ the host's time is what counts."""
 GATHERED = 1 << 27
 """So many entries of factors are gathered at a time, to solve for single right-hand sides."""
 
+KEPT_SHARE = 0.05
+"""Of all memory, how much PyTorch may keep for the next design."""
+
 MOST_POSITIONS = 2**31 - 1
 """Positions inside a batch are kept as 32-bit integers."""
 
@@ -83,7 +84,7 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
         # What is left to the host is small; and what PyTorch notes for derivatives takes time with every operation.
-        with threadpool_limits(1, "blas"), torch.inference_mode():
+        with plain_algebra(), torch.inference_mode():
             yield algebra
     except torch.OutOfMemoryError:
         message = (
@@ -92,7 +93,7 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
         raise TooLarge(message) from None
     finally:
         torch.set_num_threads(before)
-        if device != "cpu":
+        if device != "cpu" and torch.cuda.memory_reserved(device) > KEPT_SHARE * device_free(device)[1]:
             torch.cuda.empty_cache()
 
 
@@ -218,14 +219,14 @@ class DeviceAlgebra:
 
     def _written(self, blocks: SymmetricBlocks, scales: Tensor) -> Tensor:
         """The blocks, scaled on both sides, right on and below the diagonal; what is on it is left to the caller."""
-        torch, (count, width) = self.backend.torch, scales.shape
+        torch, taken, (count, width) = self.backend.torch, self.backend.taken, scales.shape
         dense = self.backend.zeros((count, width, width))
         if blocks.beside is not None:
             beside = blocks.beside
             row, column = self.backend.held_indices(beside.row), self.backend.held_indices(beside.column)
             first = self._block(beside, count) * width
             at_row, at_column, flat = first + row, first + column, scales.ravel()
-            value = self.backend.held(beside.value) * flat[at_row] * flat[at_column]
+            value = self.backend.held(beside.value) * taken(flat, at_row) * taken(flat, at_column)
             at = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
             # At most two values, of (i, j) and (j, i), meet in one place: their order does not matter.
             dense.view(-1).index_add_(0, at, value)
@@ -335,9 +336,10 @@ class DeviceFactors:
         inverse, held, at = self._inverse(), self._backend.held(right), self._backend.held_indices(blocks)
         several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
         if len(held) <= several:
-            return self._solved(inverse[at], held)
+            return self._solved(self._backend.taken(inverse, at), held)
         parts = [slice(start, start + several) for start in range(0, len(held), several)]
-        return self._backend.joined([self._solved(inverse[at[some]], held[some]) for some in parts])
+        taken = self._backend.taken
+        return self._backend.joined([self._solved(taken(inverse, at[some]), held[some]) for some in parts])
 
     def _solved(self, inverse: Tensor, right: Tensor, more: Tensor | None = None) -> Tensor:
         """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""

@@ -7,10 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from privacygames.arrays import FloatArray
-from privacygames.processors import processors
+from privacygames.processors import plain_algebra, processors
 from privacygames.solvers.linalg.backend import HOST, HostBackend
 from privacygames.solvers.linalg.blocks import (
     BlockAlgebra,
@@ -37,7 +35,7 @@ def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Itera
     """
     count = threads or processors()
     kernels = compiled_loops() if compiled else None
-    with threadpool_limits(1, "blas"):
+    with plain_algebra():
         if kernels is not None:
             with kernels.threads(count):
                 yield CompiledAlgebra(kernels)

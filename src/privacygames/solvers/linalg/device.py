@@ -93,7 +93,7 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
         raise TooLarge(message) from None
     finally:
         torch.set_num_threads(before)
-        if device != "cpu" and torch.cuda.memory_reserved(device) > KEPT_SHARE * device_free(device)[1]:
+        if device != "cpu" and torch.cuda.memory_reserved(device) > KEPT_SHARE * device_free(algebra.backend.device)[1]:
             torch.cuda.empty_cache()
 
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from privacygames import processors
 
@@ -54,3 +55,18 @@ def test_work_in_threads_comes_back_in_order(entries: int, monkeypatch: pytest.M
     monkeypatch.setattr(processors, "processors", lambda: 3)
     assert processors.in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
     assert processors.in_threads(lambda item: item**2, 0, entries) == []
+
+
+def test_algebra_is_plain_until_the_last_who_asked_is_done() -> None:
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    with threadpool_limits(2, "blas"):
+        before = threads()
+        first, second = processors.plain_algebra(), processors.plain_algebra()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # as where two threads design, and one is done
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == before

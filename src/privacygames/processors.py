@@ -1,13 +1,14 @@
 """How many processors to work with: those this process may use, and never more than it was told."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from threading import Lock
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -37,9 +38,26 @@ def in_threads(work: Callable[[int], Result], count: int, entries: int) -> list[
         return [each for found in pool.map(part, range(threads)) for each in found]
 
 
-def plain_algebra() -> AbstractContextManager[Any]:
-    """As long as this lasts, libraries do linear algebra by one thread: it is small, or others work beside it."""
-    return _libraries().limit(limits=1, user_api="blas")
+class _Askers:
+    """How many ask for plain algebra at this moment, and what gives libraries their threads back after the last."""
+
+    lock, count, after = Lock(), 0, ExitStack()
+
+
+@contextmanager
+def plain_algebra() -> Iterator[None]:
+    """As long as this lasts, anywhere, libraries do linear algebra by one thread: it is small, or not all there is."""
+    with _Askers.lock:
+        if not _Askers.count:
+            _Askers.after.enter_context(_libraries().limit(limits=1, user_api="blas"))
+        _Askers.count += 1
+    try:
+        yield
+    finally:
+        with _Askers.lock:
+            _Askers.count -= 1
+            if not _Askers.count:
+                _Askers.after.close()
 
 
 @cache

@@ -75,13 +75,13 @@ def minimise(
         if gap < 0.9 * reached[0] or hoped < 0.9 * reached[1]:
             reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
         close = gap <= tolerance or (enough is not None and _is_below(best.value, hoped, enough))
-        lacking = stepper.lacking(formulation, best.probabilities, best.secrets) if close else None
-        best.finished = lacking is not None and not len(lacking)
+        others = _others(program, best.probabilities, best.secrets, algebra.backend) if close else None
+        best.finished = others is not None and not len(others[2])
         best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
         if best.finished or best.out_of_time:
             break
-        if lacking is not None:
-            admitted = stepper.admit(now, lacking)
+        if others is not None:
+            admitted = stepper.admit(now, others[2])
             if admitted is None:
                 break
             now = admitted
@@ -98,7 +98,9 @@ def minimise(
         waited = iteration - since
         if waited > PATIENCE or (waited > LAST_PATIENCE and stepper.arrived(now)):
             break
-    best.probabilities = everyone(program, best.probabilities, best.secrets, algebra.backend)
+    if not best.finished or others is None:
+        others = _others(program, best.probabilities, best.secrets, algebra.backend)
+    best.probabilities = _everyone(program, best.probabilities, best.secrets, others)
     return best
 
 
@@ -124,17 +126,23 @@ def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: floa
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 
 
-def everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend = HOST) -> FloatArray:
+Others = tuple[FloatArray, IntArray, IntArray]
+"""Columns for secrets that are left out, who they are, and for whom there are none."""
+
+
+def _others(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend) -> Others:
+    """What goes with columns of some secrets."""
+    left_out = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
+    return fill_in(program.exponents, column, secrets, left_out, backend)
+
+
+def _everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, others: Others) -> FloatArray:
     """The mechanism for every secret of a program, (observables, secrets)."""
-    others = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
     share, mixed = 0.0, column
-    while True:
-        rows, whose, failed = fill_in(program.exponents, mixed, secrets, others, backend)
-        if not len(failed):
-            break
-        # Only a run that was stopped gets here: a constant mechanism has a margin for everyone.
+    while len(others[2]):  # only after a run that was stopped: a constant mechanism has a margin for everyone
         share = min(1.0, 4 * share + 1e-9)
         mixed = (1 - share) * column + share * column.mean(axis=1, keepdims=True)
+        others = _others(program, mixed, secrets, HOST)
     full = np.empty(program.objective.shape)
-    full[:, secrets], full[:, whose] = mixed, rows
+    full[:, secrets], full[:, others[1]] = mixed, others[0]
     return full

@@ -20,15 +20,17 @@ def dominated_observables(cost: FloatArray) -> IntArray:
     """
     like = np.arange(len(cost))
     order = np.lexsort((like, cost.sum(axis=1)))  # a dominating observable comes before those it dominates
-    kept = np.empty(0, dtype=np.int64)
-    for observable in order:
-        easiest = int(cost[observable].argmin())  # few cost as little there, so few are compared throughout
-        rivals = kept[cost[kept, easiest] <= cost[observable, easiest]]
-        better = rivals[(cost[rivals] <= cost[observable]).all(axis=1)]
+    cost = cost[order]
+    kept = np.ones(len(cost), dtype=bool)
+    # Few cost as little as an observable where that costs least, so few are compared throughout, and mostly none.
+    least, easiest = cost.min(axis=0), cost.argmin(axis=1)
+    alone = ((cost == least).sum(axis=0) == 1)[easiest] & (cost[np.arange(len(cost)), easiest] == least[easiest])
+    for place in np.flatnonzero(~alone):
+        before = slice(place)
+        rivals = np.flatnonzero(kept[before] & (cost[before, easiest[place]] <= cost[place, easiest[place]]))
+        better = rivals[(cost[rivals] <= cost[place]).all(axis=1)]
         if len(better):
-            like[observable] = better[0]
-        else:
-            kept = np.append(kept, observable)
+            like[order[place]], kept[place] = order[better[0]], False
     return like
 
 

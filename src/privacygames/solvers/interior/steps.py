@@ -47,9 +47,9 @@ ARRIVED = 2.0
 REFINE = 1e-3
 """Directions are refined once the products add up to less than this share of the value, and more so in the end."""
 
-TIGHT, ADMIT = 0.1, 0.2
+TIGHT, ADMIT, ADMIT_MORE = 0.1, 0.2, 0.4
 """When the row of a secret left out has less than the first of the margin that revealing nothing leaves it, all with
-less than the second join."""
+less than the second join; or with less than the third, where larger blocks cost less than to take somebody in again."""
 
 KEEP_MARGIN = 0.1
 """A step leaves those left out at least this share of the margin they had."""
@@ -175,7 +175,8 @@ class Stepper:
         found = Iterate(form, State(u, after, tuple(inside), slack, coupling_dual, worst), margin, proved)
         share = margin / form.widest_margins
         if (share < TIGHT).any():
-            found = self.admit(found, form.absent[share < ADMIT]) or found
+            enough = ADMIT_MORE if self._algebra.spares_host else ADMIT
+            found = self.admit(found, form.absent[share < enough]) or found
         return found
 
     def _followed(
@@ -219,11 +220,6 @@ class Stepper:
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
         moved = State(u, backend.held(u), inside, state.coupling_slack, coupling_dual, state.worst)
         return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
-
-    def lacking(self, form: Formulation, column: FloatArray, present: IntArray) -> IntArray:
-        """Secrets left out for whom a mechanism of the others has no row."""
-        others = np.setdiff1d(np.arange(len(form.whole.absent)), present)
-        return fill_in(form.whole.exponents, column, present, others, self._algebra.backend)[2]
 
     def _margins(self, form: Formulation, column: FloatArray) -> FloatArray:
         """How much margin a mechanism leaves for the rows of the secrets left out."""

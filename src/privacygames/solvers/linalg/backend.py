@@ -15,6 +15,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.lapack import Square
 
 Array = TypeVar("Array", FloatArray, IntArray)
+Kind = TypeVar("Kind", bound=np.generic)
 
 
 class Backend(Protocol):
@@ -95,7 +96,7 @@ class Backend(Protocol):
         """The same in single precision."""
         ...
 
-    def taken(self, array: Array, at: IntArray) -> Array:
+    def taken(self, array: NDArray[Kind], at: IntArray) -> NDArray[Kind]:
         """What is at some positions of an array, or rows of it."""
         ...
 
@@ -250,7 +251,7 @@ class HostBackend:
         """The same in single precision."""
         return array.astype(np.float32)
 
-    def taken(self, array: Array, at: IntArray) -> Array:
+    def taken(self, array: NDArray[Kind], at: IntArray) -> NDArray[Kind]:
         """What is at some positions of an array."""
         return array[at]
 

@@ -52,8 +52,8 @@ def forces(
     scale = np.sqrt((np.abs(s + answer) + slack) / (np.abs(z + started - weight * answer) + dual))
     s, z, stiff = s / scale, z * scale, weight * scale
 
-    def at(force: FloatArray, answer: FloatArray) -> _Candidate:
-        return _Candidate(force, answer, s + answer / scale, z + force * scale - stiff * answer, target)
+    def at(force: FloatArray, answer: FloatArray) -> _Reached:
+        return _Reached(force, answer, s + answer / scale, z + force * scale - stiff * answer, target)
 
     point = at(started, answer)
     for _ in range(MOST_ITERATIONS):
@@ -85,7 +85,7 @@ def forces(
     return None
 
 
-class _Candidate:
+class _Reached:
     """Forces, how slacks answer, both sides of each inequality in their own units, and what these miss."""
 
     def __init__(self, force: FloatArray, answer: FloatArray, a: FloatArray, b: FloatArray, target: float) -> None:

@@ -129,14 +129,13 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
 
 
 def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]) -> Iterator[FloatArray]:
-    """What to add to whole columns, ever more: nothing if nothing is needed, at last so much that the rest drowns.
+    """What to add to whole columns, ever more: first nothing, at last so much that the rest drowns.
 
-    Adding the same to all of a column is mixing with a constant mechanism. Each column first gets what restores its
-    ratios, and a trace more for rounding.
+    Adding the same to all of a column is mixing with a constant mechanism. Each column that needs it gets what restores
+    its ratios, and a trace more for rounding.
     """
+    yield np.zeros(len(used))  # mostly enough, and seen at once: what is needed is looked for where it is not
     needed = _excess(exponents, clean)
-    if not needed.any():
-        yield np.zeros(len(used))
     trace = SMALLEST_MIX * used / used.sum()
     factor = 1.01
     while factor * (needed.sum() + SMALLEST_MIX) < 1:

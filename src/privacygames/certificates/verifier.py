@@ -111,17 +111,16 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     ratios = evidence.ratios
     places = np.ravel_multi_index((ratios.secret, ratios.other), above.shape)
     together = np.bincount(places, ratios.value, above.size).reshape(above.shape)
-    pairs = np.argwhere(together)
-    if not 0 < len(pairs) <= MOST_EXACT:
+    used = (together != 0) & np.isfinite(above)
+    if not 0 < np.count_nonzero(used) <= MOST_EXACT:
         return rough
     most_gained = 3 * DOUBT * float((together * np.where(np.isfinite(above), above, 0.0)).sum())
     if most_gained <= WORTHWHILE * abs(achieved - rough):
         return rough
     sharper = above.copy()
-    for secret, other in pairs.tolist():
-        if np.isfinite(above[secret, other]):
-            separation = float(statement.distinguishability[secret, other])
-            sharper[secret, other] = exact_enclosure(statement.bounds.epsilon or inf, separation)[1]
+    separations, place = np.unique(statement.distinguishability[used], return_inverse=True)
+    exact = [exact_enclosure(statement.bounds.epsilon or inf, each)[1] for each in separations.tolist()]
+    sharper[used] = np.array(exact)[place]
     sharp = optimum(statement, evidence, sharper)
     return min(rough, sharp) if statement.bounds.reverse else max(rough, sharp)
 

@@ -11,6 +11,7 @@ Smale), which is smooth and asks for no signs on the way: Newton's steps towards
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray
@@ -46,60 +47,65 @@ def forces(
         The forces; None where they were not found.
     """
     slack, dual = now
-    weight, matrix = dual / slack, np.empty(response.shape)
+    weight, answer = dual / slack, response @ started
     s, z = slack + change[0], dual + change[1]
-    answer = response @ started
     scale = np.sqrt((np.abs(s + answer) + slack) / (np.abs(z + started - weight * answer) + dual))
-    s, z, stiff = s / scale, z * scale, weight * scale
+    # From here on in units in which slacks and dual values are of one size, and forces as dual values are.
+    s, z, weight, inverse = s / scale, z * scale, weight * scale**2, 1 / scale
+    response = response * inverse * inverse[:, None]
+    rough, matrix = response.astype(np.float32), np.empty(response.shape, dtype=np.float32)
 
-    def at(force: FloatArray, answer: FloatArray) -> _Reached:
-        return _Reached(force, answer, s + answer / scale, z + force * scale - stiff * answer, target)
+    def at(force: FloatArray) -> _Reached:
+        answer = response @ force
+        return _Reached(force, s + answer, z + force - weight * answer, target)
 
-    point = at(started, answer)
+    reached = at(started * scale)
     for _ in range(MOST_ITERATIONS):
-        if point.solved:
-            return point.force
-        by_a, by_b = point.slopes
-        np.multiply(response, by_a / scale - by_b * stiff, out=matrix)  # transposed, as LAPACK takes it
-        matrix.reshape(-1)[:: len(s) + 1] += by_b * scale
-        factors, pivots, more, failed = lapack.dgesv(matrix.T, -point.missed, overwrite_a=1, overwrite_b=1)
+        if reached.solved:
+            return reached.force * inverse
+        by_a, by_b = reached.slopes
+        np.multiply(rough, (by_a - by_b * weight).astype(np.float32), out=matrix)  # transposed, as LAPACK takes it
+        matrix.reshape(-1)[:: len(s) + 1] += by_b.astype(np.float32)
+        factors, pivots, more, failed = lapack.sgesv(matrix.T, reached.direction, overwrite_a=1, overwrite_b=1)
         if failed:
             return None
-        moved = response @ more
         for halving in range(HALVINGS):
-            step = 0.5**halving
-            found = at(point.force + step * more, point.answer + step * moved)
-            if found.size <= (1 - PROGRESS * step) * point.size:
+            found = at(reached.force + 0.5**halving * reached.size * more)
+            if found.size <= (1 - PROGRESS * 0.5**halving) * reached.size:
                 break
         else:
             return None
-        point = found
+        reached = found
         for _ in range(0 if halving else AGAIN):
-            more, _ = lapack.dgetrs(factors, pivots, -point.missed)
-            found = at(point.force + more, point.answer + response @ more)
-            if not found.size < point.size:
+            more, _ = lapack.sgetrs(factors, pivots, reached.direction)
+            found, before = at(reached.force + reached.size * more), reached.size
+            if not found.size < before:
                 break
-            point, before = found, point.size
-            if point.solved or point.size > WORTHWHILE * before:
+            reached = found
+            if reached.solved or reached.size > WORTHWHILE * before:
                 break
     return None
 
 
 class _Reached:
-    """Forces, how slacks answer, both sides of each inequality in their own units, and what these miss."""
+    """Forces, the slacks and dual values they lead to, and what these miss."""
 
-    def __init__(self, force: FloatArray, answer: FloatArray, a: FloatArray, b: FloatArray, target: float) -> None:
-        self.force, self.answer, self._target = force, answer, target
-        self._apart, product, total = a - b, a * b - target, a + b
-        self._root = np.hypot(self._apart, 2 * target**0.5)
-        # (a + b)² − r² = 4 (a b − τ): where both have the same size, a + b − r would be all rounding.
-        self.missed = np.where(total > 0, 4 * product / (np.abs(total) + self._root), total - self._root)
+    def __init__(self, force: FloatArray, a: FloatArray, b: FloatArray, target: float) -> None:
+        self.force, self._target = force, target
+        self._apart, total = a - b, a + b
+        self._root = np.sqrt(self._apart * self._apart + 4 * target)
+        self.missed: FloatArray = total - self._root
         self.size = float(self.missed @ self.missed) ** 0.5
-        self.solved = bool((total > 0).all() and np.abs(product).max() < ACCURATE * target)
+        self.solved = bool(np.abs(a * b - target).max() < ACCURATE * target and total.min() > 0)
+
+    @property
+    def direction(self) -> NDArray[np.float32]:
+        """Where what is missed vanishes, of length one."""
+        found: NDArray[np.float32] = (self.missed / -self.size).astype(np.float32)
+        return found
 
     @property
     def slopes(self) -> tuple[FloatArray, FloatArray]:
         """How what is missed grows with a, and with b: 1 ∓ (a − b)/r."""
-        smaller = 4 * self._target / (self._root * (self._root + np.abs(self._apart)))
-        larger, which = 2 - smaller, self._apart > 0
-        return np.where(which, smaller, larger), np.where(which, larger, smaller)
+        share = self._apart / self._root
+        return 1 - share, 1 + share

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.linalg import lapack
 
 import privacygames as pg
 from privacygames.problem import Bounds
@@ -40,6 +41,11 @@ PUBLISHED = {"exact, not finished": (150, 1800.0), "spanner": (300, 929.0), "app
 
 RESULTS = Path(__file__).parent / "results"
 AGREE = 1e-6
+TRIES = 3
+
+
+Task = tuple[pg.Problem, dict[str, Any]]
+"""A problem, and what is promised."""
 
 
 @dataclass
@@ -95,7 +101,8 @@ class Bench:
 
     def table(self) -> str:
         """The whole table in Markdown."""
-        told = "; ".join(f"{name}: {value}" for name, value in self.machine.items())
+        rate = {"product rate": f"{self.machine['product rate'] / 1e12:.1f}·10¹² operations a second"}
+        told = "; ".join(f"{name}: {value}" for name, value in {**self.machine, **rate}.items())
         head = "| problem | seconds | of which engine | iterations | value | gap | GiB there | % of products | |"
         lines = ["# The block method on a device", "", told, "", head, "|" + "---|" * 9, *map(self.line, self.rows)]
         note = (
@@ -125,7 +132,18 @@ def product_rate(device: str) -> float:
     return 2 * size**3 / best
 
 
-def solve(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **bounds: Any) -> pg.Mechanism:
+def host_rate() -> str:
+    """How fast one of the host's processors is: machines that are lent differ by a factor of two."""
+    matrix = np.random.default_rng(0).normal(size=(240, 240))
+    times = []
+    for _ in range(50):
+        started = perf_counter()
+        lapack.dgetrf(matrix)
+        times.append(perf_counter() - started)
+    return f"{1e3 * median(times):.2f} ms for a 240 × 240 LU"
+
+
+def timed(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **bounds: Any) -> Row:
     """One design on the device, as a row."""
     engine = {"seconds": 0.0, "done": 0}
 
@@ -134,7 +152,6 @@ def solve(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **b
         print(f"{event.seconds or 0.0:7.1f} s, {event.message}", file=sys.stderr, flush=True)
 
     if bench.device.startswith("cuda"):
-        torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     started = perf_counter()
     found = pg.design(
@@ -153,9 +170,7 @@ def solve(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **b
     gap = found.certificate.gap or 0.0
     remark = "" if gap <= tolerance else "stopped by the time limit"
     value = valued(found)
-    row = Row(name, seconds, engine["seconds"], int(engine["done"]), value, gap, memory, share, remark)
-    bench.report(row)
-    return found
+    return Row(name, seconds, engine["seconds"], int(engine["done"]), value, gap, memory, share, remark)
 
 
 def valued(found: pg.Mechanism) -> float:
@@ -285,10 +300,11 @@ def growth(bench: Bench, sides: list[int]) -> None:
         if bench.left < 30:
             bench.report(Row(f"{side}×{side} Euclidean, ε = 1", remark="left out: the time limit"))
             continue
-        found = solve(bench, f"{side}×{side} Euclidean, ε = 1", euclidean(side), tolerance=1e-4, epsilon=1.0)
-        if (found.certificate.gap or 0.0) <= 1e-4:
+        row = timed(bench, f"{side}×{side} Euclidean, ε = 1", euclidean(side), tolerance=1e-4, epsilon=1.0)
+        bench.report(row)
+        if row.gap <= 1e-4:
             cells.append(side * side)
-            times.append(bench.rows[-1].seconds)
+            times.append(row.seconds)
     if len(cells) > 1:
         slope = float(np.polyfit(np.log(cells[-3:]), np.log(times[-3:]), 1)[0])
         bench.report(Row(f"growth, the last {len(cells[-3:])} sizes", remark=f"time ~ cells^{slope:.2f}"))
@@ -318,7 +334,7 @@ def against_three(problem: pg.Problem) -> dict[str, Any]:
 
 
 def people(bench: Bench, data: Path, count: int) -> None:
-    """One user after the other."""
+    """One user after the other; each the best of some tries, for the host's other tenants come and go."""
     asked: list[tuple[str, Callable[[pg.Problem], dict[str, Any]]]] = [
         ("ε = 0.6", lambda _: {}),
         ("ε = 0.6 and 95 % of d_m^max", joint),
@@ -330,33 +346,44 @@ def people(bench: Bench, data: Path, count: int) -> None:
             if bench.left < 20:
                 break
             bounds = more(problem)
-            solve(bench, f"GeoLife user {user}, {name}", problem, tolerance=1e-6, epsilon=0.6, **bounds)
+            told = f"GeoLife user {user}, {name}"
+            rows = [timed(bench, told, problem, tolerance=1e-6, epsilon=0.6, **bounds) for _ in range(TRIES)]
+            bench.report(min(rows, key=lambda row: row.seconds))
             times.append(bench.rows[-1].seconds)
         if times:
-            told = f"median {median(times):.2f} s, worst {max(times):.2f} s"
+            told = f"median {median(times):.2f} s, worst {max(times):.2f} s, each the best of {TRIES}"
             bench.report(Row(f"GeoLife, {len(times)} users, {name}", sum(times), remark=told))
 
 
 def evaluation(bench: Bench, data: Path, jobs: int) -> None:
-    """The paper's evaluation: ten users, six ε, and three mechanisms each, by several processes that share the card."""
-    tasks: list[tuple[pg.Problem, dict[str, float]]] = []
+    """The paper's evaluation, ten users, six ε, and three mechanisms each; and the same against three adversaries."""
+    tasks: list[Task] = []
+    against: list[Task] = []
     for problem in geolife(data, 10).values():
         distortion = 0.5 * pg.max_distortion(problem)
+        three = against_three(problem)
         for epsilon in (0.15, 0.3, 0.45, 0.6, 0.75, 0.9):
             both = {"epsilon": epsilon, "distortion": distortion}
             tasks += [(problem, {"epsilon": epsilon}), (problem, {"distortion": distortion}), (problem, both)]
+            against.append((problem, {"epsilon": epsilon, **three}))
+    at_once(bench, f"{len(tasks)} designs: 10 users × 6 ε × 3 mechanisms", tasks, jobs)
+    at_once(bench, f"{len(against)} designs: 10 users × 6 ε, three adversaries", against, jobs)
+
+
+def at_once(bench: Bench, name: str, tasks: list[Task], jobs: int) -> None:
+    """Designs by several processes that share the card."""
     started = perf_counter()
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         gaps = list(pool.map(designed_gap, tasks, [bench.device] * len(tasks)))
     seconds = perf_counter() - started
-    remark = f"{jobs} processes, their start included"
-    bench.report(Row(f"{len(tasks)} designs: 10 users × 6 ε × 3 mechanisms", seconds, gap=max(gaps), remark=remark))
+    remark = f"{jobs} processes, their start included: {seconds / len(tasks):.2f} s each"
+    bench.report(Row(name, seconds, gap=max(gaps), remark=remark))
 
 
-def designed_gap(task: tuple[pg.Problem, dict[str, float]], device: str) -> float:
+def designed_gap(task: Task, device: str) -> float:
     """The certified gap of one design, in a process of its own."""
     problem, bounds = task
-    found = pg.design(problem, **bounds, solver=pg.Interior(device=device, threads=1))  # type: ignore[arg-type]
+    found = pg.design(problem, **bounds, solver=pg.Interior(device=device, threads=1))
     return found.certificate.gap or 0.0
 
 
@@ -435,7 +462,7 @@ def main() -> None:
     on_card = given.device.startswith("cuda")
     machine = {
         "device": torch.cuda.get_device_name() if on_card else "PyTorch's CPU device",
-        "host": f"{platform.machine()}, {processors()} processors",
+        "host": f"{platform.machine()}, {processors()} processors, {host_rate()}",
         "PyTorch": torch.__version__,
         "product rate": product_rate(given.device),
     }
@@ -450,7 +477,7 @@ def main() -> None:
     if given.wide and bench.left > 30:
         secrets, answers = map(int, given.wide.split("x"))
         name = f"{secrets} scattered places × {answers} answers, ε = 1"
-        solve(bench, name, scattered(secrets, answers), tolerance=1e-4, epsilon=1.0)
+        bench.report(timed(bench, name, scattered(secrets, answers), tolerance=1e-4, epsilon=1.0))
     if given.peer:
         peers(bench, [int(side) for side in given.peer.split(",")])
 

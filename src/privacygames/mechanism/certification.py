@@ -1,6 +1,7 @@
 """From numbers that may be slightly off to exact weights whose every promise was checked: behind ``certify``."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 
@@ -80,6 +81,7 @@ def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
     return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)
 
 
+@cache
 def own_version() -> str:
     """This release, as it appears in certificates; "unknown" where the source is run without being installed."""
     try:

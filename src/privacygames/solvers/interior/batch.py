@@ -59,7 +59,7 @@ class Batch:
         pairs = self.working_set
         if pairs is None or not len(pairs):
             return at
-        return self.backend.taken(pairs.keys, at.clip(max=len(pairs) - 1) if self.others else at)
+        return pairs.keys[at.clip(max=len(pairs) - 1) if self.others else at]
 
     def rows(self, at: IntArray, keys: IntArray) -> tuple[IntArray, FloatArray]:
         """The blocks and rows, (…, width), of inequalities at some positions, pairs with their keys; on the host."""
@@ -81,7 +81,8 @@ class Batch:
             parts.insert(0, self.backend.zeros(tuple(self.objective.shape)))
         total, *others = parts
         for part in others:
-            total[:, : part.shape[1]] += part
+            there = total[:, : part.shape[1]]
+            there += part
         return total
 
     def hessian(self, weights: FloatArray) -> HessianParts:

@@ -117,7 +117,7 @@ class BatchNewton:
         backend, now = self.batch.backend, self.now
         found = speeds(backend, now.slacks, change.slacks, now.duals, change.duals)
         speed, at = backend.largest(found, level, most)
-        values = [backend.taken(array, at) for array in (*now.both, *base.both)]
+        values = [array[at] for array in (*now.both, *base.both)]
         fetched = backend.fetched_rows([speed, at, self.batch.keys(at), *values])
         return np.asarray(fetched[:, fetched[0] > level])
 

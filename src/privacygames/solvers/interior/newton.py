@@ -124,7 +124,8 @@ class Newton:
         for _ in range(refinements):
             missing = asked - self._refined(more, held)
             if coupling.rows > n:
-                missing[n:] -= self._held_softness * held[n:]
+                limits = missing[n:]
+                limits -= self._held_softness * held[n:]
             if free:
                 missing -= worst * self._border[0]
             more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)

@@ -80,21 +80,18 @@ class RatioBounds:
         return self.backend.single(LEAVE * self.limits)
 
     @cached_property
-    def _nearest(self) -> IntArray:
-        return np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
-
-    @property
     def thin(self) -> bool:
         """Whether the exponents of the fourth nearest are usually very small."""
-        fourth = self._nearest[:, min(4, self.size) - 1]
-        return float(np.median(self.exponents[np.arange(self.size), fourth])) <= THIN
+        fourth = min(4, self.size) - 1
+        return float(np.median(np.partition(self.exponents, fourth, axis=1)[:, fourth])) <= THIN
 
     @cached_property
     def always(self) -> NDArray[np.bool_]:
         """The pairs, both ways, that are always in the set: they tie every block together."""
         size, chosen = self.size, _spanning(self.exponents)
         if self.thin:
-            chosen[np.arange(size)[:, None], self._nearest] = True
+            nearest = np.argsort(self.exponents, axis=1, kind="stable")[:, :NEIGHBOURS]
+            chosen[np.arange(size)[:, None], nearest] = True
         thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin

@@ -50,7 +50,7 @@ LARGE_LEAF = 512
 PLENTY = 20 * HOST_BOUND
 """With so much that is free at the start, nobody asks again while all blocks need less than the last."""
 
-LEAF, LARGEST_LEAF = 64, 256
+LEAF, LARGEST_LEAF = 64, 128
 """Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
 the host's time is what counts."""
 

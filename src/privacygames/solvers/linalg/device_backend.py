@@ -143,7 +143,7 @@ class DeviceBackend:
         Chosen in single precision, which takes half as long.
         """
         _, at = self.torch.topk(self.single(array), min(most, len(array)), sorted=False)
-        return self.taken(array, at), at
+        return array[at], at
 
     def largest_values(self, arrays: Sequence[Tensor], level: float, most: int) -> list[FloatArray]:
         """The largest entries of arrays of one length, at most so many, that are above a level: in one transfer."""
@@ -220,9 +220,9 @@ class DeviceBackend:
         failed = self._invert_halves(block[:, :half, :half], into[:, :half, :half], leaf)
         first = into[:, :half, :half]
         between = block[:, half:, :half] @ first.mT
-        block[:, half:, half:] -= between @ between.mT
+        block[:, half:, half:].baddbmm_(between, between.mT, alpha=-1)
         failed = failed | self._invert_halves(block[:, half:, half:], into[:, half:, half:], leaf)
-        into[:, half:, :half] = -into[:, half:, half:] @ (between @ first)
+        into[:, half:, :half].baddbmm_(into[:, half:, half:], between @ first, beta=0, alpha=-1)
         return failed
 
     def _unit(self, width: int) -> Tensor:

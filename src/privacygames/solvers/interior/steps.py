@@ -107,8 +107,7 @@ class Stepper:
             aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
         target = aim / count
         step = self._aimed(newton, plain, target, refinements)
-        if not careful:
-            step = lengthened(newton, step, target)
+        step = self._centred(newton, step, target) if careful else lengthened(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)
@@ -125,9 +124,12 @@ class Stepper:
             return central(backend, state.inside[at].both, plain.inside[at].both, target)
 
         now, change = (state.coupling_slack, state.limit_dual), (plain.coupling_slack, plain.limit_dual)
-        step = newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
+        return newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
+
+    def _centred(self, newton: Newton, step: Direction, target: float) -> Direction:
+        """The direction with Gondzio's correctors, as long as they lengthen it."""
         for _ in range(CORRECTORS):
-            trial = newton.corrected(step, _towards_centre(backend, state, step, target))
+            trial = newton.corrected(step, _towards_centre(self._algebra.backend, newton.state, step, target))
             if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
                 break
             step = trial

@@ -21,6 +21,8 @@ from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centring, farther, shortened
 
 CORRECTORS = 2
+"""So many where a step is not lengthened otherwise, or they save more iterations than they take time."""
+
 FEW = 10_000
 """How far to aim is decided by the steps that all but one in so many inequalities allow."""
 
@@ -107,7 +109,10 @@ class Stepper:
             aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
         target = aim / count
         step = self._aimed(newton, plain, target, refinements)
-        step = self._centred(newton, step, target) if careful else lengthened(newton, step, target)
+        if careful or not self._algebra.spares_host:
+            step = self._centred(newton, step, target)
+        if not careful:
+            step = lengthened(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)

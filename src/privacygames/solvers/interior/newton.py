@@ -95,8 +95,8 @@ class Newton:
 
     @property
     def spares_host(self) -> bool:
-        """Whether the host should do no more than it must."""
-        return self._algebra.spares_host
+        """Whether solutions come from elsewhere, and what is done here has them wait."""
+        return self._algebra.backend.spares_host
 
     @cached_property
     def _missed(self) -> FloatArray:

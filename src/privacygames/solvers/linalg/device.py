@@ -122,10 +122,6 @@ class DeviceAlgebra:
     @property
     def spares_host(self) -> bool:
         """Whether the host's own part of a step is the longer one."""
-        return self.backend.spares_host
-
-    @property
-    def _host_bound(self) -> bool:
         return self._whole < HOST_BOUND
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
@@ -172,7 +168,7 @@ class DeviceAlgebra:
     def _free(self) -> float:
         if self._memory is not None:
             return max(self._memory - self._kept, 0)
-        if self._host_bound and self._free_at_first > PLENTY:
+        if self.spares_host and self._free_at_first > PLENTY:
             return self._free_at_first
         return device_free(self.backend.device)[0]
 
@@ -199,7 +195,7 @@ class DeviceAlgebra:
     def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        return self.backend.inverted_factors(written, LARGEST_LEAF if self._host_bound else LEAF)
+        return self.backend.inverted_factors(written, LARGEST_LEAF if self.spares_host else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""

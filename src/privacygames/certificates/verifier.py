@@ -175,20 +175,18 @@ def _check_ratios(statement: Statement, below: FloatArray) -> float:
     with np.errstate(divide="ignore"):
         inverse = 1 / approximate  # ∞ for a weight of 0
 
-    equal = (statement.distinguishability == 0) & (statement.bounds.within is None)
-
-    def share_of(secret: int) -> FloatArray:
+    def largest_of(secret: int) -> FloatArray:
         with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this answer, and nothing is asked
-            ratio = np.fmax.reduce(approximate[secret] * inverse, axis=1)
-        bounded = np.isfinite(below[secret])
-        share: FloatArray = np.zeros(len(weights))
-        np.divide(np.fmax(ratio, 0.0), below[secret], where=bounded, out=share)
-        share *= 1 + 6 * ULP  # two conversions, two quotients, a product and this one
-        same = np.flatnonzero(bounded & equal[secret])  # no more than the other, to the last unit
-        share[same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
-        return share
+            return np.asarray(np.fmax.reduce(approximate[secret] * inverse, axis=1))
 
-    shares = np.stack(in_threads(share_of, len(weights), 2 * weights.size * len(weights)))
+    ratios = np.stack(in_threads(largest_of, len(weights), 2 * approximate.size * len(weights)))
+    bounded = np.isfinite(below)
+    shares = np.divide(np.fmax(ratios, 0.0), below, where=bounded, out=np.zeros(below.shape))
+    shares *= 1 + 6 * ULP  # two conversions, two quotients, a product and this one
+    equal = bounded & (statement.distinguishability == 0) & (statement.bounds.within is None)
+    for secret in np.flatnonzero(equal.any(axis=1)):
+        same = np.flatnonzero(equal[secret])  # no more than the other, to the last unit
+        shares[secret, same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
     near = np.argwhere(shares > 1)
     exact = {pair: _exact_share(statement, *pair) for pair in _few(near)}
     settled = np.where(shares > 1, 0.0, shares)

@@ -82,3 +82,24 @@ def test_the_price_of_a_limit_starts_at_what_a_unit_of_cost_buys() -> None:
             start = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
             state = first_state(formulation_of(problem, bounds, algebra, start=start), 1e-6)
             assert state.limit_dual == pytest.approx([1.0])
+
+
+@given(
+    n=st.integers(3, 15),
+    seed=st.integers(0, 10**6),
+    epsilon=st.sampled_from([1e-3, 0.3, 1.0, 50.0]),
+    share=st.sampled_from([0.01, 0.3, 0.95, 0.9999]),
+)
+@settings(max_examples=60)
+def test_the_prices_of_guesses_add_up_to_the_price_of_the_distortion(
+    n: int, seed: int, epsilon: float, share: float
+) -> None:
+    problem = scattered(n, seed)
+    bounds = Bounds(epsilon=epsilon, distortion=share * pg.max_distortion(problem))
+    with host_algebra(1) as algebra:
+        form = formulation_of(problem, bounds, algebra)
+        state = first_state(form, 1e-6)
+    assert form.guesses is not None
+    place, price = form.place(form.guesses), state.coupling_dual[form.size]
+    for batch, duals in zip(form.batches, state.duals, strict=True):
+        assert batch.by_family(duals)[place].sum(axis=1) == pytest.approx(price, rel=0.02)

@@ -23,10 +23,14 @@ ACCURATE = 1e-2
 HALVINGS, PROGRESS = 8, 1e-4
 """A step is halved so often at most, until it takes this share of its length off what is missed."""
 
+SMOOTHER = 0.01
+"""Where products to aim for are larger than the target at first, they are by this less each time they are reached."""
+
 AGAIN, WORTHWHILE = 3, 0.5
 """Each factorisation serves so many steps more, while what is missed is at least halved."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where numbers overflow, nothing is found
 def forces(
     now: tuple[FloatArray, FloatArray],
     change: tuple[FloatArray, FloatArray],
@@ -50,53 +54,39 @@ def forces(
     weight, answer = dual / slack, response @ started
     s, z = slack + change[0], dual + change[1]
     scale = np.sqrt((np.abs(s + answer) + slack) / (np.abs(z + started - weight * answer) + dual))
-    # From here on in units in which slacks and dual values are of one size, and forces as dual values are.
-    s, z, weight, inverse = s / scale, z * scale, weight * scale**2, 1 / scale
-    response = response * inverse * inverse[:, None]
-    rough, matrix = response.astype(np.float32), np.empty(response.shape, dtype=np.float32)
-
-    def at(force: FloatArray) -> _Reached:
-        answer = response @ force
-        return _Reached(force, s + answer, z + force - weight * answer, target)
-
-    reached = at(started * scale)
-    for _ in range(MOST_ITERATIONS):
-        if reached.solved:
-            return reached.force * inverse
-        by_a, by_b = reached.slopes
-        np.multiply(rough, (by_a - by_b * weight).astype(np.float32), out=matrix)  # transposed, as LAPACK takes it
-        matrix.reshape(-1)[:: len(s) + 1] += by_b.astype(np.float32)
-        factors, pivots, more, failed = lapack.sgesv(matrix.T, reached.direction, overwrite_a=1, overwrite_b=1)
-        if failed:
-            return None
-        for halving in range(HALVINGS):
-            found = at(reached.force + 0.5**halving * reached.size * more)
-            if found.size <= (1 - PROGRESS * 0.5**halving) * reached.size:
+    # In units in which slacks and dual values are of one size, and forces as dual values are.
+    inverse = 1 / scale
+    system = _System(s * inverse, z * scale, weight * scale**2, response * inverse * inverse[:, None])
+    for smoothed in (False, True):  # the second takes up to twice as long, and finds what the first does not
+        reached: _Reached | None = system.at(started * scale, target)
+        for _ in range(MOST_ITERATIONS):
+            if reached is None:
                 break
-        else:
-            return None
-        reached = found
-        for _ in range(0 if halving else AGAIN):
-            more, _ = lapack.sgetrs(factors, pivots, reached.direction)
-            found, before = at(reached.force + reached.size * more), reached.size
-            if not found.size < before:
-                break
-            reached = found
-            if reached.solved or reached.size > WORTHWHILE * before:
-                break
+            if smoothed:
+                reached = reached.smoothed(target)
+            if reached.solved and reached.target == target:
+                return reached.force * inverse
+            reached = system.step(reached)
     return None
 
 
 class _Reached:
-    """Forces, the slacks and dual values they lead to, and what these miss."""
+    """Forces, the slacks a and dual values b they lead to, and what these miss of products that are a target."""
 
     def __init__(self, force: FloatArray, a: FloatArray, b: FloatArray, target: float) -> None:
-        self.force, self._target = force, target
+        self.force, self.target, self._both = force, target, (a, b)
         self._apart, total = a - b, a + b
         self._root = np.sqrt(self._apart * self._apart + 4 * target)
         self.missed: FloatArray = total - self._root
         self.size = float(self.missed @ self.missed) ** 0.5
         self.solved = bool(np.abs(a * b - target).max() < ACCURATE * target and total.min() > 0)
+
+    def smoothed(self, target: float) -> "_Reached":
+        """The same with products to aim for that are as large as what is missed: they come down to the target."""
+        larger = self.size**2 / len(self.force)
+        if self.target > target:
+            larger = min(larger, SMOOTHER * self.target if self.solved else self.target)
+        return _Reached(self.force, *self._both, max(larger, target))
 
     @property
     def direction(self) -> NDArray[np.float32]:
@@ -109,3 +99,45 @@ class _Reached:
         """How what is missed grows with a, and with b: 1 ∓ (a − b)/r."""
         share = self._apart / self._root
         return 1 - share, 1 + share
+
+
+class _System:
+    """What forces lead to: slacks s + R f and dual values z + f − w (R f)."""
+
+    def __init__(self, s: FloatArray, z: FloatArray, weight: FloatArray, response: FloatArray) -> None:
+        self._s, self._z, self._weight, self._response = s, z, weight, response
+        self._rough = response.astype(np.float32)
+        self._matrix = np.empty_like(self._rough)
+
+    def at(self, force: FloatArray, target: float) -> _Reached:
+        """Where these forces lead."""
+        answer = self._response @ force
+        return _Reached(force, self._s + answer, self._z + force - self._weight * answer, target)
+
+    def step(self, reached: _Reached) -> _Reached | None:
+        """Newton's step, and others with the same factors; None where it leads nowhere."""
+        by_a, by_b = reached.slopes
+        matrix = self._matrix
+        np.multiply(self._rough, (by_a - by_b * self._weight).astype(np.float32), out=matrix)
+        matrix.reshape(-1)[:: len(matrix) + 1] += by_b.astype(np.float32)
+        # Transposed, as LAPACK takes it.
+        factors, pivots, more, failed = lapack.sgesv(matrix.T, reached.direction, overwrite_a=1, overwrite_b=1)
+        if failed:
+            return None
+        for halving in range(HALVINGS):
+            found = self.at(reached.force + 0.5**halving * reached.size * more, reached.target)
+            if found.size <= (1 - PROGRESS * 0.5**halving) * reached.size:
+                break
+        else:
+            return None
+        for _ in range(0 if halving else AGAIN):
+            before = found
+            if before.solved:
+                break
+            more, _ = lapack.sgetrs(factors, pivots, before.direction)
+            found = self.at(before.force + before.size * more, before.target)
+            if not found.size < before.size:
+                return before
+            if found.size > WORTHWHILE * before.size:
+                break
+        return found

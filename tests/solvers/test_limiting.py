@@ -180,7 +180,7 @@ def test_forces_found_before_are_where_the_next_ones_start() -> None:
     onwards = forces((slack, dual), change, response, 1.0, np.pad(fewer, (0, 5)))
     assert anew is not None
     assert onwards == pytest.approx(anew, rel=4 * ACCURATE, abs=4 * ACCURATE)
-    assert forces((slack, dual), change, response, 1.0, anew) == pytest.approx(anew, rel=1e-12)  # nothing is left to do
+    assert forces((slack, dual), change, response, 1.0, anew) is anew  # nothing is left to do
 
 
 def test_the_price_of_the_worst_case_starts_on_many() -> None:

@@ -8,7 +8,6 @@ privacy is concave, so some η restores every promise, at a cost of at most η·
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,10 +115,11 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
     bounded = (exponents > EQUAL) & np.isfinite(exponents)
 
     def excess_of(secret: int) -> FloatArray:
-        factor = np.exp(np.minimum(exponents[secret], 100.0), where=bounded[secret], out=np.full(len(columns), inf))
-        excess = np.where(bounded[secret], factor, 1.0)[:, None] * columns
+        factor = np.exp(np.minimum(exponents[secret], 100.0))
+        counts = np.divide(1.0, factor - 1, where=bounded[secret], out=np.zeros(len(columns)))
+        excess = factor[:, None] * columns
         np.subtract(columns[secret], excess, out=excess)
-        excess *= (1 / (factor - 1))[:, None]
+        excess *= counts[:, None]
         return np.asarray(excess.max(axis=0, initial=0.0))
 
     found = in_threads(excess_of, len(columns), 3 * columns.size * len(columns))

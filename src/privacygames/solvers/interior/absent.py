@@ -8,6 +8,7 @@ What is left to ask is that z's row can sum to one: Σ_o least ≤ 1 ≤ Σ_o mo
 """
 
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +73,18 @@ def margins_within(column: FloatArray, to: FloatArray, back: FloatArray, backend
     return found
 
 
+class Filled(NamedTuple):
+    """Entries of secrets that were left out, (observables, …), whose they are, and for whom there are none."""
+
+    columns: FloatArray
+    whose: IntArray
+    failed: IntArray
+
+
 def fill_in(
     exponents: FloatArray, column: FloatArray, known: IntArray, others: IntArray, backend: Backend = HOST
-) -> tuple[FloatArray, IntArray, IntArray]:
-    """Rows for other secrets, one after the other, each strictly between its bounds: columns, whose, and who failed."""
+) -> Filled:
+    """Rows for other secrets, one after the other, each strictly between its bounds."""
     size, first = len(known) + len(others), len(known)
     logs, present = np.empty((len(column), size)), np.empty(size, dtype=np.int64)
     logs[:, :first], present[:first] = np.log(column), known
@@ -88,7 +97,7 @@ def fill_in(
             continue
         logs[:, count], present[count] = _summing_to_one(least, most), secret
         count += 1
-    return np.exp(logs[:, first:count]), present[first:count], np.array(failed, dtype=np.int64)
+    return Filled(np.exp(logs[:, first:count]), present[first:count], np.array(failed, dtype=np.int64))
 
 
 def _summing_to_one(least: FloatArray, most: FloatArray) -> FloatArray:

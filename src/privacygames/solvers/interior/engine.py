@@ -17,7 +17,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.events import Progress, Watcher
-from privacygames.solvers.interior.absent import fill_in
+from privacygames.solvers.interior.absent import Filled, fill_in
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram
@@ -76,12 +76,12 @@ def minimise(
             reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
         close = gap <= tolerance or (enough is not None and _is_below(best.value, hoped, enough))
         others = _others(program, best.probabilities, best.secrets, algebra.backend) if close else None
-        best.finished = others is not None and not len(others[2])
+        best.finished = others is not None and not len(others.failed)
         best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
         if best.finished or best.out_of_time:
             break
         if others is not None:
-            admitted = stepper.admit(now, others[2])
+            admitted = stepper.admit(now, others.failed)
             if admitted is None:
                 break
             now = admitted
@@ -126,23 +126,19 @@ def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: floa
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 
 
-Others = tuple[FloatArray, IntArray, IntArray]
-"""Columns for secrets that are left out, who they are, and for whom there are none."""
-
-
-def _others(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend) -> Others:
+def _others(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend) -> Filled:
     """What goes with columns of some secrets."""
     left_out = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
     return fill_in(program.exponents, column, secrets, left_out, backend)
 
 
-def _everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, others: Others) -> FloatArray:
+def _everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, others: Filled) -> FloatArray:
     """The mechanism for every secret of a program, (observables, secrets)."""
     share, mixed = 0.0, column
-    while len(others[2]):  # only after a run that was stopped: a constant mechanism has a margin for everyone
+    while len(others.failed):  # only after a run that was stopped: a constant mechanism has a margin for everyone
         share = min(1.0, 4 * share + 1e-9)
         mixed = (1 - share) * column + share * column.mean(axis=1, keepdims=True)
         others = _others(program, mixed, secrets, HOST)
     full = np.empty(program.objective.shape)
-    full[:, secrets], full[:, others[1]] = mixed, others[0]
+    full[:, secrets], full[:, others.whose] = mixed, others.columns
     return full

@@ -30,7 +30,7 @@ def lengthened(newton: Newton, base: Direction, target: float) -> Direction:
     """A direction with longer steps than a given one, or that."""
     few = _Few(newton, base, target)
     best = base
-    rounds = ROUNDS if newton.spares_host else max(ROUNDS, newton.size // SECRETS_A_ROUND)
+    rounds = ROUNDS if newton.on_device else max(ROUNDS, newton.size // SECRETS_A_ROUND)
     for at in range(min(rounds, MOST_ROUNDS)):
         if at >= ROUNDS and min(best.primal, best.dual) >= ENOUGH:
             break

@@ -94,8 +94,8 @@ class Newton:
         return sum(self._each(lambda part, _: part.unsettled(self.state.there)))
 
     @property
-    def spares_host(self) -> bool:
-        """Whether solutions come from elsewhere, and what is done here has them wait."""
+    def on_device(self) -> bool:
+        """Whether solutions come from a device, which waits while the host works."""
         return self._algebra.backend.spares_host
 
     @cached_property

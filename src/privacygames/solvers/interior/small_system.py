@@ -57,8 +57,11 @@ def forces(
     # In units in which slacks and dual values are of one size, and forces as dual values are.
     inverse = 1 / scale
     system = _System(s * inverse, z * scale, weight * scale**2, response * inverse * inverse[:, None])
+    first = system.at(started * scale, target)
+    if first.solved:
+        return started
     for smoothed in (False, True):  # the second takes up to twice as long, and finds what the first does not
-        reached: _Reached | None = system.at(started * scale, target)
+        reached: _Reached | None = first
         for _ in range(MOST_ITERATIONS):
             if reached is None:
                 break

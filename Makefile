@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo studio browser test check bench spark docs docs-serve format clean
+.PHONY: help setup demo studio browser test check fuzz bench spark docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,10 @@ check: setup browser  ## What CI runs: lint, format, strict types, import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto
+
+fuzz: setup  ## Random problems against an exact reference: COUNT=5000 or MINUTES=5; SEED=7 COUNT=1 repeats one, SHRINK=20 simplifies it
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
+	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SHRINK),--shrink $(SHRINK))
 
 bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead; TABLES=1: rows and people
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

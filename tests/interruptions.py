@@ -1,8 +1,30 @@
-"""Workers that are interrupted."""
+"""Work that is interrupted, or held up until something has happened."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from privacygames.jobs import Finished, Here, Job
+from waiting import wait_until
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A job that is not begun before a file exists."""
+
+    job: Job
+    gate: Path
+
+    @property
+    def key(self) -> str:
+        """That of the job itself."""
+        return self.job.key
+
+    def run(self) -> Any:
+        """Wait for the file, then do the job."""
+        wait_until(self.gate.exists)
+        return self.job.run()
 
 
 class Counting(Here):

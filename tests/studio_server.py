@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from privacygames.studio import Limits, create_app
+from waiting import GUARD, wait_until
 
 HOME = "http://127.0.0.1:8642"
 AGES = {
@@ -42,7 +42,7 @@ def command(*options: str, token: str | None = None) -> Iterator[tuple[str, int]
         yield found[0], process.pid
     finally:
         process.terminate()
-        _, complaints = process.communicate(timeout=30)
+        _, complaints = process.communicate(timeout=GUARD)
     assert complaints == ""
 
 
@@ -53,15 +53,14 @@ def described(made: TestClient, document: Json | None = None) -> str:
     return str(answer.json()["id"])
 
 
-def over(made: TestClient, name: str, within: float = 60.0) -> Json:
+def over(made: TestClient, name: str) -> Json:
     """A job, once it is over."""
-    until = time.monotonic() + within
-    while time.monotonic() < until:
+
+    def ended() -> Json | None:
         found: Json = made.get(f"/api/jobs/{name}").json()
-        if found["state"] in ("done", "failed", "cancelled"):
-            return found
-        time.sleep(0.05)
-    raise AssertionError("the job did not end")
+        return found if found["state"] in ("done", "failed", "cancelled") else None
+
+    return wait_until(ended) or {}
 
 
 def designed(made: TestClient, problem: str, **asked: Any) -> Json:

@@ -9,26 +9,20 @@ from dataclasses import dataclass
 from math import exp, inf
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 import privacygames as pg
 from privacygames.certificates import BITS, Statement
+from privacygames.jobs import workers
+from waiting import GUARD
 
 Array = NDArray[np.float64]
-
-settings.register_profile(
-    "privacygames",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-settings.load_profile("privacygames")
 
 
 def shared(*parts: str) -> Path:
@@ -212,9 +206,16 @@ def error_by_hand(mechanism: Array, attack: Array, distance: Array, weights: Arr
 def two_workers() -> Iterator[Any]:
     """A Dask cluster of two processes on this machine; the test is skipped where Dask is not installed."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    ) as made:
+    import dask
+
+    patient = {f"distributed.comm.timeouts.{name}": f"{GUARD:g}s" for name in ("connect", "tcp")}
+    with (
+        dask.config.set(patient),
+        mock.patch.object(workers, "PATIENCE", GUARD),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as made,
+    ):
         yield made
 
 

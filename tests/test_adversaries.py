@@ -415,7 +415,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(asked: dict[str, Any], m
         (lambda: pg.Adversary.from_table("x", pg.Categories("ab"), [("a", "red")]), "1 of 2 secrets do not occur"),
         (lambda: pg.Adversary.from_table("x", pg.Categories("ab"), [("c", "red")]), "not"),
         (lambda: pg.Adversary.from_table("x", pg.Categories("ab"), {("a", "red"): -1}), "numbers, 0 or more"),
-        (lambda: pg.Adversary.from_table("x", pg.Categories("ab"), WRONG), "pairs of a secret"),
+        (lambda: pg.Adversary.from_table("x", pg.Categories("ab"), WRONG), "must be a list"),
     ],
 )
 def test_adversaries_that_are_none(make: Callable[[], pg.Adversary], message: str) -> None:

@@ -86,6 +86,78 @@ def test_no_two_classes_have_one_name() -> None:
     assert {kind: names for kind, names in places.items() if len(names) > 1} == {}
 
 
+STATE = {
+    "privacygames.certificates.exponentials.exact_enclosure": "two numbers",
+    "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
+    "privacygames.fleet.shared_part._parsed": "SHA-256 of the bytes",
+    "privacygames.mechanism.certification.own_version": "nothing: what is installed",
+    "privacygames.presentation.pages._environment": "nothing: templates of ours",
+    "privacygames.processors._libraries": "nothing: what is loaded",
+    "privacygames.releases.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
+    "privacygames.releases.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
+    "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",
+    "privacygames.study.provenance.revision": "nothing: the source that this process loaded",
+}
+"""What outlives a call, and by what it is found again. Never by a path: a path does not say what is there."""
+
+CONTAINERS = {"dict", "list", "set", "OrderedDict", "defaultdict", "Counter", "deque", "bytearray"}
+CONTAINERS |= {"WeakKeyDictionary", "WeakValueDictionary", "WeakSet", "ContextVar", "local"}
+PLACES = {"path", "paths", "folder", "file", "filename", "directory", "source", "target", "out", "where"}
+
+
+def last_name(node: ast.expr) -> str:
+    """``lru_cache`` of ``functools.lru_cache(maxsize=4)``."""
+    called = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(called).rpartition(".")[2]
+
+
+def cached_functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and any(
+            last_name(each) in ("cache", "lru_cache") for each in node.decorator_list
+        ):
+            yield node
+
+
+def state(name: str, tree: ast.Module) -> Iterator[str]:
+    """Caches, and containers of a module or class that start empty: what else would they be for?"""
+    decorators = set()
+    for function in cached_functions(tree):
+        yield f"{name}.{function.name}"
+        decorators |= set(function.decorator_list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Call) and node not in decorators:
+            yield from (f"{name}: {each}" for each in ("cache", "lru_cache") if each == last_name(node))
+        if isinstance(node, ast.Global):
+            yield from (f"{name}.{each}" for each in node.names)
+        if isinstance(node, ast.Module | ast.ClassDef):
+            for each in node.body:
+                if isinstance(each, ast.Assign) and starts_empty(each.value):
+                    yield f"{name}.{ast.unparse(each.targets[0])}"
+                if isinstance(node, ast.Module) and isinstance(each, ast.AnnAssign) and starts_empty(each.value):
+                    yield f"{name}.{ast.unparse(each.target)}"
+
+
+def starts_empty(value: ast.expr | None) -> bool:
+    if isinstance(value, ast.Call):
+        return last_name(value) in CONTAINERS and not value.args
+    return isinstance(value, ast.Dict | ast.List | ast.Set) and not ast.unparse(value).strip("{}[]")
+
+
+def test_what_outlives_a_call_is_known() -> None:
+    """Whoever adds a cache says here by what it is keyed, and so whether it can be stale."""
+    assert sorted(each for name, path in MODULES.items() for each in state(name, parsed(path))) == sorted(STATE)
+
+
+def test_no_cache_is_keyed_by_a_path() -> None:
+    for name, path in MODULES.items():
+        for function in cached_functions(parsed(path)):
+            for argument in (*function.args.args, *function.args.kwonlyargs):
+                kind = "" if argument.annotation is None else ast.unparse(argument.annotation)
+                keyed_by_path = argument.arg in PLACES or "Path" in kind
+                assert not keyed_by_path, f"{name}.{function.name} is keyed by a path"
+
+
 def test_files_are_about_one_thing() -> None:
     lengths = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}

@@ -5,13 +5,14 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from privacygames.storage import write_bytes, write_text, written
+from waiting import wait_until
 
 SIZE = 200_000
 
@@ -46,16 +47,23 @@ for turn in range(10**9):
 """
 
 
+def differs(path: Path, inode: int) -> bool:
+    return path.stat().st_ino != inode
+
+
 def test_writers_that_are_killed_leave_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_bytes(path, contents(0))
     for turn in range(12):
+        before = path.stat().st_ino
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, path, str(SIZE)], stdout=subprocess.PIPE, text=True
         ) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "at work\n"
-            time.sleep(0.01 * turn)
+            wait_until(partial(differs, path, before))  # the writer has written the file once, and goes on
+            for _ in range(1000 * turn):  # to be somewhere else in that every time
+                pass
             os.kill(writer.pid, signal.SIGKILL)
         assert whole(path)
 

@@ -46,6 +46,13 @@ def several(values: Any, name: str) -> list[Any]:
     raise InvalidProblem(f"{name} must be a list; got {_named(values)}")
 
 
+def ordered(values: Any, name: str) -> list[Any]:
+    """What has an order, as a list: a set is refused, since every process would go through it in another order."""
+    if isinstance(values, set | frozenset):
+        raise InvalidProblem(f"{name} must be in an order, and a set has none: give a list, such as sorted(…)")
+    return several(values, name)
+
+
 def _named(value: object) -> str:
     """The type of a value that is not of the right kind: its content may be a secret."""
     return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -71,6 +71,33 @@ def in_range(array: NDArray[np.float64], *, infinite: bool = False) -> bool:
     return bool((fits | np.isposinf(array)).all() if infinite else fits.all())
 
 
+def row_losses(probabilities: FloatArray, losses: FloatArray) -> FloatArray:
+    """Σ_o p(o|s) L(o,s) for every s, where 0·∞ = 0: what never happens is never lost.
+
+    Args:
+        probabilities: (secrets, outputs).
+        losses: (outputs, secrets), possibly ∞.
+    """
+    if np.isfinite(losses).all():
+        return np.asarray((probabilities * losses.T).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(probabilities > 0, probabilities * losses.T, 0.0).sum(axis=1))
+
+
+def expected_losses(losses: FloatArray, weights: FloatArray) -> FloatArray:
+    """The matrix product L w where 0·∞ = 0.
+
+    Args:
+        losses: (outputs, secrets), possibly ∞.
+        weights: (secrets,) or (secrets, columns), 0 or more.
+    """
+    infinite = np.isinf(losses)
+    if not infinite.any():
+        return np.asarray(losses @ weights)
+    total = np.where(infinite, 0.0, losses) @ weights
+    return np.where(infinite.astype(np.float64) @ (weights > 0) > 0, np.inf, total)
+
+
 def content_hash(array: NDArray[Any]) -> str:
     """SHA-256 of an array's type, shape and little-endian bytes: equal exactly when the content is."""
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))

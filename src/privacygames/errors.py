@@ -5,6 +5,7 @@ their position, never by their value, because messages end up in logs.
 """
 
 from enum import Enum
+from math import isfinite
 
 
 class Status(Enum):
@@ -53,12 +54,16 @@ class UnknownLabel(InvalidProblem):
     """A label is not in the space. The label itself is never shown: it may be the secret."""
 
 
+class StaleFleet(InvalidProblem):
+    """The fleet in a folder is another one than when it was opened: nothing is answered from what it was."""
+
+
 class UselessAnswers(UserWarning):
     """A warning: the mechanism keeps its promises, and its answers do not depend on the secret at all."""
 
 
 class Infeasible(PrivacyGamesError):
-    """No mechanism meets the bounds asked for; ``limit`` is the nearest value of ``bound`` for which one exists."""
+    """No mechanism meets the bounds, with a proof; ``limit`` is the nearest value of ``bound`` for which one does."""
 
     status = Status.INFEASIBLE
 
@@ -68,7 +73,8 @@ class Infeasible(PrivacyGamesError):
 
     def to_dict(self) -> dict[str, object]:
         """With the limit, and which bound it is of where that is one of several."""
-        return super().to_dict() | {"limit": self.limit} | ({} if self.bound is None else {"bound": self.bound})
+        limit = self.limit if isfinite(self.limit) else str(self.limit)  # JSON has no infinity
+        return super().to_dict() | {"limit": limit} | ({} if self.bound is None else {"bound": self.bound})
 
 
 class SolveFailed(PrivacyGamesError):

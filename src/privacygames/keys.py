@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, TooLarge
 
 MISSING: Any = object()
 
@@ -55,9 +55,14 @@ class Keys:
             raise self.wrong(key, "true or false")
         return found
 
-    def listed(self, key: str, default: Any = MISSING) -> Any:
-        """A list."""
-        return self._typed(key, default, (list,), "a list")
+    def listed(self, key: str, default: Any = MISSING, *, most: int | None = None) -> Any:
+        """A list, and each list in it, of at most so many entries."""
+        found = self._typed(key, default, (list,), "a list")
+        if most is not None and isinstance(found, list):
+            longest = max((len(each) for each in (found, *found) if isinstance(each, list)), default=0)
+            if longest > most:
+                raise TooLarge(f"{self.name} {key} has {longest} entries; at most {most} are allowed here")
+        return found
 
     def wrong(self, key: str, expected: str) -> InvalidProblem:
         """The error for a key whose value is not what it must be."""

@@ -113,6 +113,19 @@ def test_a_cost_nothing_meets_says_what_the_least_is() -> None:
     assert caught.value.limit == pytest.approx(1.0)
 
 
+def test_what_was_found_prints_with_its_units() -> None:
+    """ε per km of a place and per year of an age are different things; within a threshold it counts per nothing."""
+    city = pg.Problem(pg.Prior.uniform(pg.Grid(columns=2, rows=2, width=2.0, height=2.0)))
+    rows = dict(pg.find(city, "epsilon", cost_at_most=0.5).rows())
+    assert rows["smallest epsilon"].endswith(" per km")
+    assert rows["proved"].endswith(" per km or less")
+    assert rows["distortion, optimal attack"].endswith(" km")
+    years = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3], unit="years")))
+    assert dict(pg.find(years, "cost", epsilon=1.0).rows())["realised epsilon"].endswith(" per year")
+    near = dict(pg.find(years, "epsilon", cost_at_most=0.3, within=1.0).rows())
+    assert float(near["smallest epsilon"]) > 0
+
+
 def test_what_was_found_prints_with_its_proof_and_in_words() -> None:
     found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3)
     printed = str(found)

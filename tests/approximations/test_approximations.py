@@ -103,7 +103,29 @@ def test_pruning_observables_without_repair_keeps_no_epsilon_at_all() -> None:
     broken = approximations.prune(square(4), 1.0, 2.0, reach=2.0, repair=False)
     assert broken.certificate.bounds.epsilon is None
     assert metrics.epsilon(broken, square(4)) == np.inf
+    assert broken.certificate.provenance.solver.startswith("HiGHS")
     assert approximations.prune(square(4), 1.0, 2.0, reach=2.0).certificate.bounds.epsilon == 1.0
+
+
+@given(problems(), st.sampled_from([0.3, 1.0]), st.sampled_from([0.3, 0.9]), st.sampled_from([0.0, 1.0, 2.0]))
+@settings(max_examples=40)
+def test_with_every_guess_no_distortion_is_lost(problem: pg.Problem, epsilon: float, part: float, near: float) -> None:
+    """Whichever ratios are left out: the distortion asked for is kept, so that at most the exact excess is lost."""
+    n = len(problem.space)
+    same = pg.Problem(problem.prior, np.resize(problem.cost, (n, n)), problem.distance, problem.distinguishability)
+    asked = part * pg.max_distortion(same)
+    left = approximations.prune(same, epsilon, 1.0, reach=near, all_guesses=True, distortion=asked, repair=False)
+    assert pg.evaluate(left, same).distortion >= asked - 1e-7
+    exact = optimum_by_hand(same, epsilon=epsilon, distortion=asked)
+    assert pg.evaluate(left, same).cost <= exact + 1e-6
+    repaired = approximations.prune(same, epsilon, 1.0, reach=near, all_guesses=True, distortion=asked)
+    assert repaired.certificate.bounds == pg.Bounds(epsilon=epsilon, distortion=asked)
+    assert holds_exactly(repaired.statement)
+
+
+def test_all_guesses_goes_with_reach() -> None:
+    with pytest.raises(pg.InvalidProblem, match="all_guesses goes with reach"):
+        approximations.prune(square(3), 1.0, 2.0, all_guesses=True)
 
 
 @given(problems(largest=7), st.sampled_from([1.0, 1.2, 2.0]))

@@ -244,6 +244,16 @@ def test_remapping_never_hurts(problem: pg.Problem, seed: int) -> None:
     assert holds_exactly(remapped.statement)
 
 
+def test_remapping_may_cost_the_worst_secret_more() -> None:
+    """What it never raises is the average cost: a rare secret loses the answer that was its own."""
+    problem = problem_of([0.98, 0.02], 1 - np.eye(2), 1 - np.eye(2))
+    mechanism = pg.Mechanism.from_probabilities(problem, [[0.8, 0.2], [0.5, 0.5]])
+    before, after = mechanism.certificate.findings, baselines.remap(mechanism, problem).certificate.findings
+    assert (before.worst_cost, after.worst_cost) == pytest.approx((0.5, 1.0))
+    assert after.expected_cost == pytest.approx(0.02)
+    assert before.expected_cost == pytest.approx(0.98 * 0.2 + 0.02 * 0.5)
+
+
 def test_remapping_to_other_answers() -> None:
     grid = pg.Grid(4, 2)
     fine = pg.Problem(pg.Prior.from_counts(grid, [9, 1, 1, 1, 1, 1, 1, 1]), cost="euclidean")

@@ -71,6 +71,13 @@ def test_bad_counts() -> None:
 def test_posterior_by_bayes() -> None:
     prior = pg.Prior(SPACE, [0.5, 0.25, 0.25])
     assert prior.posterior([0.1, 0.2, 0.0]).probabilities == pytest.approx(np.array([0.5, 0.5, 0.0]))
-    assert prior.posterior([0.0, 0.0, 0.0]).probabilities.tolist() == [0.5, 0.25, 0.25]
     tiny = prior.posterior([1e-320, 0.0, 0.0])
     assert tiny.probabilities.tolist() == [1.0, 0.0, 0.0]
+    sure = pg.Prior(SPACE, [0.0, 0.5, 0.5])  # what it excludes does not set the scale
+    assert sure.posterior([1.0, 3e-70, 1e-70]).probabilities == pytest.approx([0.0, 0.75, 0.25])
+
+
+@pytest.mark.parametrize("likelihood", [[0.0, 0.0, 0.0], [0.0, 0.0, 0.7]])
+def test_an_impossible_observation_has_no_posterior(likelihood: list[float]) -> None:
+    with pytest.raises(pg.InvalidProblem, match="impossible under this belief"):
+        pg.Prior(SPACE, [0.5, 0.5, 0.0]).posterior(likelihood)

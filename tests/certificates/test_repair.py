@@ -94,6 +94,20 @@ def test_extreme_scales(epsilon: float, spread: float, least: float) -> None:
         assert mechanism.certificate.gap <= 1e-6
 
 
+def test_equal_rows_come_from_a_mean_and_not_from_mixing() -> None:
+    """No constant mechanism keeps a ratio of exponent 0 strictly, so none can make two rows equal that are not."""
+    apart = [[0, 0, 2], [0, 0, 2], [2, 2, 0]]
+    problem = problem_of([0.2, 0.3, 0.5], 1 - np.eye(3), 1 - np.eye(3), apart)
+    noisy = np.array([[0.6, 0.3, 0.1], [0.6 - 1e-9, 0.3, 0.1 + 1e-9], [0.2, 0.2, 0.6]])
+    constant = np.full(3, 1 / 3)
+    for share in (1e-9, 0.5, 0.999):
+        mixed = (1 - share) * noisy + share * constant
+        assert mixed[0, 0] > mixed[1, 0]
+    statement, _ = repair(draft_statement(problem, pg.Bounds(epsilon=1.0)), noisy)
+    assert (statement.weights[0] == statement.weights[1]).all()
+    assert holds_exactly(statement)
+
+
 def test_hopeless_numbers_are_refused() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("ab")))
     draft = draft_statement(problem, pg.Bounds(epsilon=1.0))

@@ -1,14 +1,18 @@
 """Every command as a user runs it, wrong input included."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import privacygames as pg
+from waiting import GUARD
 
 PROBLEM = """
 [space]
@@ -253,32 +257,74 @@ epsilon = 1.0
 """
 
 
-def catches_interrupts(pid: int) -> bool:
-    """Whether a process has a handler of its own for SIGINT, as Linux tells."""
-    status = Path(f"/proc/{pid}/status")
-    if not status.exists():
-        pytest.skip("this system does not tell which signals a process handles")
-    caught = int(re.findall(r"SigCgt:\s*(\w+)", status.read_text())[0], 16)
-    return bool(caught >> (signal.SIGINT - 1) & 1)
+HELD_IMPORT = """
+print("held", flush=True)
+input()
+"""
+
+HELD_DESIGN = """
+import os
+import privacygames as pg
+from privacygames.cli import main
+
+solve, parent = pg.Interior.solve, os.getppid()
+
+def endless(*given, **options):
+    print("held", flush=True)
+    while os.getppid() == parent:  # whatever becomes of the tests, nothing is left running
+        solve(*given, **options)
+
+pg.Interior.solve = endless
+main()
+"""
 
 
 @pytest.mark.parametrize(
     ("when", "status", "said"), [("importing", -signal.SIGINT, ""), ("at work", 130, "interrupted\n")]
 )
 def test_interrupting_ends_quietly_and_leaves_nothing(tmp_path: Path, when: str, status: int, said: str) -> None:
-    """From the moment our code runs: while libraries are imported the signal itself ends it, later a message does."""
-    (tmp_path / "p.toml").write_text(LONG)
-    command = [sys.executable, "-m", "privacygames", "design", "p.toml", "--out", "m.pgm"]
-    started = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    for wanted in (True, False) if when == "importing" else (True, False, True):  # Python's own handler comes first
-        while catches_interrupts(started.pid) != wanted:
-            time.sleep(0.0005)
-    if when == "at work":
-        time.sleep(2)
-    started.send_signal(signal.SIGINT)
-    _, printed = started.communicate(timeout=20)
+    """From the moment our code runs: while libraries are imported the signal itself ends it, later a message does.
+
+    The process says when it is there, and stays there until the signal comes.
+    """
+    work, stand_ins = tmp_path / "work", tmp_path / "stand-ins"
+    for folder in (work, stand_ins):
+        folder.mkdir()
+    (work / "p.toml").write_text(LONG)
+    (stand_ins / "typer.py").write_text(HELD_IMPORT)
+    program = ["-m", "privacygames"] if when == "importing" else ["-c", HELD_DESIGN]
+    path = [str(stand_ins)] if when == "importing" else []
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*path, *sys.path])}
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, *program, "design", "p.toml", "--out", "m.pgm"]
+    with subprocess.Popen(command, cwd=work, text=True, env=environment, **pipes) as started:
+        try:
+            assert started.stdout is not None
+            assert started.stdout.readline() == "held\n"
+            started.send_signal(signal.SIGINT)
+            _, printed = started.communicate(timeout=GUARD)
+        finally:
+            started.kill()  # else the guard would wait for it, too
     assert (started.returncode, printed) == (status, said)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.toml"]
+    assert sorted(path.name for path in work.iterdir()) == ["p.toml"]
+
+
+ON_THE_WAY = """
+import os, signal
+from privacygames.cli import app, main
+
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+
+app.run = interrupted
+main()
+"""
+
+
+def test_between_importing_and_the_command_an_interrupt_is_quiet_too(tmp_path: Path) -> None:
+    """While options are read, nobody is there yet to turn an exception into a message."""
+    done = subprocess.run([sys.executable, "-c", ON_THE_WAY], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_a_time_limit_has_an_exit_status_and_a_warning_of_its_own(tmp_path: Path) -> None:
@@ -332,7 +378,10 @@ def test_from_positions_to_a_mechanism_in_one_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "rows read as table" in done.stderr
     assert "promised epsilon" in done.stdout
+    assert "Wrote ann.pgm (private: contains the prior)" in done.stdout
     assert run("verify", tmp_path / "ann.pgm").returncode == 0
+    box = pg.load(tmp_path / "ann.pgm").secrets.box  # type: ignore[attr-defined]
+    assert box == (6.6, 46.5, 6.7, 46.58)  # lines of the public lattice, not the farthest positions and a margin
     for wrong, message in (
         (("--user", "eve"), "holds no visits"),
         (("--user", "ann", "--window", "1,2,3"), "four numbers"),

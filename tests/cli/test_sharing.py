@@ -51,6 +51,35 @@ def test_release_show_and_verify(folder: Path) -> None:
     assert run("ledger", "verify", "none.db", folder=folder).exit_code == 8
 
 
+def test_a_changed_problem_keeps_what_was_charged(folder: Path) -> None:
+    options = ("--ledger", "me.db", "--budget", 1.5)
+    assert run("release", "home.toml", *options, folder=folder, text="cell-7\n").exit_code == 0
+    (folder / "moves.txt").write_text("cell-7\ncell-8\n\ncell-13\ncell-13\ncell-7\n")
+    moving = ("home.toml", *options, "--trace", "moves.txt", "--step", 600)
+    refused = run("release", *moving, folder=folder, text="cell-7\n")
+    assert refused.exit_code == 3
+    assert "--when-changed record" in refused.stderr
+    spent = run("release", *moving, "--when-changed", "record", folder=folder, text="cell-7\n")
+    assert spent.exit_code == 10  # 0.9 of 1.5 was charged before the change
+    assert json.loads(run("ledger", "verify", "me.db", "--json", folder=folder).stdout)["events"] == 3
+
+
+def test_a_ledger_keeps_its_head_and_its_clock(folder: Path) -> None:
+    ahead = ("home.toml", "--ledger", "me.db", "--at", 9e9)
+    refused = run("release", *ahead, folder=folder, text="cell-7\n")
+    assert refused.exit_code == 3
+    assert "ahead of this machine's clock" in refused.stderr
+    head = json.loads(run("ledger", "verify", "me.db", "--json", folder=folder).stdout)["head"]
+    assert run("release", *ahead, "--clock-tolerance", "inf", folder=folder, text="cell-7\n").exit_code == 0
+    shown = run("ledger", "verify", "me.db", "--head", head, folder=folder)
+    assert shown.exit_code == 0
+    after = json.loads(run("ledger", "verify", "me.db", "--json", folder=folder).stdout)["head"]
+    assert after in shown.stdout
+    assert run("ledger", "verify", "me.db", "--head", "0" * 64, folder=folder).exit_code == 7
+    assert json.loads(run("ledger", "correct-clock", "me.db", "--json", folder=folder).stdout)["ahead"] > 1e9
+    assert "left as it is" in run("ledger", "correct-clock", "me.db", folder=folder).stdout
+
+
 def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:
     assert run("design", "home.toml", "--out", "home.pgm", folder=folder).exit_code == 0
     (folder / "moves.txt").write_text("cell-7\ncell-8\n\ncell-13\ncell-13\ncell-7\n")

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from privacygames.cli.app import app
 from privacygames.cli.study import progress_bar
 from privacygames.cli.study_input import Input, people_from
 from privacygames.study import Person
+from waiting import GUARD, wait_until
 
 CITY = ["--columns", "4", "--rows", "3", "--width", "8", "--height", "6"]
 
@@ -48,7 +49,7 @@ def test_the_quick_study_of_invented_people_runs_through(tmp_path: Path) -> None
     assert "synthetic city: 3 users, 8 × 6 cells" in done.stdout
     folder = tmp_path / "city"
     assert len(rows_of(folder, "scenario-1")) == 3 * 3 * 3
-    assert len(rows_of(folder, "claims")) == 35
+    assert len(rows_of(folder, "claims")) == 41
     verdicts = {row["claim"]: row["verdict"] for row in rows_of(folder, "claims")}
     for theorem in (
         "optimal-stronger",
@@ -85,11 +86,9 @@ def test_counts_of_named_users_and_going_on(tmp_path: Path, counts: Path) -> Non
 def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "privacygames", "study", "--users", "2", "--jobs", "2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("cells/*.json")) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until(lambda: list(tmp_path.glob("cells/*.json")) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=GUARD)
     assert process.returncode == 130
     assert "the same command goes on from there" in complaint
     assert "Traceback" not in complaint
@@ -167,6 +166,29 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
     done = run(*options, "--fields", "user=who,time=when", "--users", "10", "--cells", 2)
     assert done.returncode == 0, done.stderr
     assert "Visits(24 visits of 1 users, 24 rows read as table)" in done.stderr
+
+
+def test_the_manifest_tells_the_command_without_names_paths_and_addresses(
+    counts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privacygames.study.workers_for", lambda _jobs, _scheduler: None)
+    given = ["--data", str(counts), "--format", "counts", "--users", "ann,cat", *CITY, "--only", "scenario-1"]
+    secret = ["--scheduler", "tcp://10.0.0.1:8786", "-o", str(tmp_path / "out"), "--epsilons", "0.6", "--quick"]
+    done = CliRunner().invoke(app, ["study", *given, *secret])
+    assert done.exit_code == 0, done.output
+    text = (tmp_path / "out" / "study.json").read_text()
+    about = json.loads(text)
+    assert about["command"] == (
+        "privacygames study --out OUT --data DATA --format counts --width 8.0 --height 6.0 --users NAME,NAME "
+        "--columns 4 --rows 3 --epsilons 0.6 --only scenario-1 --scheduler ADDRESS --quick"
+    )
+    assert about["data_sha256"] == sha256(counts.read_bytes()).hexdigest()
+    for told in ("ann", "10.0.0.1", str(tmp_path)):
+        assert told not in text
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert about["data_sha256"] in page
+    assert about["processor"] in page
+    assert str(tmp_path) not in page
 
 
 def people(**given: Any) -> list[Person]:

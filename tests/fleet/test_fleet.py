@@ -19,23 +19,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import privacygames as pg
+from fleets import GRID, forge, people
 from privacygames.certificates import check
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.fleet.packing import pack, rounded
 from privacygames.fleet.people_design import packable
+from privacygames.fleet.person_record import record_of
 from privacygames.tables import ReleaseKey, apply, apply_files
 from support import priors
-
-GRID = pg.Grid(4, 3)
-
-
-def people(count: int, seed: int = 0) -> dict[str, pg.Prior]:
-    rng = np.random.default_rng(seed)
-    return {
-        f"user-{number}": pg.Prior.from_counts(GRID, rng.integers(0, 9, 12) + (np.arange(12) == number % 12))
-        for number in range(count)
-    }
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +115,12 @@ def test_draws_of_a_fleet_are_its_members_draws(made: Path) -> None:
         used = expected > 0
         assert (((counts - expected * rows) ** 2)[used] / (expected * rows)[used]).sum() < 80  # 11 degrees of freedom
     assert manifest.to_dict()["columns"][0]["people"] == 6
-    assert manifest.epsilon_per_user == pytest.approx(0.8 * rows)
+    assert manifest.per_user is not None
+    assert list(manifest.per_user.epsilons.values()) == pytest.approx([0.8 * rows])
 
 
 def test_new_people_do_not_change_what_others_are_answered(made: Path, tmp_path: Path) -> None:
-    folder, key = tmp_path / "fleet", ReleaseKey()
+    folder, key, same_key = tmp_path / "fleet", ReleaseKey(bytes(32)), ReleaseKey(bytes(32))
     shutil.copytree(made, folder)
     data = pd.DataFrame({"who": ["user-0", "user-5"] * 50, "cell": [f"cell-{i % 12}" for i in range(100)]})
     before, _ = apply(data, {"cell": Fleet(folder)}, key=key, user="who", repeat="same")
@@ -135,10 +128,10 @@ def test_new_people_do_not_change_what_others_are_answered(made: Path, tmp_path:
     after, _ = apply(data, {"cell": larger}, key=key, user="who", repeat="same")
     pd.testing.assert_frame_equal(before, after)
     assert len(larger) == 8
-    changed = people(8) | {"user-5": pg.Prior.uniform(GRID)}
-    other, _ = apply(
-        data, {"cell": design_fleet(changed, out=folder, epsilon=0.8, jobs=1)}, key=key, user="who", repeat="same"
-    )
+    changed = design_fleet(people(8) | {"user-5": pg.Prior.uniform(GRID)}, out=folder, epsilon=0.8, jobs=1)
+    with pytest.raises(pg.InvalidProblem, match="of other rows or other values"):
+        apply(data, {"cell": changed}, key=key, user="who", repeat="same")
+    other, _ = apply(data, {"cell": changed}, key=same_key, user="who", repeat="same")
     mine = data["who"] == "user-0"
     assert other[mine].equals(before[mine])
     assert not other[~mine].equals(before[~mine])
@@ -155,7 +148,7 @@ def test_strangers_are_refused_unless_said_otherwise(made: Path, tmp_path: Path)
     with pytest.raises(pg.InvalidProblem, match="say with user"):
         apply(data, {"cell": fleet})
     with pytest.raises(pg.UnknownLabel, match="1 of 2 people"):  # when it is set up, not when it is computed
-        apply(pl.from_pandas(data).lazy(), {"cell": fleet}, user="who")
+        apply(pl.from_pandas(data).lazy(), {"cell": fleet}, user="who", key_columns="who")
     data.to_csv(tmp_path / "in.csv", index=False)
     with pytest.raises(pg.UnknownLabel, match="1 of 2 people"):
         apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"cell": fleet}, user="who")
@@ -197,19 +190,18 @@ def test_altered_records_are_noticed(made: Path, tmp_path: Path, at: float) -> N
 
 
 def test_weights_that_break_the_promise_are_found_by_verify(made: Path, tmp_path: Path) -> None:
-    """A record with a checksum that fits, and weights that do not."""
-    from privacygames.fleet.person_record import record_of
-    from privacygames.fleet.records import RecordLog
-
+    """A record whose checksums all fit, and weights that do not."""
     folder = tmp_path / "fleet"
     shutil.copytree(made, folder)
     truthful = pg.baselines.cheapest(pg.Problem(people(6)["user-1"]))
-    with RecordLog(folder / "people.dat") as log:
-        log.recover()
-        log.add(record_of("user-1", "forged", truthful, {}))
-        log.write_index(folder / "people.idx", set(people(6)))
+    forge(folder, {"user-1": record_of("user-1", truthful, {"visits": None, "prior_from": "own"})})
+    fleet = Fleet(folder)
     with pytest.raises(pg.BrokenPromise, match="a ratio between two secrets"):
-        Fleet(folder).verify(jobs=1)
+        fleet.verify(jobs=1)
+    for use in (lambda: fleet["user-1"], lambda: fleet.sample("user-1", "cell-3")):
+        with pytest.raises(pg.BrokenPromise, match="a ratio between two secrets"):
+            use()
+    assert fleet.sample("user-2", "cell-3") in GRID.labels
 
 
 INTERRUPTED = """
@@ -222,13 +214,20 @@ grid = pg.Grid(4, 3)
 rng = np.random.default_rng(0)
 counts = [rng.integers(0, 9, 12) + (np.arange(12) == number % 12) for number in range(60)]
 people = {f"user-{number}": pg.Prior.from_counts(grid, seen) for number, seen in enumerate(counts)}
-design(people, out=sys.argv[1], epsilon=0.8, jobs=1, progress=lambda now: print(now.done, flush=True))
+
+def tell(now):
+    print(now.done, flush=True)
+    if len(sys.argv) > 2 and now.done >= int(sys.argv[2]):
+        sys.stdin.read()  # until this process is killed
+
+design(people, out=sys.argv[1], epsilon=0.8, jobs=1, progress=tell)
 """
 
 
 def test_a_killed_design_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "f")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "20"], **pipes) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if int(line) == 20:

@@ -6,18 +6,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import privacygames as pg
+from interruptions import Gated
 from privacygames.jobs import Cluster, Finished, Here, Job, Processes, Store, Workers, workers, workers_for
 from privacygames.study import compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import Task
 from support import two_workers
+from waiting import GUARD
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -38,15 +41,18 @@ def check(results: list[tuple[str, Any]]) -> None:
     assert {key: measured["cost"] for key, measured in results} == pytest.approx(COSTS, rel=1e-6)
 
 
-def test_processes_go_on_when_one_is_killed() -> None:
+def test_processes_go_on_when_one_is_killed(tmp_path: Path) -> None:
     results = []
     pids: list[set[int | None]] = []
-    for result in Processes(2).work(CELLS):
+    gate = tmp_path / "open"  # only the first can be done before a process is killed
+    jobs: list[Job] = [CELLS[0], *(Gated(cell, gate) for cell in CELLS[1:])]
+    for result in Processes(2).work(jobs):
         results.append(result)
         pids.append({child.pid for child in multiprocessing.active_children()})
         if len(results) == 1:
             victim = multiprocessing.active_children()[0]
             victim.kill()
+            gate.touch()
     check(results)
     assert not pids[0] & pids[-1]  # the others were let go, too, and new ones took over
 
@@ -91,7 +97,7 @@ def test_processes_die_with_the_one_that_was_killed() -> None:
         assert study.stdout is not None
         assert study.stdout.readline() == "at work\n"
         study.kill()
-        study.communicate(timeout=60)  # ends when nobody has its output open any more, its processes included
+        study.communicate(timeout=GUARD)  # ends when nobody has its output open any more, its processes included
 
 
 @pytest.fixture

@@ -70,6 +70,27 @@ def test_posterior_after_an_observation() -> None:
     assert mechanism.posterior("o1", sure)["s0"] == 1.0
 
 
+def test_an_output_that_is_never_given_has_no_posterior_and_no_estimate() -> None:
+    problem = two_secrets(0.5)
+    never = pg.Mechanism.from_probabilities(problem, [[1.0, 0.0], [1.0, 0.0]])
+    with pytest.raises(pg.InvalidProblem, match="this output is never given") as caught:
+        never.posterior("o1")
+    assert "o1" not in str(caught.value)
+    told = pg.Mechanism.from_probabilities(problem, [[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(pg.InvalidProblem, match="impossible under this belief"):
+        told.posterior("o1", pg.Prior(problem.space, [1.0, 0.0]))
+    attacks = [pg.attacks.optimal, pg.attacks.uniform, pg.attacks.minmax, pg.attacks.minmax_pairs, pg.attacks.bayesian]
+    for attack in attacks:
+        found = attack(never, problem)
+        assert found.matrix.sum(axis=1) == pytest.approx(1.0)
+        with pytest.raises(pg.InvalidProblem, match="never given"):
+            found.estimate("o1")
+        assert [each["answer"] for each in found.to_dict()["estimates"]] == ["o0"]  # type: ignore[attr-defined]
+    own = pg.attacks.given(never, problem, [[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(pg.InvalidProblem, match="never given"):
+        own.estimate("o1")
+
+
 def test_a_report_prints_and_converts() -> None:
     problem = two_secrets()
     report = pg.evaluate(pg.baselines.cheapest(problem), problem, within=1.0)

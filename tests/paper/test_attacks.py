@@ -82,7 +82,11 @@ def test_eq_attack_bayesian(case: Case) -> None:
             expected = prior[guess] * p[guess, o] / total if total > 0 else prior[guess]
             assert matrix[o, guess] == pytest.approx(expected)
         label = mechanism.observables.labels[o]
-        assert mechanism.posterior(label).probabilities == pytest.approx(matrix[o])
+        if total > 0:
+            assert mechanism.posterior(label).probabilities == pytest.approx(matrix[o])
+        else:
+            with pytest.raises(pg.InvalidProblem, match=r"never given|impossible"):
+                mechanism.posterior(label)
 
 
 @given(cases())
@@ -115,14 +119,15 @@ def test_the_adversary_may_believe_and_value_something_else() -> None:
 
 
 def test_observables_of_probability_zero_do_no_harm() -> None:
-    """No NaN, no division by zero: an observable nobody sees is answered from the prior alone."""
+    """No NaN, no division by zero: the row of an observable nobody sees is a distribution, and there is no estimate."""
     problem = pg.Problem(pg.Prior(pg.Numbers([1, 2, 3]), [0.9, 0.1, 0.0]))
     mechanism = pg.Mechanism.from_probabilities(problem, [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
     for attack in (attacks.optimal, attacks.bayesian, attacks.uniform, attacks.minmax, attacks.minmax_pairs):
         found = attack(mechanism, problem)
         assert np.isfinite(found.matrix).all()
         assert found.matrix.sum(axis=1) == pytest.approx(np.ones(3))
-    assert attacks.optimal(mechanism, problem).estimate(3) == 1
+    with pytest.raises(pg.InvalidProblem, match="never given"):
+        attacks.optimal(mechanism, problem).estimate(3)
     assert attacks.bayesian(mechanism, problem).matrix[2].tolist() == [0.9, 0.1, 0.0]
     report = pg.evaluate(mechanism, problem)
     assert all(

@@ -78,7 +78,7 @@ def test_prior_from_csv_of_visits_and_points(tmp_path: Path) -> None:
     ("content", "prior", "message"),
     [
         ("label\nhideout\n", 'csv="v.csv"\n', "v.csv, line 2"),
-        ("place\ncell-0\n", 'csv="v.csv"\n', "no column 'label'; it has place"),
+        ("place\ncell-0\n", 'csv="v.csv"\n', "no column 'label' in every row"),
         ("label,n\ncell-0,many\n", 'csv="v.csv"\ncount="n"\n', "line 2 of the CSV file has no number"),
         ("label\n", 'csv="v.csv"\n', "no visits"),
         ("label\n\xff", 'csv="none.csv"\n', "cannot be read"),

@@ -12,7 +12,7 @@ import pytest
 import privacygames as pg
 from exact import exp_enclosure
 from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
-from privacygames.releases.drawing import memoised
+from privacygames.releases.drawing import MemoisedFunction, memoised
 from privacygames.releases.policies import Choice, Now, Policy, keep_or_renew
 from sharing import PROBLEM, STREET, WALK, two_steps
 
@@ -131,7 +131,7 @@ def test_memoised_draws_follow_the_mechanism() -> None:
     mechanism, counts = pg.baselines.exponential(PROBLEM, 0.7), np.zeros(3)
     for number in range(3000):
         key = number.to_bytes(16, "big")
-        counts[memoised(Choice(mechanism, None, memo=key), key, 1, ()).observable] += 1
+        counts[memoised(MemoisedFunction(mechanism, key), 1, ()).observable] += 1
     expected = 3000 * mechanism.probabilities[1]
     assert ((counts - expected) ** 2 / expected).sum() < 20  # χ² with 2 degrees: 20 has probability 5e-5
 
@@ -139,10 +139,13 @@ def test_memoised_draws_follow_the_mechanism() -> None:
 def test_memoised_answers_never_change_and_are_charged_once() -> None:
     for number in range(5):
         key = number.to_bytes(16, "big")
-        releases = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(key), budget=0.7)
+        releases = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(key), budget=1.4)
         assert len({releases.release("cell-1").observable for _ in range(5)}) == 1
         releases.release("cell-2")
-        assert [each.charges[0] > 0 for each in releases.ledger.records()] == [True, *[False] * 5]
+        assert [each.charges[0] > 0 for each in releases.ledger.records()] == [True, *[False] * 4, True]
+        with pytest.raises(pg.BudgetSpent):  # a third place
+            releases.release("cell-0")
+        assert releases.release("cell-1").epsilon == 0
         other = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(b"x" * 16), budget=1.4, ledger=Ledger())
         other.release("cell-0")
         again = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(key), budget=1.4, ledger=other.ledger)

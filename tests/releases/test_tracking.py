@@ -1,7 +1,7 @@
 """Filter, smoother and most likely path against the sum over all paths, written out."""
 
 from itertools import pairwise, product
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 import pytest
@@ -104,10 +104,30 @@ def test_the_shift_of_the_odds_at_one_moment(situation: tuple[pg.Problem, pg.Mob
         alone = [sum(w for path, w in unseen.items() if path[at] == s) for s in range(size)]
         largest = 0.0
         for a, b in product(range(size), repeat=2):
-            if problem.distinguishability[a, b] > 0 and alone[a] > 0 and alone[b] > 0:
-                ratio = log(joint[a] / alone[a]) - log(joint[b] / alone[b])
-                largest = max(largest, ratio / problem.distinguishability[a, b])
+            if alone[a] > 0 and alone[b] > 0:
+                ratio, apart = log(joint[a] / alone[a]) - log(joint[b] / alone[b]), problem.distinguishability[a, b]
+                nothing = inf if ratio > 1e-8 else 0.0  # between secrets that nothing separates
+                largest = max(largest, ratio / apart if apart > 0 else nothing)
         assert shifts[at] == pytest.approx(largest, abs=1e-9)
+
+
+def test_the_shift_between_secrets_that_nothing_separates_is_infinite() -> None:
+    """Two rooms of a house lead to different streets: what is answered in the street tells the rooms apart."""
+    rooms = pg.Categories(["east room", "west room", "east street", "west street"])
+    apart = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0.0]])
+    problem = pg.Problem(pg.Prior(rooms, [0.5, 0.5, 0, 0]), distinguishability=apart)
+    leads = pg.Mobility(rooms, [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]])
+    told = np.array([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.7, 0.3]])
+    shifts = tracking.smoothed(problem, leads, observations(told, [0, 1])).shift(apart)
+    assert shifts == pytest.approx([np.inf, log(0.7 / 0.3)])
+    same = pg.Mobility(rooms, [[0, 0, 0.3, 0.7], [0, 0, 0.3, 0.7], [0, 0, 1, 0], [0, 0, 0, 1]])
+    many = np.tile([0.5, 0.5, 0.7, 0.3], (300, 1))
+    shifts = tracking.smoothed(problem, same, observations(many, list(range(300)))).shift(apart)
+    assert np.isfinite(shifts).all()  # rounding is no shift
+    releases = pg.Releases(problem, leads, epsilon=1.0)
+    releases.release("east room")
+    releases.release("east street")
+    assert releases.claims().moment_under_chain == np.inf
 
 
 def test_by_the_hour_the_right_matrix_is_used_forward_and_back() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.spaces import describe, space_from
+from privacygames.spaces import Allowance, describe, space_from
 from test_values import SPACES
 
 
@@ -43,6 +43,28 @@ def test_a_matrix_can_be_kept_elsewhere() -> None:
     table = describe(space, store=store)
     assert table["matrix"] == "elsewhere"
     assert space_from(table, matrices=kept) == space
+
+
+def test_spaces_of_one_document_share_an_allowance() -> None:
+    """Small tables describe any amount of labels: subsets of a large grid, parts of parts."""
+    one_cell = {"kind": "subsets", "of": {"kind": "grid", "columns": 30, "rows": 30}, "members": [[0]]}
+    table = {"kind": "product", "parts": [one_cell] * 4}
+    assert len(space_from(table)) == 1
+    with pytest.raises(pg.TooLarge, match="more labels than may be built"):
+        space_from(table, allowance=Allowance(250_000))
+    shared = Allowance(250_000)
+    space_from(one_cell, allowance=shared)
+    space_from(one_cell, allowance=shared)
+    with pytest.raises(pg.TooLarge):
+        space_from(one_cell, allowance=shared)
+
+
+def test_names_that_multiply_are_refused() -> None:
+    long = pg.Categories(["x" * 10**6, *map(str, range(200))])
+    with pytest.raises(pg.TooLarge, match="characters in all"):
+        pg.Subsets(long, [[long.labels[0], label] for label in long.labels[1:]])
+    with pytest.raises(pg.TooLarge, match="characters in all"):
+        pg.Product([long, pg.Numbers(range(101))])
 
 
 labels = st.one_of(

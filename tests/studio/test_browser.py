@@ -1,5 +1,6 @@
 """The page, walked through in Debian's Chromium: nothing is asked from another host, and the console stays empty."""
 
+import json
 import os
 import re
 import shutil
@@ -13,12 +14,13 @@ import pytest
 
 import privacygames as pg
 from studio_server import command
+from waiting import GUARD
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE = 60_000
+PATIENCE = 1000 * GUARD
 PICTURES = os.environ.get("PRIVACYGAMES_PICTURES")
 """A folder for pictures of every state, where somebody wants to look at them."""
 
@@ -156,19 +158,31 @@ def test_the_whole_walk(browser: "Browser", address: str, tmp_path: Path, what: 
 def took_away(visit: Visit, folder: Path) -> None:
     """Every export, verified or run."""
     certificate = pg.verify(visit.taken("file", folder))
-    (folder / "mechanism.pgm").rename(folder / "downloaded.pgm")
-    visit.taken("toml", folder)
+    (folder / "private-mechanism.pgm").rename(folder / "downloaded.pgm")
+    assert visit.taken("toml", folder).name == "private-problem.toml"
     script = visit.taken("python", folder)
     subprocess.run([sys.executable, script.name], cwd=folder, check=True, capture_output=True)
-    assert pg.verify(folder / "mechanism.pgm").cost == pytest.approx(certificate.cost, rel=1e-5)
-    (folder / "mechanism.pgm").unlink()
+    assert pg.verify(folder / "private-mechanism.pgm").cost == pytest.approx(certificate.cost, rel=1e-5)
+    (folder / "private-mechanism.pgm").unlink()
     command_line = visit.page.text_content("#command") or ""
     subprocess.run([sys.executable, "-m", *command_line.split()], cwd=folder, check=True, capture_output=True)
-    assert pg.verify(folder / "mechanism.pgm").bounds == certificate.bounds
-    assert visit.taken("svg", folder).read_text().startswith("<svg")
+    assert pg.verify(folder / "private-mechanism.pgm").bounds == certificate.bounds
+    picture = visit.taken("svg", folder).read_text()
+    assert picture.startswith("<svg")
+    assert "private: contains the prior" in picture
     assert visit.taken("png", folder).read_bytes().startswith(b"\x89PNG")
-    assert "certificate" in visit.taken("report", folder).read_text()
-    assert '"findings"' in visit.taken("certificate", folder).read_text()
+    report = visit.taken("report", folder)
+    assert "certificate" in report.read_text()
+    assert "counts" not in report.read_text().replace("studio counts it", "")
+    visit.page.check("#with-counts")
+    assert "counts = [" in visit.taken("report", folder).read_text()
+    found = json.loads(visit.taken("certificate", folder).read_text())
+    assert found["disclosure"] == "private: computed from the prior"
+    assert "findings" in found
+    shareable = visit.taken("shareable-toml", folder)
+    assert shareable.name == "shareable-problem.toml"
+    assert "uniform = true" in shareable.read_text()
+    assert "shareable: " in visit.taken("shareable-report", folder).read_text()
 
 
 def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
@@ -191,8 +205,8 @@ def test_cancelling_and_turning_knobs(browser: "Browser", address: str) -> None:
     page.locator("#error").fill("700")
     page.dispatch_event("#error", "change")  # said twice, designed once
     visit.says("#history tbody tr", count=1)
-    page.wait_for_timeout(1000)
-    assert len(started) == 1
+    visit.design(2)
+    assert len(started) == 2  # the second one was asked for
     visit.done()
 
 
@@ -205,8 +219,8 @@ def test_another_secret_while_a_design_starts(browser: "Browser", address: str) 
     page.click("#design")
     with page.expect_response("**/api/problems"):
         page.select_option("#person", "2")
-    page.wait_for_timeout(300)
-    with page.expect_request(lambda each: each.method == "DELETE"):
+    page.evaluate("() => fetch('/api/about').then((answer) => answer.text())")  # what came before has been read by then
+    with page.expect_request("**/api/forget"):
         held[0].continue_()
     visit.says("#progress-text", text="Cancelled")
     visit.design(1)
@@ -348,6 +362,53 @@ def test_own_files(browser: "Browser", address: str, tmp_path: Path) -> None:
     visit.done(refusals=1)
 
 
+EXPORTS = ("file", "certificate", "toml", "python", "report", "svg", "png", "shareable-toml", "shareable-report")
+
+
+def test_a_failed_upload_leaves_nothing_of_the_person_before(browser: "Browser", address: str, tmp_path: Path) -> None:
+    hours = "".join(f"ann,2024-05-01T{h:02}:00:00Z,52.{h % 5}1,5.{h % 3}2\n" for h in range(24))
+    (tmp_path / "ann.csv").write_text("user,time,lat,lon\n" + hours)
+    (tmp_path / "ben.csv").write_text("this is no table of positions\n")
+    (tmp_path / "ben.toml").write_text("[space]\nkind = 1\n")
+    visit = Visit(browser, address).opened()
+    page = visit.page
+    for source, field, bad in (("own", "#traces", "ben.csv"), ("file", "#document", "ben.toml")):
+        page.check("input[name=what][value=own]", force=True)
+        page.set_input_files("#traces", tmp_path / "ann.csv")
+        visit.says("#traces-note", text="24 rows read")
+        with page.expect_response("**/recipe") as recipe:
+            visit.design(1)
+        mechanism = recipe.value.url.removesuffix("/recipe")
+        assert page.is_enabled("[data-take=file]")
+        page.check(f"input[name=what][value={source}]", force=True)
+        page.set_input_files(field, tmp_path / bad)
+        visit.says("#source-error", text=r"\w+")
+        for export in EXPORTS:
+            assert page.is_disabled(f"[data-take={export}]")
+        assert page.is_disabled("#design")
+        assert page.is_disabled("#draw")
+        for emptied in ("#picture", "#python", "#command", "#frontier", "#history tbody", "#offers", "#error-out"):
+            assert page.text_content(emptied) == ""
+        assert "Design something first" in (page.text_content("#words") or "")
+        if source == "own":
+            assert page.text_content("#user") == ""
+        visit.picture(f"failed-upload-{source}")
+        page.wait_for_function("async (url) => (await fetch(`${url}/file`)).status === 404", arg=mechanism)  # nor there
+        page.set_input_files("#traces", [])
+    visit.context.close()
+    assert visit.elsewhere == []
+
+
+def test_what_is_asked_has_two_digits(browser: "Browser", address: str) -> None:
+    """The ranges of errors and costs are computed from the prior: more digits of them would tell it."""
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4&error=537")
+    with visit.page.expect_request("**/api/jobs") as asked:
+        visit.design(1)
+    distortion = (asked.value.post_data_json or {})["bounds"]["distortion"]
+    assert distortion == float(f"{distortion:.1e}")
+    visit.done()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone(browser: "Browser", address: str, scheme: Any) -> None:
     phone = {"width": 390, "height": 844}
@@ -392,12 +453,7 @@ def test_closing_the_page_forgets(browser: "Browser", address: str) -> None:
     visit.page.close()
     ask = """async (url) => (await fetch(url, {method: "POST", body: '{"secret": "cell-2"}',
         headers: {"Content-Type": "application/json"}})).status"""
-    for _ in range(50):
-        code = other.evaluate(ask, held)
-        if code == 404:
-            break
-        other.wait_for_timeout(100)
-    assert code == 404
+    other.wait_for_function(f"async (url) => (await ({ask})(url)) === 404", arg=held, polling=100)
     visit.context.close()
     assert visit.elsewhere == []
 

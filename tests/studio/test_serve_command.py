@@ -12,6 +12,8 @@ from urllib.request import urlopen
 import psutil
 import pytest
 
+from waiting import GUARD
+
 RUN = [sys.executable, "-m", "privacygames"]
 MISSING = """
 import sys
@@ -23,7 +25,7 @@ app(["studio", "--no-browser"])
 
 def said(*arguments: str) -> tuple[int, str]:
     env = {name: value for name, value in os.environ.items() if name != "PRIVACYGAMES_TOKEN"}
-    done = subprocess.run([*RUN, *arguments], capture_output=True, text=True, check=False, env=env, timeout=60)
+    done = subprocess.run([*RUN, *arguments], capture_output=True, text=True, check=False, env=env, timeout=GUARD)
     return done.returncode, done.stderr
 
 
@@ -59,6 +61,6 @@ def test_interrupted_it_stops_and_leaves_nothing(name: str) -> None:
         assert b"limits" in answer.read()
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(signal.SIGINT)
-    _, complaints = process.communicate(timeout=30)
+    _, complaints = process.communicate(timeout=GUARD)
     assert complaints in ("", "interrupted\n")
     assert not any(child.is_running() for child in children)

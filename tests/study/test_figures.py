@@ -65,13 +65,20 @@ def test_captions_state_data_users_and_grid(drawn: dict[str, DrawnFigure], name:
             "prior",
             "With 10 times the evidence the median falls from 1.00 to 0.75 km with differential and from 1.00 to 0.50",
         ),
-        ("approximation-error", "both pruned: median 0.50 km at a radius of 1 km, 0.25 km at 2 km."),
-        ("approximation-time", "both pruned: median 0.10 s at a radius of 1 km, 0.40 s at 2 km, 10 s with all."),
+        ("approximation-error", "ratios and guesses pruned: median 0.50 km at a radius of 1 km, 0.25 km at 2 km."),
+        (
+            "approximation-time",
+            "ecret–secret pruned (blocks): median 0.10 s at a radius of 1 km, 0.40 s at 2 km, 0.40 s with all, by the",
+        ),
+        (
+            "approximation-time",
+            "ratios and guesses pruned (HiGHS): median 0.10 s at a radius of 1 km, 0.40 s at 2 km, 10 s with all, by",
+        ),
         (
             "approximation-epsilon",
-            "in 8 of 8 cases over all radii. Secret–secret pruned: at a radius of 1 km it is 2.00",
+            "in 12 of 12 cases over all radii. Secret–secret pruned: 2.00 times the nominal ε at a radius of 1 km",
         ),
-        ("approximation-epsilon", "both pruned: infinite in 2 of 2."),
+        ("approximation-epsilon", "ratios and guesses pruned: infinite in 2 of 2 at a radius of 1 km."),
     ],
 )
 def test_captions_say_what_is_to_be_seen(drawn: dict[str, DrawnFigure], name: str, seen: str) -> None:
@@ -133,7 +140,20 @@ def test_approximations_on_two_grids_with_enough_values_for_boxes(tmp_path: Path
     table = approximation(users=6, grids=((3, 2), (4, 3)))
     figures = {figure.name: figure.caption for figure in draw({"approximation": table}, about(), tmp_path)}
     assert "grid of 3 × 2 and 4 × 3 cells" in figures["approximation-time"]
-    assert "both pruned on 4 × 3: median 0.10 s" in figures["approximation-time"]
+    assert "guesses pruned on 4 × 3 (HiGHS): median 0.10 s" in figures["approximation-time"]
+
+
+def test_times_of_different_solvers_are_not_drawn(tmp_path: Path) -> None:
+    table = [row | {"exact_solver": "blocks"} for row in approximation()]
+    caption = caption_of("approximation-time", {"approximation": table}, tmp_path)
+    assert "pruned (blocks)" in caption
+    assert "HiGHS" not in caption
+
+
+def test_an_infinite_epsilon_is_told_beside_the_finite_ones(tmp_path: Path) -> None:
+    table = [row | {"realised_epsilon": 0.0} if row["user"] == "user 1" else row for row in approximation()]
+    caption = caption_of("approximation-epsilon", {"approximation": table}, tmp_path)
+    assert "guesses pruned: infinite in 1 of 2 and 0 times the nominal ε in the other 1 at a radius of 1" in caption
 
 
 def test_figure_names_and_mechanism_colours_are_unique() -> None:

@@ -14,6 +14,7 @@ from study_tables import about, tables
 NASTY = "<script>alert('&')</script>\"'"
 CLAIM: dict[str, Value] = {
     "claim": "a",
+    "source": "paper",
     "figure": "prior",
     "statement": "It holds.",
     "holds": 3,

@@ -103,15 +103,16 @@ def test_the_prior_table_is_about_adversaries_who_are_right(tables: dict[str, Ta
 def test_approximations_stand_beside_the_exact_design(tables: dict[str, Table]) -> None:
     table = tables["approximation"]
     assert [(row["user"], row["kind"]) for row in table] == [
-        ("user 1", "secrets"),
-        ("user 1", "both"),
-        ("user 2", "secrets"),
-        ("user 2", "both"),
+        (user, kind) for user in ("user 1", "user 2") for kind in ("secrets", "ratios", "both")
     ]
     for row in table:
         assert number(row, "error_km") == number(row, "exact_privacy_km") - number(row, "privacy_km")
         assert number(row, "cost") <= number(row, "exact_cost") + 1e-6  # fewer constraints
         assert number(row, "exact_epsilon") <= 0.6 + 1e-9
+        assert str(row["solver"]).startswith("HiGHS")  # six cells: HiGHS designs them exactly, too
+        assert row["solver"] == row["exact_solver"]
+        if row["kind"] != "both":  # every guess constraint is there: d_m is kept
+            assert number(row, "privacy_km") >= number(row, "d_m_km") - 1e-9
 
 
 def test_a_second_run_does_nothing_and_changes_nothing(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_what_one_part_made_another_uses(tmp_path: Path) -> None:
 
 def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def sometimes(problem: pg.Problem, bounds: pg.Bounds) -> pg.Mechanism:
+    def sometimes(problem: pg.Problem, bounds: pg.Bounds, **_: object) -> pg.Mechanism:
         if bounds.epsilon == 0.3 or (bounds.epsilon is not None and bounds.distortion is not None):
             raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
         return pg.design(problem, epsilon=bounds.epsilon, distortion=bounds.distortion)

@@ -45,12 +45,22 @@ def test_measured_against_a_direct_evaluation() -> None:
     assert measured[against(4.0)] == pytest.approx(known.distortion, rel=1e-9)
 
 
-@pytest.mark.parametrize("reach", [False, True])
-def test_an_approximation_says_which_epsilon_it_has(reach: bool) -> None:
-    measured = measure(Task(PRIOR, epsilon=0.8, distortion=0.7, radius=1.2, reach=reach))
-    pruned = pg.approximations.prune(PROBLEM, 0.8, 1.2, reach=1.2 if reach else None, distortion=0.7, repair=False)
+@pytest.mark.parametrize(("reach", "all_guesses"), [(False, False), (True, False), (True, True)])
+def test_an_approximation_says_which_epsilon_it_has(reach: bool, all_guesses: bool) -> None:
+    measured = measure(Task(PRIOR, epsilon=0.8, distortion=0.7, radius=1.2, reach=reach, all_guesses=all_guesses))
+    pruned = pg.approximations.prune(
+        PROBLEM, 0.8, 1.2, reach=1.2 if reach else None, all_guesses=all_guesses, distortion=0.7, repair=False
+    )
+    assert str(measured["solver"]).startswith("HiGHS")
+    assert number(measured, "processor_seconds") >= 0
     assert measured["cost"] == pytest.approx(pg.evaluate(pruned, PROBLEM).cost, rel=1e-6)
     assert number(measured, "realised_epsilon") > 0.8
+
+
+def test_a_design_names_its_solver() -> None:
+    larger = pg.Prior.uniform(pg.Grid(columns=7, rows=3, width=7.0, height=3.0))
+    assert measure(Task(larger, epsilon=0.8))["solver"] == "blocks"
+    assert str(measure(Task(larger, epsilon=0.8, solver="highs"))["solver"]).startswith("HiGHS")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,9 @@ def test_keys_tell_work_apart() -> None:
         replace(cell, distortion=None),
         replace(cell, radius=1.0),
         replace(cell, radius=1.0, reach=True),
+        replace(cell, radius=1.0, reach=True, all_guesses=True),
+        replace(cell, solver="highs"),
+        replace(cell, promised=((2.0, 0.5),)),
         replace(cell, strengths=(3.0,)),
         replace(cell, places=1),
         replace(cell, prior=pg.Prior(PRIOR.space, nudged)),

@@ -43,13 +43,15 @@ def test_a_csv_file_keeps_its_texts(tmp_path: Path) -> None:
         'id;age;note;films\n007;25;"a;b";Alien;\n'.replace(";Alien;", ';"Alien;Brazil"') + "008; 30 ;1.10;Brazil\n"
     )
     key = ReleaseKey()
-    manifest = apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE, "films": FILM}, key=key)
+    manifest = apply_files(
+        tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE, "films": FILM}, key=key, key_columns="id"
+    )
     lines = (tmp_path / "out.csv").read_text().splitlines()
     found = pd.read_csv(tmp_path / "out.csv", sep=";", dtype=str)
     assert lines[0] == "id;age;note;films"
     assert found["id"].tolist() == ["007", "008"]
     assert found["note"].tolist() == ["a;b", "1.10"]
-    expected, _ = apply(pa.table({"age": [25, 30]}), {"age": AGE}, key=key, source="in.csv")
+    expected, _ = apply(pa.table({"age": [25, 30], "id": [7, 8]}), {"age": AGE}, key=key, key_columns="id")
     assert found["age"].tolist() == [str(each) for each in expected["age"].to_pylist()]
     assert all(frozenset(each.split(";")) in FILMS.labels for each in found["films"])
     assert manifest.rows_in == 2
@@ -90,7 +92,9 @@ def folder_of(tmp_path: Path, files: int = 4, rows: int = 300) -> Path:
     folder = tmp_path / "in"
     (folder / "more").mkdir(parents=True)
     for number in range(files):
-        ages(rows, number).to_parquet(folder / ("more" if number % 2 else ".") / f"{number}.parquet")
+        ages(rows, number).assign(file=number).to_parquet(
+            folder / ("more" if number % 2 else ".") / f"{number}.parquet"
+        )
     (folder / "_SUCCESS").touch()
     (folder / ".hidden.parquet").write_bytes(b"no table")
     return folder
@@ -101,8 +105,8 @@ def contents(folder: Path) -> dict[str, pa.Table]:
 
 
 def test_a_folder_keeps_its_shape(tmp_path: Path) -> None:
-    source, key = folder_of(tmp_path), ReleaseKey()
-    manifest = apply_files(source, tmp_path / "out", {"age": AGE}, key=key, user="who")
+    source = folder_of(tmp_path)
+    manifest = apply_files(source, tmp_path / "out", {"age": AGE}, user="who")
     made = contents(tmp_path / "out")
     assert sorted(made) == ["0.parquet", "2.parquet", "more/1.parquet", "more/3.parquet"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -112,8 +116,8 @@ def test_a_folder_keeps_its_shape(tmp_path: Path) -> None:
         "more",
     ]
     for name, table in made.items():
-        expected, _ = apply(pq.read_table(source / name), {"age": AGE}, key=key, source=name)
-        assert table.equals(expected)
+        assert table.schema.equals(pq.read_schema(source / name), check_metadata=True)
+        assert table.select(["id", "who"]).equals(pq.read_table(source / name).select(["id", "who"]))
     assert manifest.rows_in == 1200
     whole = pd.concat([pd.read_parquet(source / name) for name in made])
     assert manifest.account.rows == whole["who"].value_counts().max()  # a person's rows in all files
@@ -125,9 +129,9 @@ def test_parts_are_joined_to_what_one_run_gives(tmp_path: Path, ending: str, mon
     data, key = ages(400_000), ReleaseKey()
     path = tmp_path / f"in{ending}"
     data.to_csv(path, index=False) if ending == ".csv" else data.to_parquet(path, row_group_size=50_000)
-    apply_files(path, tmp_path / f"one{ending}", {"age": AGE}, key=key)
+    apply_files(path, tmp_path / f"one{ending}", {"age": AGE}, key=key, key_columns="id")
     monkeypatch.setattr(file_release, "PART_ROWS", 100_000)
-    apply_files(path, tmp_path / f"parts{ending}", {"age": AGE}, key=key)
+    apply_files(path, tmp_path / f"parts{ending}", {"age": AGE}, key=key, key_columns="id")
     one, parts = (
         pd.read_csv(tmp_path / f"{name}{ending}", dtype=str)
         if ending == ".csv"
@@ -144,7 +148,14 @@ from privacygames.tables import ReleaseKey, apply_files, file_release
 file_release.PART_ROWS = 60_000
 key = ReleaseKey.load(sys.argv[3]) if len(sys.argv) > 3 else None
 rules = {"age": load("age.pgm")}
-apply_files(sys.argv[1], sys.argv[2], rules, key=key, progress=lambda now: print(now.done, flush=True))
+stop = int(sys.argv[4]) if len(sys.argv) > 4 else None
+
+def tell(now):
+    print(now.done, flush=True)
+    if stop is not None and now.done >= stop:
+        sys.stdin.read()  # until this process is killed
+
+apply_files(sys.argv[1], sys.argv[2], rules, key=key, key_columns="id", progress=tell)
 """
 
 
@@ -155,7 +166,8 @@ def test_a_killed_run_leaves_nothing_that_looks_complete_and_goes_on(tmp_path: P
     data.to_csv(source, index=False) if ending == ".csv" else data.to_parquet(source, row_group_size=30_000)
     AGE.save(tmp_path / "age.pgm")
     command = [sys.executable, "-c", KILLED, str(source), str(out), str(tmp_path / "release.key")]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "250000"], cwd=tmp_path, **pipes) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if int(line) >= 250_000:
@@ -170,7 +182,7 @@ def test_a_killed_run_leaves_nothing_that_looks_complete_and_goes_on(tmp_path: P
     told = [int(line) for line in done.stdout.split()]
     assert told[0] >= 60_000  # it went on, and did not start anew
     assert told[-1] == 600_000
-    expected, _ = apply(data, {"age": AGE}, key=key, source=source.name)
+    expected, _ = apply(data, {"age": AGE}, key=key, key_columns="id")
     made = pd.read_csv(out, dtype={"id": str}) if ending == ".csv" else pd.read_parquet(out)
     assert made["age"].tolist() == expected["age"].tolist()
     assert made["id"].tolist() == data["id"].tolist()
@@ -188,10 +200,12 @@ def test_parts_of_other_work_are_not_gone_on_with(tmp_path: Path, monkeypatch: p
 
     one, other = ReleaseKey(), ReleaseKey()
     with pytest.raises(pg.Cancelled):
-        apply_files(tmp_path / "in.parquet", tmp_path / "out.parquet", {"age": AGE}, key=one, progress=stop)
+        apply_files(
+            tmp_path / "in.parquet", tmp_path / "out.parquet", {"age": AGE}, key=one, key_columns="id", progress=stop
+        )
     assert (tmp_path / ".out.parquet.unfinished").exists()
-    apply_files(tmp_path / "in.parquet", tmp_path / "out.parquet", {"age": AGE}, key=other)
-    expected, _ = apply(pq.read_table(tmp_path / "in.parquet"), {"age": AGE}, key=other, source="in.parquet")
+    apply_files(tmp_path / "in.parquet", tmp_path / "out.parquet", {"age": AGE}, key=other, key_columns="id")
+    expected, _ = apply(pq.read_table(tmp_path / "in.parquet"), {"age": AGE}, key=other, key_columns="id")
     assert pq.read_table(tmp_path / "out.parquet")["age"].equals(expected["age"])
 
 
@@ -199,7 +213,8 @@ def test_a_changed_input_is_not_mixed_even_if_its_time_was_set_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between two runs, and in the middle of one."""
-    source, out, key = tmp_path / "in.parquet", tmp_path / "out.parquet", ReleaseKey()
+    source, out = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    options: dict[str, Any] = {"key": ReleaseKey(), "key_columns": "id"}
     monkeypatch.setattr(file_release, "PART_ROWS", 50_000)
     data = ages(300_000)
     other = data.assign(age=51 - data["age"])
@@ -221,15 +236,15 @@ def test_a_changed_input_is_not_mixed_even_if_its_time_was_set_back(
     store(data)
     size = source.stat().st_size
     with pytest.raises(pg.Cancelled):
-        apply_files(source, out, {"age": AGE}, key=key, progress=stop)
+        apply_files(source, out, {"age": AGE}, progress=stop, **options)
     store(other)
     assert source.stat().st_size == size
     with pytest.raises(pg.InvalidProblem, match="changed while it was read"):
-        apply_files(source, out, {"age": AGE}, key=key, progress=change)
+        apply_files(source, out, {"age": AGE}, progress=change, **options)
     assert names_in(tmp_path) == ["in.parquet"]
     store(other)
-    apply_files(source, out, {"age": AGE}, key=key)
-    expected, _ = apply(other, {"age": AGE}, key=key, source="in.parquet")
+    apply_files(source, out, {"age": AGE}, **options)
+    expected, _ = apply(other, {"age": AGE}, **options)
     assert pd.read_parquet(out)["age"].tolist() == expected["age"].tolist()
 
 
@@ -259,7 +274,8 @@ def test_a_dask_worker_killed_in_its_work_loses_nothing_and_draws_nothing_twice(
     distributed: Any = pytest.importorskip("distributed")
     source, key = folder_of(tmp_path, files=24, rows=20_000), ReleaseKey()
     expected = tmp_path / "expected"
-    apply_files(source, expected, {"age": AGE}, key=key)
+    options: dict[str, Any] = {"key": key, "key_columns": ["file", "id"]}
+    apply_files(source, expected, {"age": AGE}, **options)
     killed: list[int] = []
 
     def kill_one(_: pg.Progress) -> None:
@@ -270,7 +286,7 @@ def test_a_dask_worker_killed_in_its_work_loses_nothing_and_draws_nothing_twice(
             os.kill(killed[0], signal.SIGKILL)
 
     manifest = apply_files(
-        source, tmp_path / "out", {"age": AGE}, key=key, scheduler=cluster.scheduler_address, progress=kill_one
+        source, tmp_path / "out", {"age": AGE}, scheduler=cluster.scheduler_address, progress=kill_one, **options
     )
     assert len(killed) == 1
     assert manifest.rows_in == 24 * 20_000
@@ -282,13 +298,13 @@ def test_a_dask_worker_killed_in_its_work_loses_nothing_and_draws_nothing_twice(
 @pytest.mark.filterwarnings("ignore")
 def test_two_runs_on_one_cluster_do_not_take_each_other_s_files(tmp_path: Path, cluster: Any) -> None:
     """Files of the same names in two folders, at the same time."""
-    key, rows = ReleaseKey(), {"one": 50_000, "other": 5_000}
+    rows = {"one": 50_000, "other": 5_000}
     for name, count in rows.items():
         folder_of(tmp_path / name, files=6, rows=count)
 
     def run(name: str) -> pg.tables.Manifest:
         folder = tmp_path / name
-        return apply_files(folder / "in", folder / "out", {"age": AGE}, key=key, scheduler=cluster.scheduler_address)
+        return apply_files(folder / "in", folder / "out", {"age": AGE}, scheduler=cluster.scheduler_address)
 
     with ThreadPoolExecutor(2) as pool:
         manifests = dict(zip(rows, pool.map(run, rows), strict=True))
@@ -298,9 +314,10 @@ def test_two_runs_on_one_cluster_do_not_take_each_other_s_files(tmp_path: Path, 
 
 
 def test_several_processes_give_what_one_gives(tmp_path: Path) -> None:
-    source, key = folder_of(tmp_path), ReleaseKey()
-    apply_files(source, tmp_path / "one", {"age": AGE}, key=key)
-    apply_files(source, tmp_path / "two", {"age": AGE}, key=key, jobs=2)
+    source = folder_of(tmp_path)
+    options: dict[str, Any] = {"key": ReleaseKey(), "key_columns": ["file", "id"]}
+    apply_files(source, tmp_path / "one", {"age": AGE}, **options)
+    apply_files(source, tmp_path / "two", {"age": AGE}, jobs=2, **options)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
 
 
@@ -314,13 +331,13 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(tmp_path: Pat
     for source, out, options, message in (
         ("none.csv", "o.csv", {}, "no such file"),
         ("in.csv", "there.csv", {}, "exists already"),
-        ("in.csv", "o.parquet", {}, "both be .csv or both .parquet"),
+        ("in.csv", "o.parquet", {}, "must end alike"),
         ("in.csv", "none/o.csv", {}, "there is no folder"),
-        ("empty", "o", {}, "no .csv or .parquet"),
+        ("empty", "o", {}, "no files that end in .csv"),
         ("empty", "empty/o", {}, "cannot be inside"),
         ("text.csv", "o.csv", {}, "must name the columns"),
         ("bad.parquet", "o.parquet", {}, "damaged"),
-        ("in.csv", "o.csv", {"user": "who", "epsilon_limit": 0.5}, "above the limit"),
+        ("in.csv", "o.csv", {"user": "who", "per_unit_limit": 0.5}, "above per_unit_limit"),
         ("in.csv", "o.csv", {"key_columns": "who"}, "do not tell"),
         ("in.csv", "o.csv", {"user": "who", "repeat": "same"}, "needs a key"),
     ):
@@ -341,7 +358,7 @@ def test_two_runs_do_not_write_one_output(tmp_path: Path) -> None:
 
 def test_files_of_a_folder_must_be_alike(tmp_path: Path) -> None:
     source = folder_of(tmp_path, files=2)
-    ages(5).assign(more=1).to_parquet(source / "9.parquet")
+    ages(5).assign(file=9, more=1).to_parquet(source / "9.parquet")
     with pytest.raises(pg.InvalidProblem, match="other columns than"):
         apply_files(source, tmp_path / "out", {"age": AGE})
 

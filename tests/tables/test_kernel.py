@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 import privacygames as pg
 from privacygames.tables import ReleaseKey, Rule, apply
 from privacygames.tables.release_key import KeyedBits
+from privacygames.tables.row_identity import Identity
 
 AGES = pg.Numbers(range(20, 30), unit="years")
 GRID = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=4, rows=3)
@@ -61,11 +62,12 @@ def test_draws_fit_the_weights_exactly() -> None:
 def test_each_draw_is_the_one_that_the_row_s_bits_ask_for() -> None:
     """Row by row: the first observable whose cumulative weight exceeds the row's 62 bits, by plain integers."""
     key, data = ReleaseKey(), table(200)
-    released, _ = apply(data, {"age": AGE}, key=key, source="file")
-    bits = KeyedBits(key.derive("draw", AGE.digest, "1", "age", "position", "file"))
-    for row, (age, answer) in enumerate(zip(data["age"].to_pylist(), released["age"].to_pylist(), strict=True)):
+    released, _ = apply(data, {"age": AGE}, key=key, key_columns="id")
+    bits = KeyedBits(key.derive("draw", AGE.digest, "1", "age", "columns", "id"))
+    tags = Identity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 200, 0)
+    for tag, age, answer in zip(tags, data["age"].to_pylist(), released["age"].to_pylist(), strict=True):
         at = AGES.index(age)
-        word = int(bits.words(np.array([[row, 0]], dtype=np.uint64), np.array([at]))[0]) >> 2
+        word = int(bits.words(tag.reshape(1, 2), np.array([at]))[0]) >> 2
         total, chosen = 0, 0
         for chosen, weight in enumerate(AGE.weights[at].tolist()):  # noqa: B007
             total += weight
@@ -87,8 +89,10 @@ def test_other_columns_order_types_and_metadata_stay() -> None:
 @pytest.mark.parametrize("original", ["replace", "drop", "null"])
 def test_what_becomes_of_originals(original: Any) -> None:
     data = table()
-    released, _ = apply(data, {"age": Rule(mechanism=AGE, original=original)}, key=ReleaseKey(bytes(32)))
-    plain, _ = apply(data, {"age": AGE}, key=ReleaseKey(bytes(32)))
+    released, _ = apply(
+        data, {"age": Rule(mechanism=AGE, original=original)}, key=ReleaseKey(bytes(32)), key_columns="id"
+    )
+    plain, _ = apply(data, {"age": AGE}, key=ReleaseKey(bytes(32)), key_columns="id")
     names = {
         "replace": data.column_names,
         "drop": [name for name in data.column_names if name != "age"] + ["age_released"],
@@ -106,7 +110,7 @@ def test_forms_of_answers() -> None:
     data, key = table(), ReleaseKey()
 
     def answered(place: Any, mechanism: pg.Mechanism, form: Any, **options: Any) -> pa.Table:
-        return apply(data, {place: Rule(mechanism=mechanism, answer=form, **options)}, key=key)[0]
+        return apply(data, {place: Rule(mechanism=mechanism, answer=form, **options)}, key=key, key_columns="id")[0]
 
     labels = answered("age", INTERVALS, "label")["age"].to_pylist()
     assert set(labels) <= set(INTERVALS.observables.labels)
@@ -169,19 +173,18 @@ def test_columns_that_belong_together_are_one_secret() -> None:
     both = pg.Product([AGES, ILLS], scales=[0.2, 1.0])
     mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(both), cost="sum"), epsilon=1.0)
     data, key = table(500), ReleaseKey()
-    released, manifest = apply(data, {("age", "ill"): mechanism}, key=key)
+    released, manifest = apply(data, {("age", "ill"): mechanism}, key=key, key_columns="id")
     assert released.schema.equals(data.schema)
     at = both.join([np.array([space.index(each) for each in data[name].to_pylist()]) for name, space in PARTS.items()])
-    words = KeyedBits(key.derive("draw", mechanism.digest, "2", "age", "ill", "position", "")).words(
-        np.stack([np.arange(500, dtype=np.uint64), np.zeros(500, dtype=np.uint64)], axis=1), at
-    )
+    tags = Identity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 500, 0)
+    words = KeyedBits(key.derive("draw", mechanism.digest, "2", "age", "ill", "columns", "id")).words(tags, at)
     expected = [both.labels[drawn] for drawn in mechanism.sampler().draw_with(at, words)]
     made = [f"{age} | {ill}" for age, ill in zip(released["age"].to_pylist(), released["ill"].to_pylist(), strict=True)]
     assert made == expected
     joined = [both.labels[position] for position in at]
-    plain, _ = apply(pa.table({"both": joined}), {"both": mechanism}, key=key)
+    plain, _ = apply(pa.table({"both": joined}), {"both": mechanism})
     assert set(plain["both"].to_pylist()) <= set(both.labels)
-    assert manifest.epsilon_per_row == mechanism.bounds.epsilon
+    assert list(manifest.per_row.epsilons.values()) == [mechanism.bounds.epsilon]
     with_places = pg.Product([pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=2, rows=1), ILLS])
     nested = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(with_places)), epsilon=1.0)
     out, _ = apply(data, {(("lon", "lat"), "ill"): Rule(mechanism=nested, into=["cell", "ill"])})
@@ -211,17 +214,18 @@ def test_odd_rows_are_an_error_that_says_where_and_not_what() -> None:
     [
         ({"invalid": "drop"}, [0, 3], []),
         ({"invalid": "null"}, list(range(6)), [1, 2, 4, 5]),
-        ({"invalid": "nearest", "missing": "drop"}, [0, 2, 3, 5], []),
+        ({"invalid": "nearest", "missing": "drop", "far_share_at_most": 0.2}, [0, 2, 3, 5], []),
         ({"invalid": "drop", "missing": "null"}, [0, 1, 3, 4], [1, 3]),
     ],
 )
 def test_odd_rows_are_counted_and_never_silent(options: dict[str, Any], rows: list[int], nulls: list[int]) -> None:
-    released, manifest = apply(ODD, {"age": Rule(mechanism=AGE, **options)}, key=ReleaseKey(bytes(32)))
+    released, manifest = apply(ODD, {"age": Rule(mechanism=AGE, **options)})
     assert released["n"].to_pylist() == rows
     assert [at for at, age in enumerate(released["age"].to_pylist()) if age is None] == nulls
     counted = manifest.to_dict()["rows"]
     assert (counted["in"], counted["out"], counted["dropped"]) == (6, len(rows), 6 - len(rows))
     odd = {entry["reason"]: (entry["rows"], entry["became"]) for entry in counted["odd"]}
+    assert odd.pop("far", None) == ((1, "nearest") if options["invalid"] == "nearest" else None)
     invalid = options["invalid"]
     assert odd == {"missing": (2, options.get("missing", invalid)), "unknown": (2, invalid)}
     if "null" in options.values():
@@ -229,10 +233,10 @@ def test_odd_rows_are_counted_and_never_silent(options: dict[str, Any], rows: li
 
 
 def test_the_nearest_secret_is_the_nearest() -> None:
-    key = ReleaseKey()
-    near = {"age": Rule(mechanism=AGE, invalid="nearest")}
-    odd, _ = apply(pa.table({"age": [99.0, -5.0, 24.6, 24.5]}), near, key=key)
-    even, manifest = apply(pa.table({"age": [29.0, 20.0, 25.0, 24.0]}), near, key=key)
+    options: dict[str, Any] = {"key": ReleaseKey(), "key_columns": "id"}
+    near = {"age": Rule(mechanism=AGE, invalid="nearest", far_share_at_most=0.5)}
+    odd, _ = apply(pa.table({"age": [99.0, -5.0, 24.6, 24.5], "id": range(4)}), near, **options)
+    even, manifest = apply(pa.table({"age": [29.0, 20.0, 25.0, 24.0], "id": range(4)}), near, **options)
     assert odd.equals(even)
     assert not manifest.tally.odd
 
@@ -243,20 +247,28 @@ def test_what_is_infinitely_far_is_near_to_nothing() -> None:
     for far in (np.inf, -np.inf):
         with pytest.raises(pg.InvalidProblem, match="1 of 2 rows hold what is no secret"):
             apply(pa.table({"age": [25.0, far]}), {"age": Rule(mechanism=AGE, invalid="nearest")})
-        near = Rule(mechanism=place, invalid="nearest", into="cell")
+        near = Rule(mechanism=place, invalid="nearest", into="cell", far_share_at_most=0.5)
         with pytest.raises(pg.InvalidProblem, match="1 of 2 rows hold what is no secret"):
             apply(pa.table({"x": [1.0, far], "y": [1.0, 1.0]}), {("x", "y"): near})
     moved, manifest = apply(pa.table({"x": [1.0, 9.0], "y": [1.0, 1.0]}), {("x", "y"): near})
     assert moved.num_rows == 2
-    assert dict(manifest.tally.odd) == {("x, y", "unknown"): 1}
+    assert dict(manifest.tally.odd) == {("x, y", "unknown"): 1, ("x, y", "far"): 1}
 
 
 def test_in_a_product_only_what_has_a_nearest_one_is_moved() -> None:
     both = pg.Product([AGES, ILLS])
-    rule = Rule(mechanism=pg.baselines.exponential(pg.Problem(pg.Prior.uniform(both)), epsilon=1.0), invalid="nearest")
+    mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(both)), epsilon=1.0)
+    rule = Rule(mechanism=mechanism, invalid="nearest", far_share_at_most=1.0)
     key = ReleaseKey()
-    odd, _ = apply(pa.table({"age": [99, 3], "ill": ["flu", "none"]}), {("age", "ill"): rule}, key=key)
-    even, _ = apply(pa.table({"age": [29, 20], "ill": ["flu", "none"]}), {("age", "ill"): rule}, key=key)
+    odd, even = (
+        apply(
+            pa.table({"age": ages, "ill": ["flu", "none"], "id": [0, 1]}),
+            {("age", "ill"): rule},
+            key=key,
+            key_columns="id",
+        )[0]
+        for ages in ([99, 3], [29, 20])
+    )
     assert odd.equals(even)
     with pytest.raises(pg.InvalidProblem, match="1 of 1 rows hold what is no secret") as raised:
         apply(pa.table({"age": [25], "ill": ["plague"]}), {("age", "ill"): rule})
@@ -264,14 +276,13 @@ def test_in_a_product_only_what_has_a_nearest_one_is_moved() -> None:
 
 
 def test_rows_left_out_do_not_change_the_others() -> None:
-    key = ReleaseKey()
-    whole, _ = apply(table(), {"age": AGE}, key=key)
+    whole, _ = apply(table(), {"age": AGE}, key=ReleaseKey(bytes(32)), key_columns="id")
     some = pa.array([i % 3 > 0 for i in range(50)])
     ages = pa.array(
         [age if keep else None for age, keep in zip(table()["age"].to_pylist(), some.to_pylist(), strict=True)]
     )
     data = table().set_column(1, "age", ages)
-    dropped, _ = apply(data, {"age": Rule(mechanism=AGE, invalid="drop")}, key=key)
+    dropped, _ = apply(data, {"age": Rule(mechanism=AGE, invalid="drop")}, key=ReleaseKey(bytes(32)), key_columns="id")
     assert dropped["age"].to_pylist() == whole["age"].filter(some).to_pylist()
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 import privacygames as pg
-from privacygames.tables import ReleaseKey
+from privacygames.tables import ReleaseKey, apply
 from privacygames.tables.release_key import KeyedBits
 from privacygames.tables.row_identity import Identity, identity_of
 
@@ -71,7 +72,10 @@ def test_a_key_file_is_its_owners(tmp_path: Path) -> None:
     with pytest.raises(pg.InvalidProblem, match="read by others"):
         ReleaseKey.load(path)
     path.chmod(0o600)
-    path.write_text("privacygames release key 1\nnot hex\n")
+    path.write_text(path.read_text().replace("release key 2", "release key 1"))
+    with pytest.raises(pg.InvalidFile, match=r"format 1.*the same rows again"):
+        ReleaseKey.load(path)
+    path.write_text("privacygames release key 2\nnot hex\n")
     with pytest.raises(pg.InvalidFile, match="not a release key"):
         ReleaseKey.load(path)
     with pytest.raises(pg.UnreadableFile):
@@ -109,7 +113,6 @@ def test_key_columns_say_the_same_in_every_type_engines_have() -> None:
 
 def test_the_position_is_the_tag_and_the_source_has_its_own_key() -> None:
     assert Identity().tags(KEY, {}, 3, 5)[:, 0].tolist() == [5, 6, 7]
-    assert Identity().tags(KEY, {}, 2, np.array([9, 4]))[:, 0].tolist() == [9, 4]
     assert Identity(source="a").purpose() != Identity(source="b").purpose()
     assert Identity(("id",), source="a").purpose() == Identity(("id",), source="b").purpose()
 
@@ -117,9 +120,12 @@ def test_the_position_is_the_tag_and_the_source_has_its_own_key() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pa.array([1.5, 2.0]), "may be whole numbers"),
+        (pa.array([1.5, 2.0]), "readers round them"),
+        (pa.array([2.0**53, 2.0]), "readers round them"),
+        (pa.array(["a", ""]), "is empty in 1 rows"),
+        (pa.array(["2024-05-01 12:00:00.1234567"]), "finer than 1 µs"),
+        (pa.array([5], pa.duration("s")), "may be whole numbers"),
         (pa.array(["a", None]), "is empty in 1 rows"),
-        (pa.array([2**63 + 1], pa.uint64()), "64 bits"),
         (pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")), "finer than 1 µs"),
         (pa.array([[1]]), "may be whole numbers"),
     ],
@@ -130,13 +136,95 @@ def test_columns_that_tell_no_rows_apart_are_refused(column: pa.Array, message: 
 
 
 def test_wrong_identities_are_refused() -> None:
-    plain: dict[str, object] = {"key_columns": None, "repeat": "fresh", "user": None, "source": ""}
+    plain: dict[str, object] = {"key_columns": None, "repeat": "fresh", "user": None}
     for change, message in (
         ({"repeat": "never"}, "choose 'fresh'"),
         ({"repeat": "same"}, "needs user"),
         ({"repeat": "same", "user": "u", "key_columns": "id"}, "leave key_columns out"),
         ({"key_columns": ["a", "a"]}, "each once"),
-        ({"source": 5}, "must be a text"),
     ):
         with pytest.raises(pg.InvalidProblem, match=message):
             identity_of(**{**plain, **change})  # type: ignore[arg-type]
+
+
+ILLS = pg.Categories(["asthma", "flu", "none"])
+ILL = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ILLS)), epsilon=1.0)
+OTHER_ILL = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ILLS)), epsilon=1.5)
+
+
+def patients(rows: int = 30, shift: int = 0) -> pa.Table:
+    ills = [ILLS.labels[(row + shift) % 3] for row in range(rows)]
+    return pa.table({"id": range(rows), "day": ["mon"] * rows, "ill": ills, "next": ills[::-1]})
+
+
+def test_a_key_remembers_what_it_released_and_refuses_the_rest(tmp_path: Path) -> None:
+    ReleaseKey.create(tmp_path / "k.key")
+
+    def released(data: pa.Table, rules: dict[str, Any], key_columns: Any = "id") -> pa.Table:
+        return apply(data, rules, key=ReleaseKey.load(tmp_path / "k.key"), key_columns=key_columns)[0]
+
+    first = released(patients(), {"ill": ILL})
+    assert released(patients(), {"ill": ILL}).equals(first)
+    assert released(patients().take(list(range(29, -1, -1))), {"ill": ILL}).sort_by("id").equals(first.sort_by("id"))
+    content = (tmp_path / "k.key").read_bytes()
+    for data, rules, columns, message in (
+        (patients(shift=1), {"ill": ILL}, "id", "of other rows or other values"),
+        (patients(31), {"ill": ILL}, "id", "of other rows or other values"),
+        (patients(29), {"ill": ILL}, "id", "of other rows or other values"),
+        (patients(), {"ill": OTHER_ILL}, "id", "by another mechanism"),
+        (patients(), {"ill": ILL}, ["id", "day"], "with rows told apart by id"),
+        (patients(), {"next": ILL, "ill": OTHER_ILL}, "id", "by another mechanism"),
+    ):
+        with pytest.raises(pg.InvalidProblem, match=message) as raised:
+            released(data, rules, columns)
+        assert "flu" not in str(raised.value)
+    assert (tmp_path / "k.key").read_bytes() == content
+    both = released(patients(), {"ill": ILL, "next": ILL})
+    assert both["ill"].equals(first["ill"])
+    assert len((tmp_path / "k.key").read_text().splitlines()) == 4  # two lines of a key, and two uses
+    assert (tmp_path / "k.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_key_in_memory_remembers_too_and_travels_without_its_memory() -> None:
+    key = ReleaseKey()
+    apply(patients(), {"ill": ILL}, key=key, key_columns="id")
+    with pytest.raises(pg.InvalidProblem, match="of other rows"):
+        apply(patients(shift=1), {"ill": ILL}, key=key, key_columns="id")
+    apply(patients(shift=1), {"ill": ILL}, key=pickle.loads(pickle.dumps(key)), key_columns="id")
+
+
+def test_draws_of_another_mechanism_columns_or_key_columns_are_independent() -> None:
+    """What a key's memory would refuse, and a copy of the key draws: no bits in common."""
+    rows, secret = 40_000, bytes(range(32))
+    data = pa.table({"id": range(rows), "day": ["mon"] * rows, "ill": ["flu"] * rows, "next": ["flu"] * rows})
+
+    def truthful(rule: dict[str, Any], key_columns: Any = "id") -> Any:
+        made, _ = apply(data, rule, key=ReleaseKey(secret), key_columns=key_columns)
+        return np.array(made[next(iter(rule))].to_pylist()) == "flu"
+
+    first = truthful({"ill": ILL})
+    assert (first == truthful({"ill": ILL})).all()
+    for other in (truthful({"ill": OTHER_ILL}), truthful({"next": ILL}), truthful({"ill": ILL}, ["id", "day"])):
+        assert abs(float(np.corrcoef(first, other)[0, 1])) < 0.03  # six standard deviations
+
+
+def test_a_key_s_file_that_was_replaced_altered_or_torn(tmp_path: Path) -> None:
+    path = tmp_path / "k.key"
+    key = ReleaseKey.create(path)
+    apply(patients(), {"ill": ILL}, key=key, key_columns="id")
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"ill"', b'"ail"'))
+    with pytest.raises(pg.InvalidFile, match="was altered after it was written"):
+        apply(patients(), {"ill": ILL}, key=key, key_columns="id")
+    path.write_bytes(content + b'{"columns": ["ne')
+    apply(patients(), {"next": ILL}, key=ReleaseKey.load(path), key_columns="id")
+    assert path.read_bytes().startswith(content)
+    assert len(path.read_bytes().splitlines()) == 4
+    path.unlink()
+    ReleaseKey.create(path)
+    with pytest.raises(pg.InvalidFile, match="was replaced since it was opened"):
+        apply(patients(), {"ill": ILL}, key=key, key_columns="id")
+    path.write_bytes(b"\n".join(content.splitlines()[:2]))  # no line break at its end: nothing of it is cut off
+    with pytest.raises(pg.InvalidFile, match="first lines are damaged"):
+        apply(patients(), {"ill": ILL}, key=ReleaseKey.load(path), key_columns="id")
+    assert path.read_bytes() == b"\n".join(content.splitlines()[:2])

@@ -75,7 +75,7 @@ def test_spark_gives_what_pandas_gives_in_every_partitioning_and_action(spark: A
         assert sorted_rows(released) == wanted
         assert sorted_rows(released) == wanted  # a second action draws nothing new
         assert manifest.rows_out == told.rows_out
-        assert manifest.epsilon_per_user == told.epsilon_per_user
+        assert manifest.per_user == told.per_user
         assert manifest.tally.odd == told.tally.odd
     assert released.schema.simpleString() == "struct<id:bigint,who:string,age:bigint,ill:string>"
     again = released.filter("age > 25").join(released.select("id", "age"), on=["id", "age"]).count()
@@ -105,18 +105,92 @@ def test_a_task_failed_on_purpose_loses_nothing_and_draws_nothing_twice(spark: A
 
 def test_what_spark_cannot_do_is_refused(spark: Any) -> None:
     data = spark.createDataFrame(frame(20))
-    with pytest.raises(pg.InvalidProblem, match="rows have no position there"):
+    with pytest.raises(pg.InvalidProblem, match="an identity"):
         apply(data, RULES)
     with pytest.raises(pg.InvalidProblem, match="do not tell 17 rows"):
         apply(data, RULES, key_columns="who")
-    with pytest.raises(pg.InvalidProblem, match="above the limit"):
-        apply(data, RULES, key_columns="id", user="who", epsilon_limit=1.0)
+    with pytest.raises(pg.InvalidProblem, match="above any_pair_limit"):
+        apply(data, RULES, key_columns="id", user="who", any_pair_limit=1.0)
     with pytest.raises(pg.InvalidProblem, match=r"age: \d+ of \d+ rows hold what is no secret"):
         apply(data.selectExpr("id", "99 AS age"), {"age": AGE}, key_columns="id")
     with pytest.raises(pg.InvalidProblem, match="user column 'who' is empty"):
         apply(data.selectExpr("id", "25 AS age", "'' AS who"), {"age": AGE}, key_columns="id", user="who")
     with pytest.raises(pg.InvalidProblem, match="dots or backticks"):
         apply(data.withColumnRenamed("who", "w.ho"), RULES, key_columns="id")
+
+
+TYPES = {
+    "zoned": "timestamp '2021-03-28 02:30:00'",
+    "local": "timestamp_ntz '2021-03-28 02:30:00'",
+    "date": "date '2021-03-28'",
+    "days": "interval 3 day",
+    "clock": "interval '1 02:03:04.5' day to second",
+    "decimal": "cast(12345678901234567890.12 as decimal(30, 2))",
+    "binary": "cast('x' as binary)",
+    "char": "cast('x' as char(3))",
+    "list": "array(1, null, 3)",
+    "empty": "cast(null as array<string>)",
+    "times": "array(timestamp '2021-03-28 02:30:00')",
+    "struct": "named_struct('a', 1, 'b', timestamp '2021-03-28 02:30:00')",
+    "map": "map('k', cast(1 as tinyint))",
+    "nan": "double('NaN')",
+    "nothing": "cast(null as double)",
+    "short": "cast(7 as smallint)",
+}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_a_column_without_a_rule_comes_back_as_it_was(spark: Any, zone: str) -> None:
+    """Timestamps of either kind among them, wherever the session says it is."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        columns = ", ".join(f"{value} AS {name}" for name, value in TYPES.items())
+        data = spark.sql(f"SELECT id, array('flu', 'plague')[id % 2] AS ill, {columns} FROM range(6)")
+        rule = Rule(mechanism=ILL, invalid="drop", original="null")
+        released, manifest = apply(data, {"ill": rule}, key_columns="id")
+        assert manifest.rows_out == 3
+        for name in TYPES:
+            assert released.schema[name] == data.schema[name]
+        kept = data.filter("id % 2 = 0").orderBy("id").select(*TYPES).collect()
+        assert repr(released.orderBy("id").select(*TYPES).collect()) == repr(kept)
+        other = spark.conf.get("spark.sql.session.timeZone")
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")  # set up in one zone, computed in another
+        assert released.select("zoned").collect() == data.filter("id % 2 = 0").select("zoned").collect()
+        spark.conf.set("spark.sql.session.timeZone", other)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def test_a_timestamp_may_tell_rows_apart(spark: Any) -> None:
+    data = spark.sql("SELECT timestamp_seconds(id) AS at, 'flu' AS ill FROM range(9)")
+    released, _ = apply(data, {"ill": ILL}, key_columns="at")
+    assert released.orderBy("at").collect() == released.orderBy("at").collect()
+
+
+def test_a_type_that_spark_hands_to_nobody_is_refused_by_name(spark: Any) -> None:
+    data = spark.sql("SELECT id, 'flu' AS ill, interval 3 month AS months FROM range(3)")
+    with pytest.raises(pg.InvalidProblem, match=r"no counterpart in Arrow.*months"):
+        apply(data, {"ill": ILL}, key_columns="id")
+
+
+def test_spark_has_the_identities_of_other_engines(spark: Any) -> None:
+    """Texts that read as numbers are these numbers; rows and people that only so differ are refused."""
+    data, secret = frame(60).assign(age=25), bytes(range(32))
+    padded = spark.createDataFrame(data.assign(id=[f"{each:04d}" for each in data["id"]]))
+    expected, _ = apply(data, {"age": AGE}, key=ReleaseKey(secret), key_columns="id")
+    released, _ = apply(padded, {"age": AGE}, key=ReleaseKey(secret), key_columns="id")
+    assert [row["age"] for row in released.orderBy("id").collect()] == expected["age"].tolist()
+    two = spark.createDataFrame(pd.DataFrame({"id": ["7", "007"], "age": [25, 26]}))
+    with pytest.raises(pg.InvalidProblem, match="do not tell 1 rows"):
+        apply(two, {"age": AGE}, key_columns="id")
+    with pytest.raises(pg.InvalidProblem, match="1 people in id are named as others are"):
+        apply(two, {"age": AGE}, user="id", repeat="same")
+    ledger = pg.tables.ReleaseLedger(budget={"per year": 0.6})
+    for _ in range(2):  # the same release
+        apply(padded, {"age": AGE}, key=ReleaseKey(secret), key_columns="id", ledger=ledger)
+    with pytest.raises(pg.BudgetSpent):
+        apply(padded, {"age": AGE}, key_columns="id", ledger=ledger)
 
 
 def test_rows_of_parquet_files_are_told_apart_by_file_and_position(spark: Any, tmp_path: Path) -> None:

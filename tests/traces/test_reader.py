@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -155,7 +154,7 @@ def write_million(path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_million_rows_are_read_as_a_stream(tmp_path: Path) -> None:
-    """In seconds, and in far less memory than the rows would take (a gigabyte as Python objects)."""
+    """In far less memory than the rows would take (a gigabyte as Python objects)."""
     write_million(tmp_path / "fixes.csv")
     code = (
         "import re, sys, privacygames as pg\n"
@@ -170,7 +169,6 @@ def test_a_million_rows_are_read_as_a_stream(tmp_path: Path) -> None:
         "print(len(visits), visits.rows, peak() - before)"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    start = perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", code, tmp_path / "fixes.csv"],
         capture_output=True,
@@ -181,7 +179,6 @@ def test_a_million_rows_are_read_as_a_stream(tmp_path: Path) -> None:
     visits, rows, megabytes = map(int, done.stdout.split())
     assert (visits, rows) == (50 * 14 * 143, 1_001_010)
     assert megabytes < 120
-    assert perf_counter() - start < 60  # seconds on a quiet machine
 
 
 def test_more_users_and_files_change_nothing_for_the_others(tmp_path: Path) -> None:

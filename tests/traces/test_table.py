@@ -2,10 +2,13 @@
 
 import builtins
 import gzip
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -122,6 +125,14 @@ def test_parquet_times(tmp_path: Path, kind: str) -> None:
     assert (visits.rows, visits.skipped["broken line"], visits.skipped["bad time"]) == (4, 1, 1)
 
 
+def test_users_that_are_no_number_are_nobody(tmp_path: Path) -> None:
+    users = pa.array([7.0, float("nan"), float("nan"), None])
+    parquet.write_table(fixes(uid=users), tmp_path / "fixes.parquet")
+    visits = pg.traces.read(tmp_path / "fixes.parquet", format="table")
+    assert visits.users == ("7",)
+    assert visits.skipped["broken line"] == 3
+
+
 def test_parquet_dates_numbers_and_texts(tmp_path: Path) -> None:
     table = fixes(
         uid=[7, 8, 9, 7],
@@ -168,3 +179,74 @@ def test_folders_of_both_kinds_are_one_table(tmp_path: Path) -> None:
     visits = pg.traces.read(tmp_path, format="table")
     assert visits.users == ("a", "b", "c")
     assert visits.latitude.tolist() == [1.0, 46.5, 2.0]
+
+
+PEAK = """
+import resource, sys
+import privacygames as pg
+import pyarrow.parquet
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+before = peak()
+try:
+    print(len(pg.traces.read(sys.argv[1])), end=" ")
+except pg.InvalidProblem as error:
+    print("refused:", error, end=" ")
+print("MiB", peak() - before)
+"""
+
+
+def read_in_a_process(path: Path) -> tuple[str, int]:
+    """What came of reading a file, and by how many MiB that took the memory of a fresh process."""
+    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True)
+    said, _, grown = done.stdout.strip().rpartition(" MiB ")
+    return said, int(grown)
+
+
+def small_parquet(path: Path, rows: int, users: Any, **options: Any) -> None:
+    places = {"lat": np.full(rows, 46.5), "lng": np.full(rows, 6.5)}
+    times = np.arange(rows) * 600 + MIDNIGHT
+    parquet.write_table(pa.table({"uid": users, "time": times, **places}), path, compression="zstd", **options)
+    assert path.stat().st_size < 300_000
+
+
+@pytest.mark.slow
+def test_a_small_file_of_one_long_name_takes_little_memory(tmp_path: Path) -> None:
+    """A name of 50 kB that every row repeats was written out for each of them: 3 GB."""
+    packed = pa.DictionaryArray.from_arrays(pa.array(np.zeros(60_000, dtype=np.int32)), pa.array(["x" * 50_000]))
+    small_parquet(tmp_path / "name.parquet", 60_000, packed)
+    said, grown = read_in_a_process(tmp_path / "name.parquet")
+    assert said == "60000"
+    assert grown < 300
+
+
+@pytest.mark.slow
+def test_a_small_file_that_unfolds_to_much_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    small_parquet(tmp_path / "plain.parquet", 20_000, pa.array(["x" * 20_000] * 20_000), use_dictionary=False)
+    said, grown = read_in_a_process(tmp_path / "plain.parquet")
+    assert said.startswith("refused: plain.parquet unfolds to over 200 times its size")
+    assert grown < 300
+
+
+def test_so_many_rows_as_no_file_of_that_size_has_are_refused(tmp_path: Path) -> None:
+    """Times that differ by the same, and places that never change, take hardly a byte a row."""
+    rows = 2_000_000
+    alike = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array(["ann"]))
+    encoded = {"use_dictionary": ["uid", "lat", "lng"], "column_encoding": {"time": "DELTA_BINARY_PACKED"}}
+    small_parquet(tmp_path / "rows.parquet", rows, alike, **encoded)
+    with pytest.raises(pg.TooLarge, match="unfolds to over 200 times"):
+        pg.traces.read(tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())])
+def test_texts_of_every_kind_are_read(tmp_path: Path, kind: pa.DataType) -> None:
+    users = pa.array(["ann", None, " ben", "ann", ""]).cast(kind)
+    times = pa.array(["2024-01-01T00:00:01Z", "2024-01-01T00:00:02Z", "2024-01-01", None, "2024-01-01"])
+    places = pa.array(["46.5", "46.5", "46,5", "46.5", "46.5"])
+    table = pa.table({"uid": users, "time": times, "lat": places, "lng": places.dictionary_encode()})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    from_file, from_memory = pg.traces.read(tmp_path / "t.parquet"), pg.traces.read(table)
+    for visits in (from_file, from_memory):
+        assert visits.users == ("ann", "ben")
+        assert visits.latitude.tolist() == [46.5, 46.5]
+        assert (visits.skipped["broken line"], visits.skipped["bad time"]) == (2, 1)

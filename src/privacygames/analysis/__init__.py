@@ -11,7 +11,15 @@ from privacygames.analysis.remarks import remarks
 from privacygames.analysis.stands import HEADINGS as STAND_HEADINGS
 from privacygames.analysis.stands import stand_cells
 from privacygames.analysis.ties import TieBreak, break_ties
-from privacygames.analysis.units import UNTRUE, WRONG, Scale, cost_scale, distance_scale, distinguishability_scale
+from privacygames.analysis.units import (
+    UNTRUE,
+    WRONG,
+    Scale,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+    scale_of,
+)
 
 __all__ = [
     "STAND_HEADINGS",
@@ -37,6 +45,7 @@ __all__ = [
     "metrics",
     "percent",
     "remarks",
+    "scale_of",
     "stand_cells",
     "trade_off",
     "usual_adversaries",

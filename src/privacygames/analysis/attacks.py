@@ -1,14 +1,14 @@
 """Inference attacks q(ŝ|o): what an adversary who knows the mechanism makes of an observation.
 
 Every attack takes the adversary's own prior π̂ and distance, when they differ from the problem's; or an
-:class:`privacygames.Adversary`, who may guess something else than the secret. An observable of probability zero is
-answered from the prior alone: it cannot be seen, so any answer does.
+:class:`privacygames.Adversary`, who may guess something else than the secret. An observable that is never given has a
+row in the attack's matrix, since every row is a distribution, but no estimate.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, checked, sealed
@@ -33,6 +33,7 @@ class Attack:
         observables: the labels of the rows.
         error: what the attack minimised, as it sees it (with its own prior and distance).
         bound: proved: no attack gets that below this; None where the attack minimises nothing, or a closed form does.
+        possible: for each observable, whether the mechanism ever gives it; rows of others are arbitrary.
     """
 
     name: str
@@ -41,14 +42,24 @@ class Attack:
     observables: Space
     error: float
     bound: float | None = None
+    possible: NDArray[np.bool_] | None = None
 
     def estimate(self, observable: Label) -> Label:
-        """The likeliest estimate after an observation."""
-        return self.secrets.labels[int(self.matrix[self.observables.index(observable)].argmax())]
+        """The likeliest estimate after an observation.
+
+        Raises:
+            InvalidProblem: the mechanism never gives this observable: there is nothing to estimate from it.
+        """
+        position = self.observables.index(observable)
+        if self.possible is not None and not self.possible[position]:
+            raise InvalidProblem("this output is never given: its probability is 0 for every secret; choose another")
+        return self.secrets.labels[int(self.matrix[position].argmax())]
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, for JSON: the likeliest estimate after each observable."""
-        estimates = [{"answer": o, "estimate": self.estimate(o)} for o in self.observables.labels]
+        """Plain values, for JSON: the likeliest estimate after each observable that is ever given."""
+        listed = self.observables.labels
+        given = listed if self.possible is None else [o for o, seen in zip(listed, self.possible, strict=True) if seen]
+        estimates = [{"answer": o, "estimate": self.estimate(o)} for o in given]
         return {"attack": self.name, "error": self.error, "estimates": estimates}
 
     def __repr__(self) -> str:
@@ -165,7 +176,7 @@ def given(
         raise InvalidProblem("every row of the attack must sum to 1: q(·|o) is a distribution")
     joint = mechanism.probabilities.T * view.belief
     error = float((joint * (matrix @ view.errors)).sum())
-    return Attack(name, matrix, view.guesses, mechanism.observables, error)
+    return _attack(name, matrix, mechanism, error, guesses=view.guesses)
 
 
 def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
@@ -187,7 +198,8 @@ def _attack(
     *,
     guesses: Space | None = None,
 ) -> Attack:
-    return Attack(name, sealed(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound)
+    possible = sealed(np.asarray(mechanism.weights.any(axis=0)))
+    return Attack(name, sealed(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, possible)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from privacygames.analysis import attacks, metrics
 from privacygames.analysis.remarks import remarks
 from privacygames.analysis.stands import stands_of, stands_table
 from privacygames.analysis.units import UNTRUE, WRONG, cost_scale, distance_scale, distinguishability_scale
+from privacygames.arrays import expected_losses
 from privacygames.beliefs import Prior
 from privacygames.certificates import Stand, Usefulness
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
@@ -147,7 +148,7 @@ def evaluate(
     costs = metrics.cost_per_secret(mechanism, problem)
     guess = int((problem.distance @ belief.probabilities).argmin())
     return Report(
-        cost=float(real.probabilities @ costs),
+        cost=float(expected_losses(costs[None], real.probabilities)[0]),
         worst_cost=float(costs.max()),
         epsilon=metrics.epsilon(mechanism, problem),
         epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),

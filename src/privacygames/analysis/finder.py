@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import log
+from math import exp, log
 from typing import Literal, get_args
 
 import numpy as np
@@ -10,9 +10,13 @@ import numpy as np
 from privacygames import baselines
 from privacygames.analysis.evaluation import UNBOUNDED, Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
+from privacygames.analysis.units import cost_scale, distance_scale, distinguishability_scale
 from privacygames.arguments import of_kind, one_of
+from privacygames.arrays import expected_losses
+from privacygames.certificates import BITS
+from privacygames.cost_limits import require_affordable, undecided
 from privacygames.designer import designed
-from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, SolveFailed
+from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism, Realised, certify
 from privacygames.problem import PLAIN, Adversary, Bounds, Distortion, Problem
@@ -64,12 +68,18 @@ class Found:
             "distortion": "impossible: above {}",
             "cost": "impossible: below {}",
         }
-        rows = [(best, f"{self.value:.8g}"), ("proved", proved[self.what].format(f"{self.limit:.8g}"))]
+        problem = self.report.problem
+        cost, distance = cost_scale(problem).amount, distance_scale(problem).amount
+        rate = distinguishability_scale(problem).rate
+        within = certificate.bounds.within is not None  # ε between secrets that near counts per nothing
+        say = {"epsilon": str if within else rate, "distortion": distance, "cost": cost}[self.what]
+        rows = [(best, say(f"{self.value:.8g}")), ("proved", proved[self.what].format(say(f"{self.limit:.8g}")))]
         if self.refutation is not None:
-            rows.append(("since there the least cost is", f"{self.refutation.certificate.bound:.9g}"))
-        rows += [] if self.what == "cost" else [(f"cost, {kind}", f"{certificate.cost:.6g}")]
-        rows += [] if self.what == "distortion" else [("distortion, optimal attack", f"{self.report.distortion:.6g}")]
-        realised = f"{self.report.epsilon:.6g}" if self.report.epsilon_promised else UNBOUNDED
+            rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
+        rows += [] if self.what == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
+        distortion = distance(f"{self.report.distortion:.6g}")
+        rows += [] if self.what == "distortion" else [("distortion, optimal attack", distortion)]
+        realised = rate(f"{self.report.epsilon:.6g}") if self.report.epsilon_promised else UNBOUNDED
         rows += [] if self.what == "epsilon" else [("realised epsilon", realised)]
         for stand in self.report.against:
             promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
@@ -200,10 +210,13 @@ class _Search:
         self.precision, self.progress = precision, progress
         self.met: Mechanism | None = None
         self.refuted: Mechanism | None = None
+        self.last: Mechanism | None = None
         self.solves = 0
         exponents = asked.exponents(problem.distinguishability)
+        apart = ~np.eye(len(exponents), dtype=bool)
+        self.tied = bool((exponents[apart] == 0).any() or np.isinf(problem.cost).any())
         self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
-        self.connected = bool(np.isfinite(exponents[~np.eye(len(exponents), dtype=bool)]).all())
+        self.connected = bool(np.isfinite(exponents[apart]).all())
 
     def run(self) -> Found:
         """The smallest ε, to the precision asked for."""
@@ -241,19 +254,31 @@ class _Search:
 
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""
-        if self.asked.distortion is None and not self.asked.against:
+        free = self.asked.distortion is None and not self.asked.against
+        if self.tied:  # whatever ε is, some secrets must look the same
+            at = LARGEST_EXPONENT / float(self.compared.min(initial=1.0))
+            dearest = self._design(at, "an epsilon as large as any")
+            if not self._affordable(dearest):
+                raise self._too_little(dearest, at)
+            return
+        if free:
             cheapest = baselines.cheapest(self.problem)
         else:
             cheapest = designed(self.problem, replace(self.asked, epsilon=None, within=None))
             self.solves += 1
-        if not self._affordable(cheapest):
-            raise self._too_little(cheapest.certificate.findings.cost(worst_case=self.asked.worst_case))
+        require_affordable(self.problem, cheapest, self.most, worst_case=self.asked.worst_case, exact=free)
 
-    def _too_little(self, least: float) -> Infeasible:
+    def _too_little(self, last: Mechanism, at: float) -> PrivacyGamesError:
+        """The error where not even an ε so large that it limits no ratio of weights will do."""
+        certificate = last.certificate
+        least = max(certificate.bound or 0.0, self._least_by_formula(at))
+        if least <= self.most:
+            return undecided(f"with an epsilon of {at:.4g} costs at most {self.most!r}", certificate, certificate.cost)
         return Infeasible(
-            f"no mechanism with a finite epsilon can be certified to cost at most {self.most:.9g}: the least possible "
-            f"cost, whatever epsilon, is about {least:.9g}; allow more",
-            limit=least,
+            f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {at:.4g} the least possible cost "
+            f"is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow {certificate.cost:.9g}",
+            limit=certificate.cost,
+            bound="cost_at_most",
         )
 
     def _trial(self, epsilon: float) -> Trial:
@@ -261,13 +286,7 @@ class _Search:
         known = f"{_shown(self.refuted)} is too little, {_shown(self.met)} will do"
         if self.progress is not None:
             self.progress(Progress(job="find", done=self.solves, message=known))
-        bounds = replace(self.asked, epsilon=epsilon)
-        options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
-        try:
-            mechanism = designed(self.problem, bounds, options=options)
-        except SolveFailed:  # a wide gap still decides wherever the cost is not within it
-            mechanism = designed(self.problem, bounds, options=replace(options, tolerance=1.0))
-        self.solves += 1
+        mechanism = self.last = self._design(epsilon, known)
         certificate = mechanism.certificate
         if certificate.cost <= self.most:
             self.met = mechanism
@@ -277,6 +296,15 @@ class _Search:
             return Trial(epsilon, certificate.bound - self.most)
         return Trial(epsilon, None)
 
+    def _design(self, epsilon: float, known: str) -> Mechanism:
+        bounds = replace(self.asked, epsilon=epsilon)
+        options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
+        self.solves += 1
+        try:
+            return designed(self.problem, bounds, options=options)
+        except SolveFailed:  # a wide gap still decides wherever the cost is not within it
+            return designed(self.problem, bounds, options=replace(options, tolerance=1.0))
+
     def _bracket(self) -> tuple[Trial | None, Trial]:
         """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""
         smallest = float(self.compared.min(initial=1.0))
@@ -285,9 +313,9 @@ class _Search:
         at = at if refused is None else max(at, 2 * refused.at)
         while (found := self._trial(at)).excess is None or found.excess > 0:
             refused = refused if found.excess is None else found
+            if at * smallest * STEP > LARGEST_EXPONENT and self.last is not None:
+                raise self._too_little(self.last, at)
             at *= STEP
-            if at * smallest > LARGEST_EXPONENT:
-                raise self._too_little(self.most)
         met = found
         while refused is None:
             at /= STEP
@@ -300,14 +328,24 @@ class _Search:
                 met = found
         return refused, met
 
+    def _least_by_formula(self, epsilon: float) -> float:
+        """What every mechanism with an ε costs at least, by a closed form; 0 where that says nothing.
+
+        p(o|s) ≥ exp(−ε·L) p(o|s₀) for all s, where L is the largest distance, so no mechanism costs less than exp(−ε·L)
+        times what the cheapest constant output does; the worst secret's cost is at least the average.
+        """
+        if not (self.connected and self.compared.size):
+            return 0.0
+        constant = float(expected_losses(self.problem.cost, self.problem.prior.probabilities).min())
+        return constant * (1 - ROUNDING) * exp(-epsilon * float(self.compared.max()))
+
     def _refused_by_formula(self) -> Trial | None:
         """An ε below which no design is needed to see that the cost is too high.
 
-        p(o|s) ≥ exp(−ε·L) p(o|s₀) for all s, where L is the largest distance, so no mechanism costs less than exp(−ε·L)
-        times what the cheapest constant answer does; the worst secret's cost is at least the average.
+        It is where :meth:`_least_by_formula` is the cost allowed.
         """
-        constant = float((self.problem.cost @ self.problem.prior.probabilities).min())
-        if not (self.connected and self.compared.size and 0 < self.most < constant * (1 - ROUNDING)):
+        constant = self._least_by_formula(0.0)
+        if not 0 < self.most < constant:
             return None
         at = log(constant / self.most) / float(self.compared.max()) * (1 - ROUNDING) - ROUNDING
         return Trial(at, constant - self.most) if at > 0 else None

@@ -14,7 +14,7 @@ from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Problem, max_distortion
+from privacygames.problem import Bounds, Problem, cheapest_constant, max_distortion
 from privacygames.solvers import SolveOptions
 
 Make = Callable[[], Mechanism]
@@ -96,6 +96,10 @@ def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -
         if target.epsilon is None or target.within is not None:
             raise InvalidProblem("the spanner is matched at an epsilon in the metric form only")
         return partial(approximations.spanner, problem, target.epsilon, bound=False, progress=watch)
+    if name == "uniform" and not np.isfinite(problem.cost).all():
+        raise InvalidProblem("a uniform mechanism gives every output, and some are never allowed for some secrets")
+    if name == "constant":
+        cheapest_constant(problem)  # or an error that says why there is none
     if name in ("uniform", "constant"):
         return partial(baselines.uniform if name == "uniform" else baselines.constant, problem)
     base = name.removesuffix(REMAP)

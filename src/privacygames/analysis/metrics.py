@@ -3,7 +3,7 @@
 import numpy as np
 
 from privacygames.analysis.attacks import Attack
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, expected_losses, row_losses
 from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import InvalidProblem
@@ -14,12 +14,12 @@ from privacygames.problem import Adversary, Problem
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
     """Σ_o p(o|s) c(o,s) for every secret."""
     require_fit(mechanism, problem)
-    return np.asarray((mechanism.probabilities * problem.cost.T).sum(axis=1))
+    return row_losses(mechanism.probabilities, problem.cost)
 
 
 def expected_cost(mechanism: Mechanism, problem: Problem) -> float:
     """The average cost over the prior (eq:utility:avgmetric)."""
-    return float(problem.prior.probabilities @ cost_per_secret(mechanism, problem))
+    return float(expected_losses(cost_per_secret(mechanism, problem)[None], problem.prior.probabilities)[0])
 
 
 def worst_cost(mechanism: Mechanism, problem: Problem) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from privacygames.analysis import metrics
 from privacygames.arguments import is_number, of_kind, one_of
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import NEGLIGIBLE
+from privacygames.certificates import NEGLIGIBLE, stake
 from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
@@ -122,7 +122,7 @@ def break_ties(
         )
     first = designed(problem, bounds, options=SolveOptions(tolerance=tolerance))
     least = first.certificate.cost
-    most = least + slack * max(least, NEGLIGIBLE * float(problem.cost.max()))
+    most = least + slack * max(least, NEGLIGIBLE * stake(problem.cost, problem.prior.probabilities))
     aimed = bounds
     if distortion is not None:
         aimed = replace(bounds, distortion=distortion * (1 + 2 * rounding(problem)))

@@ -16,6 +16,9 @@ from privacygames.problem import Bounds, Distortion, Problem
 from privacygames.solvers import SolveOptions
 from privacygames.spaces import Label, Numbers
 
+NEVER = 1000.0
+"""How many times the dearest allowed output one counts that is never allowed, where outputs are chosen."""
+
 
 def fewer_answers(
     problem: Problem,
@@ -80,6 +83,7 @@ def _chosen(problem: Problem, answers: int | Sequence[Label]) -> IntArray:
 
 def _spread_out(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
     """Observables for which Σ_s π(s) min_{o chosen} c(o,s) is small: greedily, then each in turn for a better one."""
+    cost = _finite(cost)
     found: list[int] = []
     for _ in range(count):
         found.append(_best_beside(found, cost, prior))
@@ -87,6 +91,11 @@ def _spread_out(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
         others = found[:place] + found[place + 1 :]
         found[place] = _best_beside(others, cost, prior)
     return np.sort(np.array(found, dtype=np.int64))
+
+
+def _finite(cost: FloatArray) -> FloatArray:
+    """Costs for a heuristic, where what is never allowed counts as much dearer than all else."""
+    return np.where(np.isinf(cost), NEVER * (float(cost[np.isfinite(cost)].max(initial=0.0)) or 1.0), cost)
 
 
 def _best_beside(chosen: list[int], cost: FloatArray, prior: FloatArray) -> int:
@@ -104,7 +113,7 @@ def _for_all(problem: Problem, chosen: IntArray, multipliers: Multipliers | None
     """
     if multipliers is None:
         return None
-    prior, cost = problem.prior.probabilities, problem.cost
+    prior, cost = problem.prior.probabilities, _finite(problem.cost)
     like = np.empty(len(cost), dtype=np.int64)
     like[chosen] = np.arange(len(chosen))
     for other in np.setdiff1d(np.arange(len(cost)), chosen):

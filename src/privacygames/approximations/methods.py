@@ -30,6 +30,7 @@ def prune(
     radius: float,
     *,
     reach: float | None = None,
+    all_guesses: bool = False,
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
@@ -50,6 +51,8 @@ def prune(
         reach: also keep only constraints (ratios and guesses) about an observable and secrets at most this far from it,
             in the problem's distance; needs observables that are the secrets. Always solved by HiGHS, written out; the
             repair can then only mix.
+        all_guesses: with ``reach``, leave out ratios only. Every guess stays, so the distortion asked for is kept even
+            without repair; ε is not.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
@@ -63,16 +66,21 @@ def prune(
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
     kept = pairs.near(bounds.exponents(problem.distinguishability), problem.distinguishability, radius)
     origin = f"pruned beyond {radius:g}"
+    if all_guesses and reach is None:
+        raise InvalidProblem("all_guesses goes with reach: without it no guess is left out")
     if reach is None:
         return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
     if problem.observables != problem.space or not reach >= 0:
         raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
-    origin += f", observables beyond {reach:g}"
-    solution = solve_within_reach(pairs.only(problem, kept), bounds, problem.distance <= reach, progress)
+    origin += f", observables beyond {reach:g}" + (" (ratios only)" if all_guesses else "")
+    solution = solve_within_reach(
+        pairs.only(problem, kept), bounds, problem.distance <= reach, progress, all_guesses=all_guesses
+    )
     relaxed = np.maximum(solution.probabilities, 0.0)
     relaxed /= relaxed.sum(axis=1, keepdims=True)
     if not repair:
-        return Mechanism.from_probabilities(problem, relaxed, origin=f"{origin}, not repaired: ε = {epsilon:g} asked")
+        origin = f"{solution.solver}; {origin}, not repaired: ε = {epsilon:g} asked"
+        return Mechanism.from_probabilities(problem, relaxed, origin=origin)
     candidates = mixtures(problem, bounds, relaxed)
     return cheapest_repaired(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
 
@@ -233,7 +241,8 @@ class _Thinned:
         if not repair:
             least = f"whose least cost is {found.certificate.bound:.6g} or more"
             asked = f"not repaired: ε = {bounds.epsilon:g} asked, {least}"
-            return Mechanism.from_weights(problem, found.weights, origin=f"{origin}, {asked}")
+            solver = found.certificate.provenance.solver
+            return Mechanism.from_weights(problem, found.weights, origin=f"{solver}; {origin}, {asked}")
         if realised_epsilon(found.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
             1 + pairs.ROUNDING
         ):

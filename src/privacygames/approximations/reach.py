@@ -12,7 +12,12 @@ from privacygames.solvers import Highs, Solution, read_multipliers, refuse_too_l
 
 
 def solve_within_reach(
-    problem: Problem, bounds: Bounds, near: NDArray[np.bool_], progress: Watcher | None = None
+    problem: Problem,
+    bounds: Bounds,
+    near: NDArray[np.bool_],
+    progress: Watcher | None = None,
+    *,
+    all_guesses: bool = False,
 ) -> Solution:
     """Solve the program with only the ratios p(o|s) ≤ γp(o|s') and guesses (o, ŝ) whose secrets are near o.
 
@@ -23,11 +28,14 @@ def solve_within_reach(
         bounds: the promises.
         near: (observables, secrets).
         progress: called now and then.
+        all_guesses: keep the guesses far from the observable, too: distortion privacy is then promised in full.
     """
     refuse_too_large(problem, bounds)
     program = design_program(problem, bounds)
     secret, other, _ = ratio_pairs(problem, bounds)
-    kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel(), "guesses": near.ravel()}
+    kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel()}
+    if not all_guesses:
+        kept["guesses"] = near.ravel()
     thin = thinned(program, kept)
     found = Highs().solve_program(thin, progress=progress)
     duals = np.zeros(len(program.row_lower))  # the dual value of what was left out is 0

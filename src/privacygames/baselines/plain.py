@@ -3,10 +3,11 @@
 import numpy as np
 
 from privacygames.arguments import of_kind
+from privacygames.arrays import expected_losses
 from privacygames.certificates import BITS
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_secrets
-from privacygames.problem import Problem
+from privacygames.problem import Problem, cheapest_constant
 
 
 def uniform(problem: Problem) -> Mechanism:
@@ -26,9 +27,8 @@ def cheapest(problem: Problem) -> Mechanism:
 def constant(problem: Problem) -> Mechanism:
     """The one observable that is cheapest on average, always: the least a mechanism costs that reveals nothing."""
     of_kind(problem, Problem, "the problem")
-    best = int((problem.cost @ problem.prior.probabilities).argmin())
     row = np.zeros(problem.shape[1])
-    row[best] = 1.0
+    row[cheapest_constant(problem)] = 1.0
     return Mechanism.from_probabilities(problem, np.tile(row, (problem.shape[0], 1)), origin="constant")
 
 
@@ -55,7 +55,7 @@ def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     of_kind(problem, Problem, "the problem")
     require_secrets(mechanism, problem.prior)
     joint = problem.prior.probabilities[:, None] * mechanism.probabilities
-    target = (problem.cost @ joint).argmin(axis=0)
+    target = expected_losses(problem.cost, joint).argmin(axis=0)
     weights = np.zeros(problem.shape, dtype=np.int64)
     np.add.at(weights.T, target, mechanism.weights.T)
     weights <<= BITS - mechanism.bits  # files may have fewer bits than we write: the same shares of more

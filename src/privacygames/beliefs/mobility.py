@@ -353,7 +353,7 @@ def _is_identity(matrix: Any) -> bool:
 def _hash(matrix: Matrix) -> str:
     rows = _csr(matrix)
     rows.sort_indices()
-    digest = sha256(repr(rows.shape).encode())
+    digest = sha256("({}, {})".format(*map(int, rows.shape)).encode())
     for part in (rows.indptr.astype("<i8"), rows.indices.astype("<i8"), rows.data.astype("<f8")):
         digest.update(part.tobytes())
     return digest.hexdigest()

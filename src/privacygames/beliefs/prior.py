@@ -140,16 +140,19 @@ class Prior(Value):
     def posterior(self, likelihood: ArrayLike) -> "Prior":
         """Bayes' rule: the belief after an observation o, given p(o|s) for every secret.
 
-        An observation that was impossible teaches nothing: the belief stays as it was.
+        Raises:
+            InvalidProblem: the observation was impossible, since p(o|s) is 0 for every secret that the belief allows.
         """
         values = floats(likelihood, "the likelihood")
-        scale = float(values.max(initial=0.0))
-        scaled = values / scale if 0 < scale < np.inf else values
-        scaled = np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)
-        seen = checked(scaled, what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
-        joint = self.probabilities * seen
+        checked(_scaled(values), what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
+        joint = self.probabilities * _scaled(np.where(self.probabilities > 0, values, 0.0))
         total = float(joint.sum())
-        return Prior(self.space, joint / total) if total > 0 else self
+        if not total > 0:
+            raise InvalidProblem(
+                "the observation is impossible under this belief: p(o|s) is 0 for every secret that it allows, so "
+                "there is no posterior"
+            )
+        return Prior(self.space, joint / total)
 
     def entropy(self) -> float:
         """Shannon entropy in bits: 0 when the secret is known, log₂ n when nothing is."""
@@ -161,6 +164,13 @@ class Prior(Value):
     def __repr__(self) -> str:
         held = int((self.probabilities > 0).sum())
         return f"Prior({held} of {len(self.space)} secrets possible, {self.entropy():.3g} bits)"
+
+
+def _scaled(likelihood: FloatArray) -> FloatArray:
+    """A likelihood relative to its largest entry; what is next to nothing beside that is 0."""
+    scale = float(likelihood.max(initial=0.0))
+    scaled = likelihood / scale if 0 < scale < np.inf else likelihood
+    return np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)
 
 
 def entropy(probabilities: FloatArray) -> float:

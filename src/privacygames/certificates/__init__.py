@@ -1,9 +1,11 @@
 """What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
 
+from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.certificate import NEGLIGIBLE, Certificate, Provenance, Stand
 from privacygames.certificates.multipliers import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.certificates.realised import realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
+from privacygames.certificates.stake import at_stake, stake
 from privacygames.certificates.statement import BITS, Statement, Subject, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings, check, distortion_below, probabilities
@@ -22,6 +24,8 @@ __all__ = [
     "Statement",
     "Subject",
     "Usefulness",
+    "allowed_outputs",
+    "at_stake",
     "check",
     "check_form",
     "distortion_below",
@@ -29,6 +33,7 @@ __all__ = [
     "probabilities",
     "realised_epsilon",
     "repair",
+    "stake",
     "to_weights",
     "usefulness",
 ]

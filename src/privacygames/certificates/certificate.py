@@ -2,14 +2,19 @@
 
 from dataclasses import asdict, dataclass, replace
 
-from privacygames.arrays import FloatArray
+import numpy as np
+
+from privacygames.certificates.stake import at_stake
 from privacygames.certificates.statement import Statement, Subject
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings
 from privacygames.problem import Bounds, hulls
 
 NEGLIGIBLE = 1e-6
-"""A gap is relative to the cost, or to this part of the dearest answer if the cost is smaller still."""
+"""A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
+
+UNITS = 1e8
+"""A gap is not relative to less than so many units of weight: a hundred of them, which repair may need, are 10⁻⁶."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,9 @@ class Certificate:
         cost: the cost of this mechanism, at most (average, or of the worst secret if that was asked for).
         bound: no mechanism with these promises costs less; when the cost is what is limited, none has more
             distortion privacy. None if no evidence is attached.
-        gap: the relative difference between what this mechanism achieves and ``bound``.
+        gap: the difference between what this mechanism achieves and ``bound``, relative to the larger of the two; or
+            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that,
+            or to 10⁸ units of weight, which is as exactly as a mechanism can be stored.
         provenance: solver, version, cost of the repair.
         usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
         blind: where promises are against several adversaries, the most that is possible against each.
@@ -73,10 +80,14 @@ class Certificate:
         """The certificate of a statement whose promises were found to hold."""
         bounds = statement.bounds
         cost = findings.cost(worst_case=bounds.worst_case)
+        least = max(
+            NEGLIGIBLE * at_stake(bounds, statement.cost, statement.prior, statement.opponents),
+            UNITS * _unit_of_weight(statement),
+        )
         if bounds.reverse:
-            gap = _gap(findings.optimum, achieved(bounds, findings), statement.opponents[0].errors)
+            gap = _gap(findings.optimum, achieved(bounds, findings), least)
         else:
-            gap = _gap(cost, findings.optimum, statement.cost)
+            gap = _gap(cost, findings.optimum, least)
         useful = usefulness(statement)
         blind = tuple(opponent.blind for opponent in statement.opponents) if bounds.against else ()
         return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance, useful, blind)
@@ -172,9 +183,21 @@ def _carried(useful: Usefulness) -> str:
     return f"{useful.bits:.3g} bits; {more}{useful.kinds} kinds of secrets are told apart"
 
 
-def _gap(upper: float | None, lower: float | None, measure: FloatArray) -> float | None:
-    """(upper − lower) / upper, where upper is not negligible beside the largest entry of ``measure``."""
+def _unit_of_weight(statement: Statement) -> float:
+    """The most that a single unit of weight changes what is optimised, among the entries that are used."""
+    bounds = statement.bounds
+    if bounds.reverse:
+        opponent = statement.opponents[0]
+        losses = opponent.weighted[[int((opponent.errors @ opponent.prior).argmin())]]  # of the best blind guess
+    else:
+        cost = np.where(statement.allowed.T, statement.cost, 0.0)
+        losses = cost if bounds.worst_case else cost * statement.prior
+    used = np.broadcast_to(losses.T, statement.weights.shape).max(where=statement.weights > 0, initial=0.0)
+    return float(np.ldexp(used, -statement.bits))
+
+
+def _gap(upper: float | None, lower: float | None, least: float) -> float | None:
+    """(upper − lower) / upper, or relative to ``least`` where upper is smaller."""
     if upper is None or lower is None:
         return None
-    largest = float(measure.max()) or 1.0
-    return max(upper - lower, 0.0) / max(upper, NEGLIGIBLE * largest)
+    return max(upper - lower, 0.0) / max(upper, least)

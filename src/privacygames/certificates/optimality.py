@@ -28,7 +28,8 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
         κ λ∘c_o + ν∘c_o − Σ_k α_k π_k∘Σ_g q_k(g|o) E_k(g,·) + Σ z (e_s − γ e_s')
 
     because its cost is at least the λ-average, x_k(o) at most the q_k-average, z·(v_o(s) − γ v_o(s')) at most 0, and
-    Σ_o v_o = 1. On the left cost(s) ≤ W and Σ_o x_k(o) ≥ d_k (or, for the first, what is maximised, with α = 1).
+    Σ_o v_o = 1; the minimum is over the outputs that s may give, for v_o(s) = 0 for others. On the left cost(s) ≤ W and
+    Σ_o x_k(o) ≥ d_k (or, for the first, what is maximised, with α = 1).
     Nothing depends on where they come from. λ and q below are the computed quotients, divided once more, exactly, by
     their sum: that changes them by a relative 2N·2^-53, N terms each, which ``doubt`` covers. Any row of multipliers
     will do for any observable, so ``like`` may point anywhere.
@@ -45,7 +46,10 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
     cost_dual = _counted(evidence.cost_dual) if bounds.reverse else 1.0
     weights = _distributions(evidence.secret_weights) if bounds.worst_case else statement.prior
     limited = _limit_weights(statement, evidence)
-    gain = statement.cost * (cost_dual * weights + limited)
+    allowed = statement.allowed.T
+    gain = (statement.cost if allowed.all() else np.where(allowed, statement.cost, 0.0)) * (
+        cost_dual * weights + limited
+    )
     loss = np.zeros((len(evidence.attack), secrets))
     held = 0.0
     for place, (opponent, (dual, attack)) in enumerate(zip(opponents, _against(statement, evidence), strict=True)):
@@ -57,7 +61,7 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
     minus = loss[evidence.like]
     residual = gain - minus + ratios[evidence.like]
     residual -= doubt * (gain + minus) + (unsure + 4 * ULP * np.abs(ratios))[evidence.like]
-    least = residual.min(axis=0)
+    least = residual.min(axis=0, where=allowed, initial=np.inf)
     total = float(least.sum() - doubt * np.abs(least).sum())
     spent = cost_dual * (bounds.cost_at_most or 0.0) + float(limited.sum()) * (bounds.worst_cost_at_most or 0.0)
     slack = doubt * (abs(total) + held + spent)

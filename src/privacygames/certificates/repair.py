@@ -1,8 +1,9 @@
 """From a solver's floating-point probabilities to integer weights that keep every promise exactly.
 
-The means is a whisper of a constant mechanism u: p' = (1−η)p + ηu. A constant mechanism satisfies every ratio
-strictly and has the largest distortion privacy there is (d_m^max); the ratios form a convex cone and distortion
-privacy is concave, so some η restores every promise, at a cost of at most η·cost(u).
+The means is a small share of a constant mechanism u: p' = (1−η)p + ηu. In the columns it uses, a constant mechanism
+satisfies every ratio with a positive exponent strictly, and it has the largest distortion privacy there is (d_m^max);
+the ratios form a convex cone and distortion privacy is concave, so some η restores these promises, at a cost of at most
+η·cost(u). Ratios with exponent 0 hold with equality only: such secrets get the same row before anything is mixed.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray, sealed
-from privacygames.certificates.statement import Statement
+from privacygames.certificates.statement import BITS, Statement
 from privacygames.certificates.verifier import Findings, check, exact_cost
 from privacygames.errors import BrokenPromise, SolveFailed
 from privacygames.processors import in_threads
@@ -24,6 +25,7 @@ DROWNED = 1e40
 SMALLEST_MIX = 1e-15
 LEAST_COLUMN = 1e-13  # columns nobody uses more often than this are dropped: they hold only rounding noise
 ROUNDED = 1e-14  # how far below a limit on the cost to aim, relatively: mixing itself rounds
+FAR = 36.0  # exponents from which on a ratio is a matter of whether a weight is 0
 EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
 
 
@@ -42,13 +44,18 @@ def repair(
         BrokenPromise: if not even constant mechanisms keep the promises.
     """
     exponents = draft.bounds.exponents(draft.distinguishability)
-    clean = _merge_equals(exponents, _cleaned(probabilities, drop=draft.bounds.epsilon is not None))
+    allowed = draft.allowed
+    clean = _merge_equals(exponents, _cleaned(probabilities, allowed, drop=draft.bounds.epsilon is not None))
     failure: BrokenPromise | None = None
     used = clean.max(axis=0) > 0
     if cheapest is not None:
         used |= cheapest.max(axis=0) > 0  # a trace of it may be mixed in, and its ratios have no room for rounding
     for added in _additions(exponents, clean, used):
-        mixed = (clean + added) / (1 + added.sum())
+        if allowed[:, used].all():
+            mixed = (clean + added) / (1 + added.sum())
+        else:
+            mixed = clean + added * allowed
+            mixed /= mixed.sum(axis=1, keepdims=True)
         if cheapest is not None:
             mixed = _within_cost(draft, mixed, cheapest)
         statement = replace(draft, weights=to_weights(mixed, draft.bits))
@@ -67,7 +74,7 @@ def least_mixture(exponents: FloatArray, probabilities: FloatArray) -> FloatArra
     Column o keeps its ratios once e(o) = max (p(o|s) − γp(o|s')) / (γ−1) is added to all of it, and not before; so
     w ∝ e, and the mixture is (p + e) / (1 + Σe). Off by rounding only: :func:`repair` does the rest.
     """
-    clean = _merge_equals(exponents, _cleaned(probabilities, drop=False))
+    clean = _merge_equals(exponents, _cleaned(probabilities, np.ones(probabilities.shape, dtype=bool), drop=False))
     added = _excess(exponents, clean)
     return np.asarray((clean + added) / (1 + added.sum()))
 
@@ -83,10 +90,14 @@ def to_weights(probabilities: FloatArray, bits: int) -> IntArray:
     return sealed(weights)
 
 
-def _cleaned(probabilities: FloatArray, *, drop: bool) -> FloatArray:
+def _cleaned(probabilities: FloatArray, allowed: NDArray[np.bool_], *, drop: bool) -> FloatArray:
     if not np.isfinite(probabilities).all():
         raise SolveFailed("the solver returned numbers that are not finite")
     clean = np.maximum(probabilities, 0.0)
+    if not allowed.all():  # a secret that nobody has may have been given only outputs that it may never give
+        clean = np.where(allowed, clean, 0.0)
+        lost = clean.sum(axis=1) < 0.5
+        clean[lost] = allowed[lost] / np.maximum(allowed[lost].sum(axis=1, keepdims=True), 1)
     if drop:
         clean[:, clean.max(axis=0) < LEAST_COLUMN] = 0.0
     sums = clean.sum(axis=1, keepdims=True)
@@ -136,6 +147,9 @@ def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]
     """
     yield np.zeros(len(used))  # mostly enough, and seen at once: what is needed is looked for where it is not
     needed = _excess(exponents, clean)
+    far = (exponents > FAR) & np.isfinite(exponents)
+    if needed.sum() < SMALLEST_MIX and far.any():  # perhaps only weights of 0 are in the way: two units are enough
+        yield 1.01 * needed + np.ldexp(2.0, -BITS) * used
     trace = SMALLEST_MIX * used / used.sum()
     factor = 1.01
     while factor * (needed.sum() + SMALLEST_MIX) < 1:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
+from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.multipliers import Multipliers
 from privacygames.errors import BrokenPromise
 from privacygames.problem import Bounds, Opponent
@@ -22,7 +24,7 @@ class Statement:
         weights: (secrets, observables) integers; p(o|s) = weights[s, o] / 2**bits, exactly.
         bits: what the rows sum to, as a power of two.
         prior: π(s).
-        cost: c(o, s), (observables, secrets).
+        cost: c(o, s), (observables, secrets); ∞ where the output is never allowed.
         distance: d(ŝ, s), (secrets, secrets).
         distinguishability: d^ε(s, s'), (secrets, secrets).
         bounds: what is promised.
@@ -42,6 +44,11 @@ class Statement:
     def opponents(self) -> tuple[Opponent, ...]:
         """Everybody something is promised against, in plain numbers."""
         return self.bounds.opponents(self.prior, self.distance)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_]:
+        """Which outputs each secret may give at all, (secrets, observables)."""
+        return allowed_outputs(self.cost, self.distinguishability, self.bounds)
 
     @property
     def subject(self) -> "Subject":
@@ -63,8 +70,9 @@ class Subject:
 def check_form(statement: Statement) -> None:
     """Refuse a statement that is not made of numbers of the right shape, sign and size.
 
-    Every number is 0 or between 10^-60 and 10^60 (only the distinguishability may be ∞), so that no product of
-    a few of them under- or overflows: the verifier's error bounds rely on it.
+    Every number is 0 or between 10^-60 and 10^60, so that no product of a few of them under- or overflows: the
+    verifier's error bounds rely on it. Only the distinguishability may be ∞, and the cost of an output that a secret
+    must never give.
     """
     if statement.weights.ndim != 2 or statement.weights.size == 0 or statement.weights.dtype != np.int64:
         raise BrokenPromise("the weights must be a table of 64-bit integers")
@@ -74,7 +82,7 @@ def check_form(statement: Statement) -> None:
         values = getattr(statement, name)
         if values.shape != shape or values.dtype != np.float64:
             raise BrokenPromise(f"the {name} must be floating-point numbers of shape {shape}")
-        if not in_range(values, infinite=name == "distinguishability"):
+        if not in_range(values, infinite=name in ("cost", "distinguishability")):
             raise BrokenPromise(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
     _check_prior(statement.prior, "the prior")
     if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():

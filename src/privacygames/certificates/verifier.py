@@ -9,7 +9,8 @@ doubtful digit against the mechanism:
    (``exponentials.py``);
 3. distortion privacy against the best attack there is, rounded down, is at least what is promised; and so for
    every other adversary that something is promised against, with her own prior and errors;
-4. the cost, rounded up, is at most what is promised (if a limit is): on average, or for every secret;
+4. no output is given to a secret for which its cost is infinite; and the cost, rounded up, is at most what is
+   promised (if a limit is): on average, or for every secret;
 5. a bound on what *any* mechanism with these promises could achieve, by weak duality (``optimality.py``).
 
 How rounding is bounded: for non-negative numbers, a floating-point sum of products of N terms, in any order,
@@ -24,7 +25,7 @@ from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, row_losses
 from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
@@ -72,6 +73,8 @@ def check(statement: Statement) -> Findings:
     """Check every promise; raise :class:`BrokenPromise` at the first that does not hold."""
     check_form(statement)
     _check_sums(statement)
+    if (statement.weights[~statement.allowed] != 0).any():
+        raise BrokenPromise("an output is given to a secret that it is never allowed for (its cost is infinite)")
     bounds = statement.bounds
     average, worst = (_check_cost(statement, worst_case=each) for each in (False, True))
     cost = worst if bounds.worst_case else average
@@ -251,7 +254,7 @@ def error_below(statement: Statement, opponent: Opponent) -> float:
 def cost_above(statement: Statement, *, worst_case: bool) -> float:
     """The cost Σ_s π(s) Σ_o p(o|s) c(o,s), or its largest term over secrets, rounded up."""
     secrets, observables = statement.weights.shape
-    per_secret = (probabilities(statement) * statement.cost.T).sum(axis=1)
+    per_secret = row_losses(probabilities(statement), statement.cost)
     total = float(per_secret.max() if worst_case else statement.prior @ per_secret)
     return total * (1.0 + float((secrets + observables + 16) * ULP))
 

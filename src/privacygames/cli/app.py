@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -55,7 +56,8 @@ EPILOG = (
 )
 
 OPTION_NAMES = re.compile(
-    r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit|epsilon_limit|key_columns"
+    r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit|epsilon_limit"
+    r"|any_pair_limit|per_unit_limit|far_share_at_most|key_columns"
     r"|(?:invalid|missing|repeat|unknown|separator)(?=='))\b(=True)?"
 )
 """Arguments of the library that commands call by another name."""
@@ -76,6 +78,7 @@ def reported(command: Callable[..., int | None]) -> Callable[..., None]:
     @wraps(command)
     def run(*given: object, **options: object) -> None:
         try:
+            _catch_interrupts()
             status = command(*given, **options)
             sys.stdout.flush()  # a reader that is gone is noticed here, not when the interpreter ends
         except KeyboardInterrupt:
@@ -95,6 +98,12 @@ def reported(command: Callable[..., int | None]) -> Callable[..., None]:
             raise typer.Exit(status)
 
     return run
+
+
+def _catch_interrupts() -> None:
+    """From here on Ctrl-C is an exception, which :func:`reported` turns into a message."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def in_options(message: str) -> str:
@@ -130,7 +139,7 @@ ledgers = typer.Typer(
     no_args_is_help=True,
     cls=PlainGroup,
 )
-for part in (ledger.show, ledger.verify):
+for part in (ledger.show, ledger.verify, ledger.correct_clock):
     ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(part))
 app.add_typer(ledgers, name="ledger")
 

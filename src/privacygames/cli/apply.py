@@ -7,11 +7,11 @@ import typer
 
 from privacygames.cli.output import Json, print_json, print_rows, warn, working
 from privacygames.cli.rules_input import rules_for
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, UnreadableFile
 
 if TYPE_CHECKING:
     from privacygames.fleet import Fleet
-    from privacygames.tables import Manifest, ReleaseKey, Rule
+    from privacygames.tables import Manifest, ReleaseKey, ReleaseLedger, Rule
 
 
 def apply(
@@ -45,23 +45,59 @@ def apply(
     missing: Annotated[
         str | None, typer.Option(help="Rows without a value: error, drop or null.", show_default="as --invalid")
     ] = None,
+    far_share_at_most: Annotated[
+        float | None,
+        typer.Option(
+            help="With --invalid nearest: the share of rows that may lie more than one step outside all secrets.",
+            show_default="0.05",
+        ),
+    ] = None,
     key: Annotated[
         Path | None,
         typer.Option(
-            help="A release key, made if it is not there: with it, the same command gives the same answers. Each "
-            "release needs its own."
+            help="A release key, with which the same rows get the same answers again. Each release needs its own; goes "
+            "with --key-columns, or --repeat same."
+        ),
+    ] = None,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key: --key names a file not there yet.")] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Charge the release to this ledger; refuse it where the budget is spent.")
+    ] = None,
+    new_ledger: Annotated[
+        bool, typer.Option("--new-ledger", help="Start the ledger: --ledger names a file not there yet.")
+    ] = False,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --new-ledger, the most epsilon in all: 60 between any two secrets, or as columns count it: "
+            "'per km=2'. Repeatable."
         ),
     ] = None,
     key_columns: Annotated[
         str | None,
-        typer.Option(help="What tells rows apart, separated by commas.", show_default="file and position"),
+        typer.Option(
+            help="What tells every row from every other, separated by commas: with a key, rows keep their answers "
+            "in any order and format.",
+            show_default="every run draws anew",
+        ),
     ] = None,
     repeat: Annotated[
         str, typer.Option(help="fresh: every row is drawn. same: each secret of a user once; needs --key.")
     ] = "fresh",
-    epsilon_limit: Annotated[
-        float | None, typer.Option(help="Refuse a release that costs a user (or a row) more than this ε in all.")
+    any_pair_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Refuse a release whose largest log-ratio between any two secrets, in all for a user (or a row), is "
+            "above this."
+        ),
     ] = None,
+    per_unit_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="The same for ε in its own unit: 0.5; where columns count in several, 'per km=2,per year=0.5'."
+        ),
+    ] = None,
+    epsilon_limit: Annotated[str | None, typer.Option(hidden=True)] = None,
     separator: Annotated[
         str | None, typer.Option(help="Between the fields of CSV files.", show_default="told from the first line")
     ] = None,
@@ -83,7 +119,14 @@ def apply(
     opened = None if fleet is None else _fleet(fleet, unknown)
     if fleet is None and unknown is not None:
         raise InvalidProblem("--unknown goes with --fleet")
-    asked = {"answer": answer, "into": into, "original": original, "invalid": invalid, "missing": missing}
+    asked: dict[str, Any] = {
+        "answer": answer,
+        "into": into,
+        "original": original,
+        "invalid": invalid,
+        "missing": missing,
+        "far_share_at_most": far_share_at_most,
+    }
     rules = rules_for(mechanism, opened, columns, asked)
     if preview:
         _preview(rules, source, separator, as_json)
@@ -94,11 +137,14 @@ def apply(
                 source,
                 out,
                 rules,
-                key=_key(key),
+                key=_key(key, new=new_key),
                 key_columns=None if key_columns is None else key_columns.split(","),
                 user=user,
                 repeat=repeat,  # type: ignore[arg-type]  # checked where it is used
-                epsilon_limit=epsilon_limit,
+                any_pair_limit=any_pair_limit,
+                per_unit_limit=_per_unit(per_unit_limit),
+                epsilon_limit=epsilon_limit,  # type: ignore[arg-type]  # refused there, with what to give instead
+                ledger=_ledger(ledger, budget, new=new_ledger),
                 separator=separator,
                 jobs=jobs,
                 scheduler=scheduler,
@@ -125,15 +171,68 @@ def _fleet(folder: Path, unknown: str | None) -> "Fleet":
     return Fleet(folder, unknown=unknown or "refuse")  # type: ignore[arg-type]  # checked there
 
 
-def _key(path: Path | None) -> "ReleaseKey | None":
+def _per_unit(text: str | None) -> float | dict[str, float] | None:
+    """A limit for ε: one number, or one for each unit."""
+    if text is None:
+        return None
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = (part.rpartition("=") for part in text.split(","))
+        return {per.strip(): float(limit) for per, _, limit in pairs}
+    except ValueError:
+        raise InvalidProblem(
+            f"--per-unit-limit takes a number such as 0.5, or several such as 'per km=2,per year=0.5'; "
+            f"got {text[:40]!r}"
+        ) from None
+
+
+def _key(path: Path | None, *, new: bool) -> "ReleaseKey | None":
     from privacygames.tables import ReleaseKey
 
     if path is None:
+        if new:
+            raise InvalidProblem("--new-key goes with --key, which says where the key is to be")
         return None
-    if path.exists():
+    if not new:
+        if not path.exists():
+            raise UnreadableFile(path, "there is no such release key; --new-key makes one, for another release")
         return ReleaseKey.load(path)
+    if path.exists():
+        raise InvalidProblem(f"{path} exists already: leave --new-key out to go on with it, or name another file")
+    key = ReleaseKey.create(path)
     typer.echo(f"A new release key is in {path}: keep it as secret as the original data.", err=True)
-    return ReleaseKey.create(path)
+    return key
+
+
+def _ledger(path: Path | None, budget: list[str] | None, *, new: bool) -> "ReleaseLedger | None":
+    from privacygames.tables import ReleaseLedger
+
+    if path is None:
+        if new or budget:
+            raise InvalidProblem("--new-ledger and --budget go with --ledger, which says where the ledger is to be")
+        return None
+    if not new:
+        if budget:
+            raise InvalidProblem("a ledger keeps the budget that it was started with: leave --budget out")
+        if not path.exists():
+            raise UnreadableFile(path, "there is no such ledger; --new-ledger starts one, where nothing is spent")
+        return ReleaseLedger(path)
+    return ReleaseLedger.create(path, budget=dict(map(_limit, budget)) if budget else None)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """The account and the limit of a text such as ``per km=2``; a number alone is between any two secrets."""
+    from privacygames.tables import ANY_PAIR
+
+    per, _, limit = text.rpartition("=")
+    try:
+        return per.strip() or ANY_PAIR, float(limit)
+    except ValueError:
+        raise InvalidProblem(
+            f"--budget takes an epsilon such as 60, or one with what it is counted for such as 'per km=2'; "
+            f"got {text[:40]!r}"
+        ) from None
 
 
 def _preview(rules: "dict[Any, Rule]", source: Path, separator: str | None, as_json: bool) -> None:
@@ -155,13 +254,14 @@ def _print(manifest: "Manifest", out: Path, as_json: bool) -> None:
     account = manifest.account
     rows = [
         ("rows in, out, dropped", f"{manifest.rows_in:,}, {manifest.rows_out:,}, {manifest.rows_dropped:,}"),
-        *(
-            (f"{name}: {reason}", f"{count:,} rows: {manifest.became(name, reason)}")
-            for (name, reason), count in sorted(manifest.tally.odd.items())
-        ),
-        *((f"epsilon of {each.columns}", f"{each.epsilon:.6g} {each.form}") for each in account.charges),
+        *manifest.odd_in_words(),
+        *((f"epsilon of {each.columns}", str(each)) for each in account.charges),
     ]
-    if manifest.epsilon_per_user is not None:
-        whom = f"{account.people:,} people, at most {account.rows:,} rows each"
-        rows.append(("epsilon of a person", f"{manifest.epsilon_per_user:.6g} ({whom})"))
+    if account.per_user is None:
+        rows.append(("a row, in all", str(account.per_row)))
+    else:
+        rows.append(("whose rows", f"{account.people:,} people, at most {account.rows:,} rows each"))
+        rows.append(("a person, in all", str(account.per_user)))
+    if manifest.charge is not None:
+        rows += [(f"spent, {name}", f"{each:.6g}") for name, each in manifest.charge.spent.items()]
     print_rows(f"{out} is written; the manifest is beside it.", rows)

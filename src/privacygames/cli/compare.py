@@ -47,7 +47,7 @@ def compare(
     from privacygames.analysis import compare as run
     from privacygames.analysis import trade_off
     from privacygames.designer import design
-    from privacygames.mechanism import load
+    from privacygames.mechanism import Disclosure, load
     from privacygames.presentation import compared_in_words
     from privacygames.problem import PLAIN, Adversary, read_problem
 
@@ -95,7 +95,7 @@ def compare(
     more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
     for path in (figure, more, table):
         if path is not None:
-            typer.echo(f"Wrote {path}.")
+            typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
 
 
 def _matched(

@@ -28,7 +28,10 @@ def design(
     ] = None,
     user: Annotated[str | None, typer.Option(help="Whose positions, where there are several people's.")] = None,
     window: Annotated[
-        str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.", show_default="around the positions")
+        str | None,
+        typer.Option(
+            help="WEST,SOUTH,EAST,NORTH in degrees.", show_default="around the positions, on a public lattice"
+        ),
     ] = None,
     columns: Annotated[int | None, typer.Option(help="Columns of the grid.", show_default="20")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the grid.", show_default="15")] = None,
@@ -68,6 +71,7 @@ def design(
     With --answers the mechanism is the best that gives only so many different answers, and the bound is against all.
     """
     from privacygames.analysis import remarks
+    from privacygames.mechanism import Disclosure
     from privacygames.problem import read_adversaries, read_problem
 
     given = {
@@ -93,11 +97,11 @@ def design(
         run = _designer(answers, bounds)
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
     mechanism.save(out, multipliers=multipliers)
-    certificate = mechanism.certificate
+    certificate, said = mechanism.certificate, Disclosure.PRIOR.value
     if as_json:
-        print_json({"file": str(out), "certificate": certificate.to_dict()})
+        print_json({"file": str(out), "disclosure": said, "certificate": certificate.to_dict()})
     else:
-        print_rows(f"Wrote {out}", certificate.rows())
+        print_rows(f"Wrote {out} ({said})", certificate.rows())
     warn(remarks(certificate.usefulness, described))
     if certificate.gap is None or certificate.gap <= TOLERANCE or answers is not None:
         return 0

@@ -45,6 +45,7 @@ def find(
     on what is to be found is left out.
     """
     from privacygames.analysis import find as search
+    from privacygames.mechanism import Disclosure
     from privacygames.presentation import in_words
     from privacygames.problem import read_adversaries, read_problem
 
@@ -77,4 +78,4 @@ def find(
     print_rows(problem.name, found.rows())
     typer.echo(in_words(found.report, described))
     if out is not None:
-        typer.echo(f"The mechanism is in {out}.")
+        typer.echo(f"The mechanism is in {out} ({Disclosure.PRIOR.value}).")

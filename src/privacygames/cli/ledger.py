@@ -10,6 +10,7 @@ from privacygames.cli.output import Json, print_json, print_rows
 
 if TYPE_CHECKING:
     from privacygames.releases import Record
+    from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
 
@@ -21,7 +22,11 @@ def show(
 ) -> None:
     """Show the budgets of a ledger and its last releases. No true secret is in it."""
     from privacygames.releases import Ledger
+    from privacygames.tables import ReleaseLedger, is_release_ledger
 
+    if is_release_ledger(file):
+        _show_tables(file, ReleaseLedger(file), last, as_json=as_json)
+        return
     with Ledger.existing(file) as ledger:
         accounts, records = ledger.accounts(), ledger.records()
     shown = records[-last:]
@@ -40,22 +45,79 @@ def show(
 
 def verify(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
+    head: Annotated[
+        str | None,
+        typer.Option(help="The head that an earlier verify printed: refuse a ledger that does not go on from there."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute every balance and window of a ledger, and check that nothing was altered; exit status 0 if all is well.
 
-    Exit status 6: a balance does not add up, or a budget is exceeded. 7: the file is damaged or was altered.
+    Exit status 6: a balance does not add up, or a budget is exceeded. 7: the file is damaged or was altered. An older
+    copy of the whole file is in order in itself: keep the head that is printed somewhere else, and give it with --head.
     """
     from privacygames.releases import Ledger
+    from privacygames.tables import ReleaseLedger, is_release_ledger
 
+    if is_release_ledger(file):
+        state = ReleaseLedger(file).verify()
+        if as_json:
+            print_json(state.to_dict())
+            return
+        _print_state(f"{file.name}: every entry is as it was written, no account above its limit", state)
+        return
     with Ledger.existing(file) as ledger:
-        found = ledger.verify()
+        found = ledger.verify(head)
     if as_json:
         print_json(found.to_dict())
         return
     rows = [(name, found.spent[name], found.fullest[name], found.limits[name] or "no limit") for name in found.spent]
     title = f"{file.name}: every balance adds up, none above its limit; releases made: {found.releases}"
     print_rows(title, rows, ("budget", "spent in all", "fullest window", "limit"))
+    print_rows("To tell an older copy", [("head", found.head)])
+
+
+def correct_clock(
+    file: Annotated[Path, typer.Argument(help="A ledger.")],
+    as_json: Json = False,
+) -> None:
+    """Set a ledger back to this machine's clock, after a release that was made at a time in the future.
+
+    What was charged at later times counts as charged now: windows hold it for the longest that is possible.
+    """
+    from privacygames.releases import Ledger
+
+    with Ledger.existing(file) as ledger:
+        ahead = ledger.correct_clock()
+    if as_json:
+        print_json({"ahead": ahead})
+        return
+    print_rows(file.name, [("was ahead by", f"{ahead:.0f} s" if ahead else "nothing: left as it is")])
+
+
+def _show_tables(file: Path, ledger: "ReleaseLedger", last: int, *, as_json: bool) -> None:
+    """The ledger of a table: what its releases have cost, and which columns they were of."""
+    state, entries = ledger.state(), ledger.entries()
+    if as_json:
+        print_json({"accounts": state.to_dict(), "releases": entries[-last:], "total": len(entries)})
+        return
+    whom = f", counted for {state.protects}" if state.protects else ""
+    _print_state(f"{file.name}: releases of tables: {len(entries)}{whom}", state)
+    rows = [
+        (str(entry["time"]), rule["columns"], rule["mechanism"][:12], f"{float(amount):.6g}", name)
+        for entry in entries[-last:]
+        for rule in entry["rules"]
+        for name, amount in rule["amounts"].items()
+    ]
+    if rows:
+        print_rows(f"The last {min(last, len(entries))}", rows, ("time", "columns", "mechanism", "epsilon", "account"))
+
+
+def _print_state(title: str, state: "LedgerState") -> None:
+    names = list(dict.fromkeys([*state.limits, *state.spent]))
+    limits = [f"{state.limits[name]:g}" if name in state.limits else "no limit" for name in names]
+    rows = [(name, f"{state.spent.get(name, 0.0):.6g}", limit) for name, limit in zip(names, limits, strict=True)]
+    print_rows(title, rows or [("nothing is charged", "0", "no limit")], ("account", "spent in all", "limit"))
 
 
 def _plain(record: "Record") -> dict[str, object]:

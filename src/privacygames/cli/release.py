@@ -42,6 +42,13 @@ def release(
     when_impossible: Annotated[
         str, typer.Option(help="largest or refuse, for a distortion that the belief no longer allows.")
     ] = "largest",
+    when_changed: Annotated[
+        str,
+        typer.Option(
+            help="Another prior, mobility or problem than the ledger's: refuse; record the change and keep what was "
+            "charged; or same-unit: other secrets, too, with distances in the same unit."
+        ),
+    ] = "refuse",
     spread: Annotated[int | None, typer.Option(help="Spread the budget evenly over so many releases.")] = None,
     test: Annotated[float | None, typer.Option(help="Predict first: epsilon of the test of the last answer.")] = None,
     within: Annotated[float | None, typer.Option(help="With --test: how far off the last answer may be.")] = None,
@@ -65,17 +72,21 @@ def release(
     key: Annotated[
         str | None, typer.Option(help="A name for this release: the same again gets the stored answer, and is free.")
     ] = None,
+    clock_tolerance: Annotated[
+        float | None,
+        typer.Option(help="Seconds that --at may be ahead of this machine's clock; inf: any.", show_default="300"),
+    ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the design.")] = None,
     as_json: Json = False,
 ) -> None:
     """Release one answer for a secret, against what is believed by now, and charge it to a ledger.
 
     The answer is printed once it is paid for. Without SECRET, the secret is the first line of standard input. Epsilon
-    and distortion are the problem file's unless given here. Problem, budgets and --trace must stay the same from
-    release to release: the ledger refuses what does not fit it. Exit status 10: the budget is spent, nothing was
-    released.
+    and distortion are the problem file's unless given here. Budgets must stay the same from release to release. Another
+    problem or --trace is refused unless --when-changed says to record it: what was charged stays charged. Exit status
+    10: the budget is spent, nothing was released.
     """
-    from privacygames.releases import Releases
+    from privacygames.releases import CLOCK_TOLERANCE, Releases
 
     problem, mechanism, asked = _problem(file)
     plain = spread is None and mechanism is None
@@ -92,6 +103,8 @@ def release(
         budget=[_budget(text) for text in budget or []] or None,
         when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
         when_impossible=when_impossible,  # type: ignore[arg-type]
+        when_changed=when_changed,  # type: ignore[arg-type]
+        clock_tolerance=CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
         ledger=ledger,
         time_limit=time_limit,
     )

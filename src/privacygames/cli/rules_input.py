@@ -1,16 +1,15 @@
 """Which mechanism is for which columns: from options, or from a file of rules."""
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from privacygames.fleet import Fleet
     from privacygames.tables import Rule
 
-RULE_KEYS = ("columns", "mechanism", "fleet", "answer", "into", "original", "invalid", "missing")
+RULE_KEYS = ("columns", "mechanism", "fleet", "answer", "into", "original", "invalid", "missing", "far_share_at_most")
 
 
 def rules_for(
@@ -45,13 +44,9 @@ def _from_file(path: Path) -> "dict[Any, Rule]":
     from privacygames.fleet import Fleet
     from privacygames.keys import Keys
     from privacygames.tables import Rule
+    from privacygames.text_files import read_toml
 
-    try:
-        document = Keys(tomllib.loads(path.read_text(encoding="utf-8-sig")), path.name, ("rule",))
-    except OSError as error:
-        raise UnreadableFile(path, error.strerror) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidProblem(f"{path} is not valid TOML: {error}") from None
+    document = Keys(read_toml(path), path.name, ("rule",))
     rules: dict[Any, Rule] = {}
     for number, table in enumerate(document.listed("rule"), start=1):
         keys = Keys(table, f"[[rule]] {number}", RULE_KEYS)

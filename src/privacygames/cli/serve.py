@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 TOKEN = "PRIVACYGAMES_TOKEN"  # noqa: S105 - the name of the variable
 PORT = 8642
+BYTES_OF_PAIR = 200
+"""What a mechanism, its problem and its multipliers take in memory for each pair of secrets, rounded up."""
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 finds a free one.")]
 Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs a token.")]
@@ -61,7 +63,9 @@ def studio(
 
 
 def _limits(**given: float) -> "Limits":
-    return _studio().Limits(**given)  # type: ignore[attr-defined,no-any-return]
+    limits = _studio().Limits  # type: ignore[attr-defined]
+    room = int(max(limits.kept_bytes, BYTES_OF_PAIR * given["secrets"] ** 2))  # one mechanism at least has to fit
+    return limits(kept_bytes=room, **given)  # type: ignore[no-any-return]
 
 
 def _studio() -> object:

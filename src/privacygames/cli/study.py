@@ -15,6 +15,7 @@ from privacygames.cli.study_input import (
     QUICK_GRID,
     SIZE,
     Input,
+    command_asked,
     numbers,
     people_from,
     settings_from,
@@ -30,6 +31,7 @@ LOOK_BACK = 3600.0
 
 
 def study(
+    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a study there is gone on with.")],
     data: Data = None,
     kind: Annotated[
@@ -77,7 +79,7 @@ def study(
     after an interruption, the same command goes on.
     """
     from privacygames.presentation import needed
-    from privacygames.study import publish, run, workers_for
+    from privacygames.study import digest_of, publish, run, workers_for
 
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")
@@ -112,6 +114,8 @@ def study(
                 data=given.called,
                 read_as=given.kind,
                 quick=quick,
+                command=command_asked(context),
+                digest=None if data is None else digest_of(data),
                 workers=workers,
                 progress=tick,
             )
@@ -143,11 +147,11 @@ def _print(made: "Study", report: Path, as_json: bool) -> None:
     if as_json:
         print_json({"report": str(report)} | made.to_dict())
         return
-    print_rows(
-        f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells",
-        [(str(row["statement"]), str(row["verdict"])) for row in made.claims],
-        headings=("the paper says", "here it"),
-    )
+    for source, heading in (("paper", "the paper says"), ("ours", "we add")):
+        rows = [(str(row["statement"]), str(row["verdict"])) for row in made.claims if row["source"] == source]
+        if rows:
+            title = f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells"
+            print_rows(title, rows, headings=(heading, "here it"))
     typer.echo(
         f"{about.designs} designs ({made.fresh} of them now, {about.failed} failed), "
         f"{about.design_seconds:.0f} s of work. "

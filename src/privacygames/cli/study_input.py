@@ -1,5 +1,6 @@
 """What ``privacygames study`` is given, turned into people and settings."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
+    from typer import Context
+
     from privacygames.events import Watcher
     from privacygames.spaces import Grid
     from privacygames.study import Person, Settings
@@ -107,6 +110,22 @@ def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Se
             raise InvalidProblem(f"--only takes {', '.join(PARTS)}, separated by commas; got {only!r}")
         settings = replace(settings, parts=tuple(part for part in PARTS if part in asked))
     return settings
+
+
+def command_asked(context: "Context") -> str:
+    """The command as it was given, for a manifest: people, files and addresses are placeholders."""
+    hidden = {"data": "DATA", "out": "OUT", "scheduler": "ADDRESS"}
+    given = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[option.name or ""]
+        text = hidden.get(option.name or "", str(value))
+        if option.name == "users" and not text.strip().isdecimal():
+            text = ",".join(["NAME"] * len(_listed(text)))
+        given.append(option.opts[0] if value is True else f"{option.opts[0]} {shlex.quote(text)}")
+    return " ".join(["privacygames", str(context.info_name), *given])
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:

@@ -11,10 +11,6 @@ from privacygames.errors import InvalidProblem
 if TYPE_CHECKING:
     from privacygames.problem import Problem
     from privacygames.spaces import Box
-    from privacygames.traces import Visits
-
-MARGIN = 0.02
-"""The window around positions is wider than they are by this share of their extent."""
 
 
 def refuse_without_traces(traces: Path | None, asked: dict[str, Any]) -> None:
@@ -43,10 +39,14 @@ def problem_from_traces(path: Path | None, asked: dict[str, Any]) -> "Problem":
     columns, rows = (
         GRID[axis] if asked[name] is None else asked[name] for axis, name in enumerate(("columns", "rows"))
     )
-    grid = Grid.over(box or _around(visits), columns=columns, rows=rows)
+    user = visits.users[0]
+    grid = Grid.over(box or visits.public_box(user), columns=columns, rows=rows)
     if len(grid) == 1:
         raise InvalidProblem("with one column and one row there is one cell, and nothing to hide: give more of them")
-    prior = visits.prior(grid, visits.users[0], outside="error")
+    outside = len(visits) - int(visits.counts(grid, user).sum())
+    if outside:
+        typer.echo(f"{outside} visits far away from the others are outside the grid, and left out.", err=True)
+    prior = visits.prior(grid, user)
     return Problem(prior, cost=asked["cost"] or "hamming", distance="euclidean")
 
 
@@ -54,11 +54,3 @@ def _box(edges: tuple[float, ...]) -> "Box":
     from privacygames.spaces import checked_box
 
     return checked_box(edges, what="window")  # type: ignore[arg-type]  # it says itself how many there must be
-
-
-def _around(visits: "Visits") -> "Box":
-    """A window with all positions in it, and something to spare."""
-    low = [float(each.min()) for each in (visits.longitude, visits.latitude)]
-    high = [float(each.max()) for each in (visits.longitude, visits.latitude)]
-    spare = [max(MARGIN * (last - first), 1e-3) for first, last in zip(low, high, strict=True)]
-    return low[0] - spare[0], low[1] - spare[1], high[0] + spare[0], high[1] + spare[1]

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from hashlib import sha256
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -15,13 +14,16 @@ import numpy as np
 from privacygames.arguments import one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import check
-from privacygames.errors import BrokenPromise, InvalidFile, PrivacyGamesError, UnknownLabel
+from privacygames.errors import BrokenPromise, PrivacyGamesError, UnknownLabel
 from privacygames.events import Progress, Watcher
-from privacygames.fleet.person_record import mechanism_of, statement_of
-from privacygames.fleet.records import RecordReader, decode, header_in
-from privacygames.fleet.shared_part import DEFAULT, INDEX, RECORDS, SHARED, Shared, read_shared
+from privacygames.fleet.generation import Generation, Place, stale
+from privacygames.fleet.person_record import about_in, mechanism_of, require_owner, statement_of
+from privacygames.fleet.records import header_in
+from privacygames.fleet.regular_files import RegularFile
+from privacygames.fleet.shared_part import DEFAULT, Shared, shared_with
 from privacygames.jobs import workers_for
 from privacygames.mechanism import Mechanism, PublicMechanism, Sampler
+from privacygames.people_column import require_people
 from privacygames.problem import Bounds
 from privacygames.spaces import Label, Space
 
@@ -35,9 +37,12 @@ Unknown = Literal["refuse", "default"]
 class Fleet:
     """Certified mechanisms of many people over one space, in a folder. ``fleet["user-7"]`` is a :class:`Mechanism`.
 
-    Space, costs and distances are there once; each person's weights are looked at on the disk, so that memory does not
-    grow with the people. A record is checked against its checksum when it is opened; :meth:`verify` re-checks what
-    all of them promise.
+    Space, costs and distances are there once; each person's weights are read from the disk, so that memory grows by the
+    64 bytes of a person's entry in the index. Whoever is asked for is verified first, on the bytes read: every promise
+    of the fleet, as :func:`privacygames.load` does for a file.
+
+    A Fleet is about its folder as it was when it was opened. Once people were added, updated or removed, or files
+    replaced, it raises :class:`privacygames.StaleFleet` instead of answering: open it again, or :meth:`reopen` it.
 
     Args:
         folder: as :func:`design` wrote it.
@@ -46,17 +51,41 @@ class Fleet:
 
     def __init__(self, folder: str | os.PathLike[str], *, unknown: Unknown = "refuse") -> None:
         one_of(unknown, ("refuse", "default"), "unknown")
-        self.folder, self.unknown = Path(folder).absolute(), unknown
-        self._shared: Shared = read_shared(self.folder / SHARED)
-        self._reader = RecordReader.open(self.folder / RECORDS, self.folder / INDEX)
-        self._keep = lru_cache(maxsize=KEPT)(self._sampler)
+        self._prepare(Path(folder).absolute(), unknown, None)
         if unknown == "default" and not self.has_default:
             raise UnknownLabel(
                 "this fleet has no default mechanism: design it with default='pooled', or refuse unknown people"
             )
 
+    def _prepare(self, folder: Path, unknown: Unknown, digest: str | None) -> None:
+        self.folder, self.unknown = folder, unknown
+        self._generation = Generation.open(folder) if digest is None else None
+        self._digest = digest or self._opened.digest
+        self._samplers = lru_cache(maxsize=KEPT)(self._sampler)
+        self._certified: set[int] = set()
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (str(self.folder), self.unknown)
+        return _elsewhere, (str(self.folder), self.unknown, self._digest)
+
+    def reopen(self) -> "Fleet":
+        """The fleet as its folder has it now."""
+        return Fleet(self.folder, unknown=self.unknown)
+
+    @property
+    def _opened(self) -> Generation:
+        """What was opened, if it is still what the folder holds: whatever is answered is answered from it.
+
+        In another process it is opened when it is first asked for, and must be the same there.
+        """
+        now = Generation.open(self.folder) if self._generation is None else self._generation.current()
+        if self._generation is None and now.digest != self._digest:
+            raise stale(self.folder)
+        self._generation = now
+        return now
+
+    @property
+    def _shared(self) -> Shared:
+        return self._opened.shared
 
     @property
     def secrets(self) -> Space:
@@ -80,84 +109,91 @@ class Fleet:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what all people have in common. What is hers alone, each person's record says."""
+        """SHA-256 of what all people have in common. What is a person's own, their record says."""
         return self._shared.digest
 
-    @cached_property
+    @property
     def records_digest(self) -> str:
         """SHA-256 of what is each person's own: the checksums of all records. Another one where anybody's changed."""
-        digest = sha256()
-        for position in range(len(self._reader)):
-            digest.update(self._reader.checksum_at(position))
-        return digest.hexdigest()
+        return self._opened.records_digest
 
     def __len__(self) -> int:
-        return len(self._reader) - self.has_default
+        return len(self._opened) - self.has_default
 
-    @cached_property
+    @property
     def has_default(self) -> bool:
         """Whether there is a mechanism for unknown people."""
-        return self._reader.position_of(DEFAULT) is not None
+        return self._opened.position_of(DEFAULT) is not None
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name != DEFAULT and self._reader.position_of(name) is not None
+        return isinstance(name, str) and name != DEFAULT and self._opened.position_of(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        for position in range(len(self._reader)):
-            name = str(header_in(self._reader.payload_at(position))[0]["name"])
+        for position in range(len(self._opened)):
+            name = str(header_in(self._opened.payload(position))[0]["name"])
             if name != DEFAULT:
                 yield name
 
     def __getitem__(self, name: str) -> Mechanism:
-        return mechanism_of(decode(self._payload(name)), self._shared)
+        generation = self._opened
+        return mechanism_of(generation.payload(self._position(generation, name)), generation.shared)
 
     def about(self, name: str) -> dict[str, Any]:
-        """What is known of a person's mechanism: ``"visits"``, and whether her prior was ``"own"`` or ``"pooled"``."""
-        header, _ = header_in(self._payload(name))
-        return {key: header.get(key) for key in ("visits", "prior_from")}
+        """What is known of a person's mechanism: ``"visits"``, and whether the prior was ``"own"`` or ``"pooled"``."""
+        generation = self._opened
+        visits, prior_from = about_in(generation.payload(self._position(generation, name)))
+        return {"visits": visits, "prior_from": prior_from}
 
     def sample(self, name: str, secret: Label) -> Label:
         """One observable for a person's secret, with randomness from the operating system."""
-        position = self.secrets.indices([secret])
-        return self.observables.labels[int(self._keep(name).draw(position)[0])]
+        generation = self._opened
+        sampler = self._samplers(self._position(generation, name))
+        space, observables = generation.shared.problem.space, generation.shared.problem.observables
+        return observables.labels[int(sampler.draw(space.indices([secret]))[0])]
 
     def export(self, name: str, path: str | os.PathLike[str]) -> None:
-        """Write a person's mechanism without her prior and cost: :func:`privacygames.load_public` reads it."""
+        """Write a person's mechanism without prior and cost: :func:`privacygames.load_public` reads it."""
         PublicMechanism.of(self[name]).save(path)
 
     def verify(self, *, jobs: int | None = 1, scheduler: str | None = None, progress: Watcher | None = None) -> int:
-        """Re-check what every mechanism promises, on the integers that are sampled; returns how many there are.
+        """Re-check what every mechanism promises, on the bytes that are in the folder; returns how many there are.
+
+        The folder is read anew, from the index on: it must be what this fleet was opened as, before and after.
 
         Raises:
             BrokenPromise: how many do not keep their promise, and which is the first.
+            StaleFleet: the folder holds another fleet than the one opened.
         """
-        checks = [RecordCheck(str(self.folder), position) for position in range(len(self._reader))]
+        now = Generation.open(self.folder)
+        if now.digest != self._digest:
+            raise stale(self.folder)
+        checks = [
+            RecordCheck(str(now.records_path), now.shared_hash, position, now.hash_at(position), now.place(position))
+            for position in range(len(now))
+        ]
         broken: list[str] = []
         started = monotonic()
-        with closing(workers_for(jobs, scheduler).work(checks)) as finished:
-            for done, (_, trouble) in enumerate(finished, start=1):
+        with closing(workers_for(jobs, scheduler).work(checks)) as results:
+            for done, (_, trouble) in enumerate(results, start=1):
                 broken += [] if trouble is None else [trouble]
                 if progress is not None:
                     message = f"{done} of {len(checks)} people verified"
                     seconds = monotonic() - started
                     progress(Progress(job="verify", done=done, total=len(checks), seconds=seconds, message=message))
-        if broken:
+        if now.current() and broken:
             raise BrokenPromise(f"{len(broken)} of {len(checks)} mechanisms of the fleet do not hold: {broken[0]}")
         return len(self)
 
-    def _payload(self, name: str) -> memoryview:
-        return self._reader.payload_at(self._position(name))
-
-    def _position(self, name: str) -> int:
+    def _position(self, generation: Generation, name: str) -> int:
         """Where somebody's record is in the index; the default's for strangers, where that is allowed."""
         if not isinstance(name, str):
             raise UnknownLabel("people of a fleet are called by texts")
-        found = None if name == DEFAULT else self._reader.position_of(name)
-        if found is None and self.unknown == "default":
-            found = self._reader.position_of(DEFAULT)
-        if found is None:
+        position = None if name == DEFAULT else generation.position_of(name)
+        if position is None and self.unknown == "default":
+            position = generation.position_of(DEFAULT)
+        if position is None:
             raise UnknownLabel(f"the person asked for is none of the {len(self)} of this fleet")
-        return found
+        return position
 
     def people_in(self, names: Any) -> "People":
         """Who is in an Arrow array of names, each looked up once.
@@ -165,12 +201,11 @@ class Fleet:
         Raises:
             UnknownLabel: how many people are unknown; never who.
         """
+        require_people(names)
         coded = names if hasattr(names, "dictionary") else names.dictionary_encode()
-        if coded.null_count:
-            raise UnknownLabel(f"{coded.null_count} rows do not say whose they are")
         listed = [str(name) for name in coded.dictionary.to_pylist()]
         codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-        present = np.unique(codes)
+        present, generation = np.unique(codes), self._opened
         strangers = sum(listed[code] not in self for code in present) if self.unknown == "refuse" else 0
         if strangers:
             raise UnknownLabel(
@@ -179,35 +214,41 @@ class Fleet:
             )
         tags = np.zeros(len(listed), dtype=np.int64)
         for code in present:
-            tags[code] = int.from_bytes(self._reader.checksum_at(self._position(listed[code]))[:8], "little") >> 20
+            checksum = generation.place(self._position(generation, listed[code])).checksum
+            tags[code] = int.from_bytes(checksum[:8], "little") >> 20
         return People(listed, codes, tags)
 
     def draw_with(self, people: "People", secrets: IntArray, words: Any) -> IntArray:
         """Observables for people's secrets, with 64 random bits for each from elsewhere."""
-        drawn = np.zeros(len(secrets), dtype=np.int64)
+        drawn, generation = np.zeros(len(secrets), dtype=np.int64), self._opened
         order = np.argsort(people.codes, kind="stable")
         bounds = np.flatnonzero(np.diff(people.codes[order])) + 1
         for group in np.split(order, bounds) if len(order) else []:
-            sampler = self._keep(people.names[int(people.codes[group[0]])])
+            sampler = self._samplers(self._position(generation, people.names[int(people.codes[group[0]])]))
             drawn[group] = sampler.draw_with(secrets[group], words[group])
         return drawn
 
-    def _sampler(self, name: str) -> Sampler:
-        return self[name].sampler()
+    def _sampler(self, position: int) -> Sampler:
+        """The sampler of the record at a position of the index, which no change of the folder gives to another."""
+        generation = self._opened
+        statement = statement_of(generation.payload(position), generation.shared)
+        if position not in self._certified:
+            check(statement)
+            self._certified.add(position)
+        return Sampler(statement.weights, statement.bits)
 
     def __repr__(self) -> str:
-        secrets, observables = self._shared.problem.shape
-        return f"Fleet({len(self)} people, {secrets} secrets, {observables} observables)"
+        return f"Fleet({len(self)} people, {len(self.secrets)} secrets, {len(self.observables)} observables)"
 
 
 @dataclass(frozen=True)
 class People:
-    """People of rows: whose each row is, and 44 bits that stand for her mechanism.
+    """People of rows: whose each row is, and 44 bits that stand for their mechanism.
 
     Attributes:
         names: the people.
         codes: for each row, whose it is, as a position in ``names``.
-        tags: for each person, bits that change with her mechanism: draws from another one are independent.
+        tags: for each person, bits that change with the mechanism: draws from another one are independent.
     """
 
     names: list[str]
@@ -221,31 +262,41 @@ class People:
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """The work of verifying one record."""
+    """The work of verifying one record, on the bytes that the worker finds in the folder.
 
-    folder: str
+    Attributes:
+        records: the file of records, beside the shared part.
+        shared_hash: SHA-256 of the shared part.
+        position: which record, for messages.
+        owner: the hash of the name that the index has it for.
+        place: where it is, and what it must be.
+    """
+
+    records: str
+    shared_hash: str
     position: int
+    owner: bytes
+    place: Place
 
     @property
     def key(self) -> str:
-        """Which record."""
+        """Which record; what comes of it is about files as they are, and for nobody else."""
         return f"record-{self.position}"
 
     def run(self) -> str | None:
         """What is wrong with it; None where nothing is."""
-        fleet = _fleet_in(self.folder)
+        path = Path(self.records)
         try:
-            payload = fleet._reader.payload_at(self.position)
-            check(statement_of(decode(payload), fleet._shared))
-        except (PrivacyGamesError, InvalidFile) as error:
+            payload = self.place.read(RegularFile(path).read_at)
+            require_owner(payload, self.owner)
+            check(statement_of(payload, shared_with(self.shared_hash, path.parent)))
+        except PrivacyGamesError as error:
             return f"record {self.position}: {error}"
         return None
 
 
-@lru_cache(maxsize=2)
-def _fleet_in(folder: str) -> Fleet:
-    return Fleet(folder)
-
-
-def _opened(folder: str, unknown: Unknown) -> Fleet:
-    return Fleet(folder, unknown=unknown)
+def _elsewhere(folder: str, unknown: Unknown, digest: str) -> Fleet:
+    """The fleet in another process: opened when it is first asked for, which fails where it is another one there."""
+    fleet = Fleet.__new__(Fleet)
+    fleet._prepare(Path(folder), unknown, digest)
+    return fleet

@@ -1,27 +1,27 @@
-"""One person's mechanism as a record, and back."""
+"""One person's mechanism as a record, and back: what comes back was verified on the bytes it came from."""
 
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privacygames.arrays import IntArray, sealed
-from privacygames.certificates import BITS, Findings, Provenance, Statement
+from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.certificates import BITS, Provenance, Statement, check
 from privacygames.errors import InvalidFile
 from privacygames.fleet.packing import Packed, pack
-from privacygames.fleet.records import Record, encode
+from privacygames.fleet.records import decode, encode, header_in, name_hash
 from privacygames.fleet.shared_part import Shared
 from privacygames.mechanism import Contents, Mechanism
 
 PACKED = ("exponents", "digits", "last_column", "last_weight")
 
 
-def record_of(name: str, key: str, mechanism: Mechanism, about: dict[str, Any]) -> bytes:
+def record_of(name: str, mechanism: Mechanism, about: dict[str, Any]) -> bytes:
     """A mechanism as a record's payload: the observables it uses, their weights, and the prior it was made for.
 
     Args:
         name: whose.
-        key: of the work that made it.
         mechanism: certified.
         about: what else is to be known of it: plain values.
     """
@@ -38,46 +38,33 @@ def record_of(name: str, key: str, mechanism: Mechanism, about: dict[str, Any]) 
         arrays["weights"] = weights[:, used]
     else:
         arrays |= {field: getattr(packed, field) for field in PACKED}
-    provenance = mechanism.certificate.provenance
-    header = {
-        "name": name,
-        "key": key,
-        "findings": asdict(mechanism.certificate.findings),
-        "provenance": asdict(provenance),
-        **about,
-    }
-    return encode(header, arrays)
+    return encode({"name": name, "provenance": asdict(mechanism.certificate.provenance), **about}, arrays)
 
 
-def mechanism_of(record: Record, shared: Shared) -> Mechanism:
-    """The mechanism in a record, with what was found when it was certified; :meth:`Fleet.verify` finds it again."""
-    header, _ = record
-    statement = statement_of(record, shared)
-    try:
-        findings = Findings(**header["findings"] | {"against": ()})
-        provenance = Provenance(**header["provenance"])
-    except (KeyError, TypeError):
-        raise InvalidFile("a record of the fleet does not fit together") from None
-    problem = shared.problem
-    return Mechanism(Contents(statement, problem.space, problem.observables, provenance), findings)
+def mechanism_of(payload: bytes, shared: Shared) -> Mechanism:
+    """The mechanism in a record, certified for what the fleet promises: every promise is checked here.
+
+    Raises:
+        InvalidFile: the record is not of the form that records have.
+        BrokenPromise: it is, and does not keep the promises.
+    """
+    statement = statement_of(payload, shared)
+    contents = Contents(statement, shared.problem.space, shared.problem.observables, _provenance(payload))
+    return Mechanism(contents, check(statement))
 
 
-def statement_of(record: Record, shared: Shared) -> Statement:
+def statement_of(payload: bytes, shared: Shared) -> Statement:
     """What a record says, for the verifier."""
-    _, arrays = record
+    _, arrays = decode(payload)
     problem = shared.problem
     n, m = problem.shape
-    try:
-        prior = np.zeros(n)
-        prior[arrays["seen"]] = arrays["prior"]
-        weights = np.zeros((n, m), dtype=np.int64)
-        weights[:, arrays["used"]] = weights_in(record)
-    except (KeyError, IndexError, ValueError):
-        raise InvalidFile("a record of the fleet does not fit together") from None
+    weights = np.zeros((n, m), dtype=np.int64)
+    used = _positions(arrays, "used", m)
+    weights[:, used] = _weights(arrays, n, len(used))
     return Statement(
         weights=sealed(weights),
         bits=BITS,
-        prior=sealed(prior),
+        prior=sealed(_prior(arrays, n)),
         cost=problem.cost,
         distance=problem.distance,
         distinguishability=problem.distinguishability,
@@ -86,9 +73,66 @@ def statement_of(record: Record, shared: Shared) -> Statement:
     )
 
 
-def weights_in(record: Record) -> IntArray:
-    """The weights of the observables that are used."""
-    _, arrays = record
+def prior_in(payload: bytes, shared: Shared) -> FloatArray:
+    """The prior that a record's mechanism was designed for."""
+    return _prior(decode(payload)[1], shared.problem.shape[0])
+
+
+def about_in(payload: bytes) -> tuple[int | None, str | None]:
+    """How many visits a record's prior is from, and whether it is its person's ``"own"`` or ``"pooled"``."""
+    header, _ = header_in(payload)
+    visits, prior_from = header.get("visits"), header.get("prior_from")
+    if (visits is None or (type(visits) is int and visits >= 0)) and prior_from in ("own", "pooled", None):
+        return visits, prior_from
+    raise InvalidFile("a record of the fleet is damaged: it does not say what its prior is from")
+
+
+def require_owner(payload: bytes, hashed: bytes) -> None:
+    """Refuse a record that is not of the person whom the index has it for."""
+    if name_hash(header_in(payload)[0]["name"]) != hashed:
+        raise InvalidFile("a record of the fleet is another person's than its index says: files were mixed up")
+
+
+def _provenance(payload: bytes) -> Provenance:
+    told = header_in(payload)[0].get("provenance")
+    if isinstance(told, dict) and set(told) == {"solver", "version", "repair_cost"}:
+        solver, version, cost = told["solver"], told["version"], told["repair_cost"]
+        if isinstance(solver, str) and isinstance(version, str) and type(cost) in (int, float):
+            return Provenance(solver, version, cost)
+    raise InvalidFile("a record of the fleet does not say where it comes from")
+
+
+def _prior(arrays: dict[str, NDArray[Any]], n: int) -> FloatArray:
+    seen = _positions(arrays, "seen", n)
+    prior = np.zeros(n)
+    prior[seen] = _array(arrays, "prior", "<f8", (len(seen),))
+    return prior
+
+
+def _weights(arrays: dict[str, NDArray[Any]], n: int, k: int) -> IntArray:
+    """The weights of the observables that are used, for a statement: whether they are right, the verifier says."""
     if "weights" in arrays:
-        return arrays["weights"].astype(np.int64)
-    return Packed(*(arrays[field] for field in PACKED)).unpacked()
+        return _array(arrays, "weights", "<i8", (n, k)).astype(np.int64)
+    exponents = _array(arrays, "exponents", "|u1", (n, k))
+    digits = _array(arrays, "digits", "<u2", (n, k))
+    last_column = _array(arrays, "last_column", "<u4", (n,))
+    last_weight = _array(arrays, "last_weight", "<i8", (n,))
+    if (last_column >= k).any():
+        raise InvalidFile("a record of the fleet is damaged: it points outside its weights")
+    return Packed(exponents, digits, last_column, last_weight).unpacked()
+
+
+def _positions(arrays: dict[str, NDArray[Any]], name: str, limit: int) -> IntArray:
+    """Increasing positions below a limit."""
+    positions = _array(arrays, name, "<u4", None).astype(np.int64)
+    if (np.diff(positions) <= 0).any() or (positions >= limit).any():
+        raise InvalidFile("a record of the fleet is damaged: it points outside the secrets or observables")
+    return positions
+
+
+def _array(arrays: dict[str, NDArray[Any]], name: str, kind: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    """An array of the type and shape it must have; without a shape, of one axis."""
+    array = arrays.get(name)
+    if array is None or array.dtype != np.dtype(kind) or (array.ndim != 1 if shape is None else array.shape != shape):
+        raise InvalidFile("a record of the fleet does not fit its shared part")
+    return array

@@ -1,7 +1,7 @@
 """What all people of a fleet have in common, in one file: spaces, costs, distances and promises."""
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,17 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, content_hash, sealed
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidFile, InvalidProblem
-from privacygames.mechanism import read_container, write_container
+from privacygames.canonical import digest_of
+from privacygames.errors import InvalidFile
+from privacygames.fleet.regular_files import RegularFile
+from privacygames.mechanism import container_content, parse_container, well_formed
 from privacygames.problem import Bounds, Problem
-from privacygames.spaces import describe, space_from
+from privacygames.spaces import describe, space_digest, space_from
 
-SHARED, RECORDS, INDEX = "shared.pgm", "people.dat", "people.idx"
+SHARED = "shared.pgm"
+MOST_PARSED = 4
+"""Shared parts that a process keeps in memory."""
+
 PROMISES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
 """What a fleet may promise."""
 
@@ -35,19 +40,11 @@ class Shared:
         """SHA-256 of all of it, prior excluded."""
         problem = self.problem
         hashes = [content_hash(matrix) for matrix in (problem.cost, problem.distance, problem.distinguishability)]
-        labels = problem.space.labels, problem.observables.labels
-        return sha256(repr(("fleet", hashes, labels, self.bounds)).encode()).hexdigest()
+        spaces = space_digest(problem.space), space_digest(problem.observables)
+        return digest_of("fleet", *hashes, *spaces, self.bounds.content)
 
-    def write(self, folder: Path) -> None:
-        """Keep it in a folder; a fleet of something else that is there already is not touched."""
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / SHARED
-        if path.exists():
-            if read_shared(path).digest != self.digest:
-                raise InvalidProblem(
-                    f"{folder} holds a fleet with other spaces, costs, distances or promises: choose another folder"
-                )
-            return
+    def content(self) -> bytes:
+        """The file's content."""
         problem = self.problem
         arrays: dict[str, Any] = {"cost": problem.cost, "distance": problem.distance}
         if not np.array_equal(problem.distance, problem.distinguishability):
@@ -65,33 +62,61 @@ class Shared:
             "secrets": describe(problem.space, store=store),
             "observables": None if alike else describe(problem.observables, secrets=problem.space, store=store),
         }
-        write_container(path, header, arrays)
+        return b"".join(container_content(header, arrays))
 
 
-def read_shared(path: Path) -> Shared:
-    """Read it back, or raise :class:`InvalidFile`."""
-    header, arrays = read_container(path)
+def read_content(folder: Path) -> bytes:
+    """The bytes of a folder's shared part."""
+    return RegularFile(folder / SHARED).read()
+
+
+def hash_of(content: bytes) -> str:
+    """SHA-256 of a shared part's bytes: how generations of a fleet, and work on it, name the one they are about."""
+    return sha256(content).hexdigest()
+
+
+def parse_shared(content: bytes) -> Shared:
+    """A shared part from its bytes, or :class:`InvalidFile`: nothing else escapes."""
+    header, arrays = parse_container(content)
     if header.get("fleet") != 1:
-        raise InvalidFile(f"{path} is not the shared part of a fleet that this release reads")
-    try:
-        secrets = space_from(header["secrets"], matrices=arrays)
-        observables = None
-        if header["observables"] is not None:
-            observables = space_from(header["observables"], secrets=secrets, matrices=arrays)
-        separation = arrays.get("distinguishability", arrays["distance"])
-        problem = Problem(
-            Prior.uniform(secrets),
-            cost=sealed(arrays["cost"]),
-            distance=sealed(arrays["distance"]),
-            distinguishability=sealed(separation),
-            observables=observables,
-        )
-        return Shared(problem, Bounds(**{name: header["promises"][name] for name in PROMISES}))
-    except (InvalidProblem, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise InvalidFile(f"the shared part of the fleet does not fit together ({type(error).__name__})") from None
+        raise InvalidFile("this is not the shared part of a fleet that this release reads")
+    with well_formed("the shared part of the fleet"):
+        return _parse(header, arrays)
 
 
-@lru_cache(maxsize=4)
-def shared_in(folder: str) -> Shared:
-    """The shared part of a fleet, read once in each process."""
-    return read_shared(Path(folder) / SHARED)
+def _parse(header: dict[str, Any], arrays: dict[str, Any]) -> Shared:
+    m, n = arrays["cost"].shape  # what is described must be of this size: nothing else is built
+    secrets = space_from(header["secrets"], matrices=arrays, size=n)
+    observables = None
+    if header["observables"] is not None:
+        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m)
+    problem = Problem(
+        Prior.uniform(secrets),
+        cost=sealed(arrays["cost"]),
+        distance=sealed(arrays["distance"]),
+        distinguishability=sealed(arrays.get("distinguishability", arrays["distance"])),
+        observables=observables,
+    )
+    return Shared(problem, Bounds(**{name: header["promises"][name] for name in PROMISES}))
+
+
+_parsed: dict[str, Shared] = {}
+"""Shared parts by the SHA-256 of their bytes, which alone says what is in them; a path does not."""
+
+
+def shared_with(digest: str, folder: Path) -> Shared:
+    """The shared part with this SHA-256; its folder is only read where this process has not parsed it yet.
+
+    Raises:
+        InvalidFile: the folder, as this machine sees it, holds another one.
+    """
+    known = _parsed.get(digest)
+    if known is None:
+        content = read_content(folder)
+        if hash_of(content) != digest:
+            raise InvalidFile(f"{folder / SHARED} is not the one that the fleet was designed with: it was replaced")
+        known = parse_shared(content)
+        while len(_parsed) >= MOST_PARSED:
+            _parsed.pop(next(iter(_parsed)), None)
+        _parsed[digest] = known
+    return known

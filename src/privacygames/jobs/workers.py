@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from secrets import token_hex
 from typing import Any, Protocol, TypeVar
 
 from privacygames.errors import InvalidProblem, SolveFailed, Status
@@ -125,7 +126,9 @@ class Cluster:
             raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
         lost = 0
         with client:
-            futures = [client.submit(run_alone, task, key=f"privacygames-{task.key}") for task in tasks]
+            # Dask gives one result to all who ask for one key, also to other clients, and tasks read files: no sharing.
+            asker = token_hex(8)
+            futures = [client.submit(run_alone, task, key=f"privacygames-{asker}-{task.key}") for task in tasks]
             keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
             for future in cluster.as_completed(futures, loop=client.loop):
                 try:

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
+from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, row_losses, sealed
 from privacygames.certificates import (
     BITS,
     Findings,
@@ -26,6 +26,7 @@ from privacygames.mechanism.contents import Contents
 from privacygames.problem import Bounds, Problem
 
 SUM_TOLERANCE = 1e-6
+LONGEST_ORIGIN = 200  # characters that a file may hold
 LEAST_EPSILON = 1e-12
 NO_WEIGHTS: IntArray = np.zeros((0, 0), dtype=np.int64)
 
@@ -67,17 +68,24 @@ def certified(
     )
     added = 0.0
     if isinstance(bounds, Realised):
-        statement, findings = _realised(replace(draft, weights=_weights(problem, table)), bounds)
+        given = replace(draft, weights=_weights(problem, table))
+        if (given.weights[~given.allowed] > 0).any():
+            raise InvalidProblem(
+                "this mechanism gives outputs to secrets that they are never allowed for (infinite cost)"
+            )
+        statement, findings = _realised(given, bounds)
     else:
         statement, findings = _repaired(draft, table, cheapest)
         start = _as_probabilities(table) if before is None else before
         added = cost_of(problem, bounds, probabilities(statement)) - cost_of(problem, bounds, start)
-    return Contents(statement, problem.space, problem.observables, Provenance(origin, own_version(), added)), findings
+    return Contents(
+        statement, problem.space, problem.observables, Provenance(origin[:LONGEST_ORIGIN], own_version(), added)
+    ), findings
 
 
 def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
     """The cost that counts, of any table of probabilities: the worst secret's, or the average."""
-    per_secret = (table * problem.cost.T).sum(axis=1)
+    per_secret = row_losses(table, problem.cost)
     return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)
 
 

@@ -115,12 +115,20 @@ def _parse_header(text: bytes) -> Header:
         raise ValueError(constant)
 
     try:
-        header = json.loads(text, parse_constant=refuse)
-    except (ValueError, RecursionError):
+        header = json.loads(text, parse_constant=refuse, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError, MemoryError):
         raise InvalidFile("the header is not valid JSON") from None
     if not isinstance(header, dict) or not isinstance(header.get("arrays"), list):
         raise InvalidFile("the header is not a JSON object with a list of arrays")
     return header
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; one that names a key twice means different things to different readers."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
 
 
 def _parse_arrays(header: Header, body: memoryview) -> Arrays:

@@ -8,12 +8,13 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.certificates import Provenance, Statement, check_form
-from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem
+from privacygames.errors import BrokenPromise, InvalidFile
 from privacygames.mechanism.container import NEWEST, VERSION, Arrays, Header
-from privacygames.mechanism.fields import array_of, integer_of, real_of, text_of
+from privacygames.mechanism.disclosure import Disclosure
+from privacygames.mechanism.fields import array_of, integer_of, real_of, text_of, well_formed
 from privacygames.mechanism.stored_multipliers import pack_multipliers, unpack_multipliers
 from privacygames.mechanism.stored_promises import OLD_PROMISES, pack_promises, unpack_promises
-from privacygames.spaces import Space, describe, space_from
+from privacygames.spaces import Allowance, Space, describe, space_from
 
 MATRICES = ("distance", "distinguishability")
 """Arrays that a space with a matrix of distances may refer to."""
@@ -48,6 +49,7 @@ def pack(contents: Contents, *, multipliers: bool = True) -> tuple[Header, Array
         return name
 
     header: Header = {
+        "disclosure": Disclosure.PRIOR.value,
         "promises": pack_promises(statement.bounds, arrays, store),
         "bits": statement.bits,
         "hashes": asdict(statement.subject),
@@ -69,22 +71,8 @@ def version_of(header: Header) -> int:
 
 def unpack(header: Header, arrays: Arrays) -> Contents:
     """Take a file's content apart, or raise :class:`InvalidFile`: whatever is inside, nothing else escapes."""
-    try:
-        with np.errstate(all="ignore"):
-            return _unpack(header, arrays)
-    except InvalidFile:
-        raise
-    except (
-        InvalidProblem,
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
-        raise InvalidFile(f"the content of the file does not fit together ({type(error).__name__})") from None
+    with well_formed("the content of the file"):
+        return _unpack(header, arrays)
 
 
 def _unpack(header: Header, arrays: Arrays) -> Contents:
@@ -92,10 +80,11 @@ def _unpack(header: Header, arrays: Arrays) -> Contents:
     described = [header["secrets"], header["observables"]]
     if header.get("format") == 1:
         described = [_of_format_1(table) for table in described]
-    secrets = space_from(described[0], matrices=arrays, size=n)
+    allowance = Allowance()
+    secrets = space_from(described[0], matrices=arrays, size=n, allowance=allowance)
     observables = secrets
     if described[1] is not None:
-        observables = space_from(described[1], secrets=secrets, matrices=arrays, size=m)
+        observables = space_from(described[1], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
     separation = "distinguishability" if "distinguishability" in arrays else "distance"
     statement = Statement(
         weights=array_of(arrays, "weights", "<i8", (n, m)),
@@ -104,7 +93,7 @@ def _unpack(header: Header, arrays: Arrays) -> Contents:
         cost=array_of(arrays, "cost", "<f8", (m, n)),
         distance=array_of(arrays, "distance", "<f8", (n, n)),
         distinguishability=array_of(arrays, separation, "<f8", (n, n)),
-        bounds=(bounds := unpack_promises(header["promises"], arrays, secrets)),
+        bounds=(bounds := unpack_promises(header["promises"], arrays, secrets, allowance)),
         multipliers=None,
     )
     if "multipliers" in header:

@@ -1,12 +1,42 @@
 """Single fields of a mechanism file, taken out with the type they must have."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.errors import InvalidFile
+from privacygames.errors import BrokenPromise, InvalidFile
 from privacygames.mechanism.container import Arrays
+
+MALFORMED = (
+    KeyError,
+    TypeError,
+    ValueError,  # InvalidProblem among them
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+"""What taking apart the content of a file from a stranger may raise."""
+
+
+@contextmanager
+def well_formed(what: str) -> Iterator[None]:
+    """Raise :class:`InvalidFile` where content cannot be taken apart: whatever is inside, nothing else escapes.
+
+    Args:
+        what: the content, for the message.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (InvalidFile, BrokenPromise):
+        raise
+    except MALFORMED as error:
+        raise InvalidFile(f"{what} does not fit together ({type(error).__name__})") from None
 
 
 def array_of(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:

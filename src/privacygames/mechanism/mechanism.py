@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -12,14 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
 from privacygames.beliefs import Prior
+from privacygames.canonical import digest_of
 from privacygames.certificates import Certificate, Findings, Multipliers, Statement, check, probabilities
-from privacygames.errors import InvalidFile, InvalidProblem
+from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import container
 from privacygames.mechanism.certification import Realised, certified
 from privacygames.mechanism.contents import Contents, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem
-from privacygames.spaces import Grid, Label, Space, Subsets, listed
+from privacygames.spaces import Grid, Label, Space, Subsets, listed, space_digest
 
 Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
 """Several labels: a list, a tuple, an array, a column of a table."""
@@ -132,9 +133,9 @@ class Mechanism:
         released in ledgers and manifests.
         """
         statement = self.statement
-        named: tuple[object, ...] = (content_hash(self.weights), self.bits, self.bounds, statement.subject)
-        named += tuple(promise.adversary.digest for promise in self.bounds.against)
-        return sha256(repr((*named, self.secrets.labels, self.observables.labels)).encode()).hexdigest()
+        spaces = space_digest(self.secrets), space_digest(self.observables)
+        subject = asdict(statement.subject)
+        return digest_of("mechanism", content_hash(self.weights), self.bits, self.bounds.content, subject, *spaces)
 
     @overload
     def sample(self, secret: Label | set[str], generator: np.random.Generator | None = None) -> Label: ...
@@ -191,10 +192,25 @@ class Mechanism:
         return Sampler(self.weights, self.bits)
 
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
-        """What an adversary believes after seeing ``observable`` (by default starting from the problem's prior)."""
+        """What an adversary believes after seeing ``observable``.
+
+        Args:
+            observable: what was answered.
+            prior: what they believed before; by default the problem's prior.
+
+        Raises:
+            InvalidProblem: the mechanism never gives this output, or gives it only for secrets that the prior excludes:
+                nobody can see it, so there is nothing to believe after it.
+        """
         belief = self.problem.prior if prior is None else prior
         require_secrets(self, belief)
-        return belief.posterior(self.probabilities[:, self.observables.index(observable)])
+        likelihood = self.probabilities[:, self.observables.index(observable)]
+        if not likelihood.any():
+            raise InvalidProblem(
+                "this output is never given: its probability is 0 for every secret, so there is no belief after it; "
+                "outputs that are given have a positive column in mechanism.probabilities"
+            )
+        return belief.posterior(likelihood)
 
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
@@ -247,9 +263,17 @@ def load(path: str | os.PathLike[str]) -> Mechanism:
     return _checked(*container.read(path))
 
 
-def load_bytes(content: bytes) -> Mechanism:
-    """Read the content of a mechanism file, re-checking every promise in it."""
-    return _checked(*container.parse(content))
+def load_bytes(content: bytes, *, most: int | None = None) -> Mechanism:
+    """Read the content of a mechanism file, re-checking every promise in it.
+
+    Args:
+        content: the bytes.
+        most: rows and columns that a table in it may have; larger files are refused before anything is built.
+    """
+    header, arrays = container.parse(content)
+    if most is not None and any(max(each.shape) > most for each in arrays.values() if each.ndim == 2):
+        raise TooLarge(f"the file has a table of more than {most} rows or columns; at most {most} are taken here")
+    return _checked(header, arrays)
 
 
 def _checked(header: container.Header, arrays: container.Arrays) -> Mechanism:

@@ -2,29 +2,36 @@
 
 The promise of differential privacy is about ratios of weights alone, so whoever gets such a file can verify it. About
 distortion privacy and cost, which are averages over the prior, it cannot speak, and says so. The weights themselves
-remain: a mechanism that was designed for somebody's prior answers her places best, and that can be seen in it.
+remain: a mechanism that was designed for somebody's prior serves their places best, and that can be seen in it. So the
+file's disclosure is "computed from the prior": it is for those who may know the mechanism, not for everybody.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, sealed
+from privacygames.canonical import digest_of
 from privacygames.certificates import Provenance, Statement, check
-from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem
+from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import container
 from privacygames.mechanism.contents import Contents
+from privacygames.mechanism.disclosure import Disclosure
+from privacygames.mechanism.fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds
-from privacygames.spaces import Label, Space, describe, space_from
+from privacygames.spaces import Allowance, Label, Space, describe, space_digest, space_from
 
 WITHHELD = ["prior", "cost"]
+
+HEADER = {"withheld", "promises", "bits", "secrets", "observables", "arrays", "format"}
+ARRAYS, OWN_DISTANCES = {"weights", "distinguishability"}, "distances_"
+"""All that such a file has, and how a space's own distances are called: nothing else may travel with it."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +142,8 @@ class PublicMechanism:
     def digest(self) -> str:
         """SHA-256 of weights, promise and distances: names the mechanism, without saying whose."""
         hashes = content_hash(self.weights), content_hash(self.distinguishability)
-        labels = self.secrets.labels, self.observables.labels
-        return sha256(repr(("public", hashes, self.bits, self.bounds, labels)).encode()).hexdigest()
+        spaces = space_digest(self.secrets), space_digest(self.observables)
+        return digest_of("public mechanism", *hashes, self.bits, self.bounds.content, *spaces)
 
     @property
     def certificate(self) -> PublicCertificate:
@@ -159,13 +166,14 @@ class PublicMechanism:
         arrays: dict[str, Any] = {"weights": self.weights, "distinguishability": self.distinguishability}
 
         def store(matrix: FloatArray) -> str:
-            name = f"distances_{len(arrays)}"
+            name = f"{OWN_DISTANCES}{len(arrays)}"
             arrays[name] = matrix
             return name
 
         shared = self.observables == self.secrets
         header = {
             "withheld": WITHHELD,
+            "disclosure": Disclosure.COMPUTED.value,
             "promises": {"epsilon": self.bounds.epsilon, "within": self.bounds.within},
             "bits": self.bits,
             "secrets": describe(self.secrets, store=store),
@@ -188,12 +196,8 @@ def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
     header, arrays = container.read(path)
     if "withheld" not in header:
         raise InvalidFile("this file has prior and cost in it: read it with load")
-    try:
+    with well_formed("the content of the file"):
         return _unpacked(header, arrays)
-    except (InvalidFile, BrokenPromise):
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        raise InvalidFile(f"the content of the file does not fit together ({type(error).__name__})") from None
 
 
 def is_public(path: str | os.PathLike[str]) -> bool:
@@ -206,13 +210,21 @@ def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMec
     n, m = weights.shape
     if weights.dtype != np.int64 or separation.dtype != np.float64 or separation.shape != (n, n):
         raise InvalidFile("an array of the file has the wrong type or shape")
-    secrets = space_from(header["secrets"], matrices=arrays, size=n)
+    expected = HEADER | ({"disclosure"} & set(header))  # older files do not have it
+    others = [name for name in arrays if name not in ARRAYS and not name.startswith(OWN_DISTANCES)]
+    disclosure = header.get("disclosure", Disclosure.COMPUTED.value)
+    if set(header) != expected or others or disclosure != Disclosure.COMPUTED.value:
+        raise InvalidFile("the file holds more, or less, than a mechanism without prior and cost does")
+    allowance = Allowance()
+    secrets = space_from(header["secrets"], matrices=arrays, size=n, allowance=allowance)
     observables = secrets
     if header["observables"] is not None:
-        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m)
+        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
     elif n != m:
         raise InvalidFile("the weights do not fit the secrets")
-    promises = Bounds(epsilon=header["promises"]["epsilon"], within=header["promises"]["within"])
+    if set(header["promises"]) != {"epsilon", "within"}:
+        raise InvalidFile("a file without prior and cost promises epsilon, and within where it has a threshold")
+    promises = Bounds(**header["promises"])
     if type(header["bits"]) is not int:
         raise InvalidFile("a number in the header is not whole")
     return PublicMechanism(sealed(weights), header["bits"], sealed(separation), promises, (secrets, observables))

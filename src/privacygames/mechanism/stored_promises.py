@@ -10,8 +10,11 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
 from privacygames.mechanism.container import Arrays, Header
 from privacygames.mechanism.fields import array_of, real_of, text_of
-from privacygames.problem import Adversary, Bounds, Promise
-from privacygames.spaces import Space, describe, space_from
+from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, Promise
+from privacygames.spaces import Allowance, Space, describe, space_from
+
+MOST_ENTRIES = 2 * 10**8
+"""The most numbers that all adversaries' errors and attacks may have together: a file can name one array many times."""
 
 OLD_PROMISES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
 """What version 2 of the format knows; the others are written only where they are given."""
@@ -51,14 +54,19 @@ def _kept(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
     return name
 
 
-def unpack_promises(header: Any, arrays: Arrays, secrets: Space) -> Bounds:
+def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: Allowance) -> Bounds:
     """The bounds of a file; what does not fit raises one of the errors of :func:`unpack`."""
     given = dict(header)
-    against = tuple(_unpack_promise(each, arrays, secrets) for each in given.pop("against", ()))
-    return Bounds(**given, against=against)
+    against = given.pop("against", [])
+    if not isinstance(against, list) or len(against) > MOST_ADVERSARIES:
+        raise InvalidFile(f"what is promised against adversaries must be a list, of at most {MOST_ADVERSARIES}")
+    guesses = [len(secrets if each["errors"] is None else arrays[text_of(each["errors"])]) for each in against]
+    if sum(guesses) * sum(arrays["weights"].shape) > MOST_ENTRIES:
+        raise InvalidFile(f"the adversaries' errors and attacks would have more than {MOST_ENTRIES} numbers")
+    return Bounds(**given, against=tuple(_unpack_promise(each, arrays, secrets, allowance) for each in against))
 
 
-def _unpack_promise(header: Any, arrays: Arrays, secrets: Space) -> Promise:
+def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: Allowance) -> Promise:
     count = len(secrets)
     prior = errors = guesses = None
     if header["prior"] is not None:
@@ -70,6 +78,6 @@ def _unpack_promise(header: Any, arrays: Arrays, secrets: Space) -> Promise:
         name = text_of(header["errors"])
         errors = array_of(arrays, name, "<f8", (len(arrays[name]), count))
         if header["guesses"] is not None:
-            guesses = space_from(header["guesses"], matrices=arrays, size=len(errors))
+            guesses = space_from(header["guesses"], matrices=arrays, size=len(errors), allowance=allowance)
     asked = None if header["distortion"] is None else real_of(header["distortion"])
     return Promise(Adversary(text_of(header["name"]), prior=prior, errors=errors, guesses=guesses), asked)

@@ -2,12 +2,13 @@
 
 from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
 from privacygames.problem.adversary_tables import adversaries_from
-from privacygames.problem.bounds import PLAIN, Bounds, Distortion, Promise
+from privacygames.problem.bounds import MOST_ADVERSARIES, PLAIN, Bounds, Distortion, Promise
 from privacygames.problem.document import problem_from, read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
-from privacygames.problem.problem import Problem, rounding
+from privacygames.problem.problem import Problem, cheapest_constant, rounding
 
 __all__ = [
+    "MOST_ADVERSARIES",
     "PLAIN",
     "Adversary",
     "Bounds",
@@ -17,6 +18,7 @@ __all__ = [
     "Problem",
     "Promise",
     "adversaries_from",
+    "cheapest_constant",
     "distance_matrix",
     "finite",
     "hulls",

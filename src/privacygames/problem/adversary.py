@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import is_number, of_kind
+from privacygames.arguments import is_number, of_kind, ordered
 from privacygames.arrays import FloatArray, checked, content_hash, floats
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem
-from privacygames.problem.problem import Problem, rounding
-from privacygames.spaces import Categories, Label, Space
+from privacygames.canonical import digest_of
+from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.problem.problem import MOST_ENTRIES, Problem, rounding
+from privacygames.spaces import Categories, Label, Space, label_text, space_digest
 from privacygames.values import Value
 
 LONGEST_NAME = 100
@@ -86,6 +86,8 @@ class Adversary(Value):
                 f"every row of given of {name!r} must sum to 1: P(·|s) is a distribution over attributes"
             )
         count = chances.shape[1]
+        if errors is None and count**2 > MOST_ENTRIES:
+            raise TooLarge(f"{name!r} has {count} attributes: their table of errors would be too large; give errors")
         if errors is not None:
             wrong = floats(errors, f"the errors of {name!r}")
         elif guesses is not None and len(guesses) == count:
@@ -99,6 +101,8 @@ class Adversary(Value):
         per_attribute = checked(
             wrong, what=f"the errors of {name!r}", shape=wrong.shape, meaning="(guesses, attributes)"
         )
+        if len(per_attribute) * len(chances) > MOST_ENTRIES:
+            raise TooLarge(f"{name!r} has {len(per_attribute)} guesses about {len(chances)} secrets: too many to hold")
         return cls(name, prior=prior, errors=per_attribute @ chances.T, guesses=guesses)
 
     @classmethod
@@ -128,10 +132,10 @@ class Adversary(Value):
         cases = _cases(name, table)
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
             raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
-        values = attributes or Categories(list(dict.fromkeys(str(value) for _, value in cases)))
+        values = attributes or Categories(list(dict.fromkeys(label_text(value) for _, value in cases)))
         counts = np.full((len(space), len(values)), float(smoothing))
         for (secret, value), times in cases.items():
-            label = value if attributes is not None else str(value)
+            label = value if attributes is not None else label_text(value)
             counts[space.index(secret), values.index(label)] += times
         totals = checked(counts, what=f"the table of {name!r}", shape=counts.shape, meaning="counts").sum(axis=1)
         if not (totals > 0).all():
@@ -153,8 +157,8 @@ class Adversary(Value):
         """SHA-256 of her name and exact numbers; what is left out counts as left out."""
         prior = None if self.prior is None else content_hash(self.prior.probabilities)
         errors = None if self.errors is None else content_hash(self.errors)
-        labels = None if self.guesses is None else self.guesses.labels
-        return sha256(repr((self.name, prior, errors, labels)).encode()).hexdigest()
+        guesses = None if self.guesses is None else space_digest(self.guesses)
+        return digest_of("adversary", self.name, prior, errors, guesses)
 
     def require_fit(self, problem: Problem) -> None:
         """Raise unless her belief and errors are about the problem's secrets."""
@@ -250,7 +254,8 @@ def hulls(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
 def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
     """How often each pair of a secret and an attribute occurs; messages show neither."""
     try:
-        cases = dict(table) if isinstance(table, Mapping) else dict(Counter(tuple(pair) for pair in table))  # type: ignore[attr-defined]
+        listed = None if isinstance(table, Mapping) else ordered(table, f"the table of {name!r}")
+        cases = dict(table) if listed is None else dict(Counter(map(tuple, listed)))  # type: ignore[call-overload]
     except TypeError:
         cases = {}
     if not cases or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in cases):

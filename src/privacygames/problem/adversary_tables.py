@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.keys import Keys
 from privacygames.problem.adversary import Adversary, max_distortion
 from privacygames.problem.prior_table import prior_from
@@ -15,6 +15,8 @@ from privacygames.spaces import Categories, Space, blaming
 
 KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
 MOST = "most"
+MOST_ADVERSARIES = 32
+"""Adversaries of a document from somebody else: each has a table of errors of her own."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +34,29 @@ class Named:
     sought: bool
 
 
-def adversaries_from(tables: object, problem: Problem, folder: Path | None) -> list[Named]:
-    """The adversaries that tables describe; files are relative to ``folder``, and refused where that is None."""
+def adversaries_from(tables: object, problem: Problem, folder: Path | None, *, most: int | None = None) -> list[Named]:
+    """The adversaries that tables describe.
+
+    Args:
+        tables: the tables.
+        problem: what the adversaries are about.
+        folder: where files are that the tables name; None refuses all files.
+        most: how many guesses and attribute values there may be; with it, no more than 32 adversaries.
+    """
     if not isinstance(tables, list):
         raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
+    if most is not None and len(tables) > MOST_ADVERSARIES:
+        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MOST_ADVERSARIES} are allowed here")
     found = []
     for number, table in enumerate(tables, start=1):
         given = Keys(table, f"[[adversary]] {number}", KEYS)
         with blaming(f"[[adversary]] {number}"):
-            found.append(_named(given, problem, folder))
+            found.append(_named(given, problem, folder, most))
     return found
 
 
-def _named(given: Keys, problem: Problem, folder: Path | None) -> Named:
-    adversary = _adversary(given, problem, folder)
+def _named(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Named:
+    adversary = _adversary(given, problem, folder, most)
     adversary.require_fit(problem)
     if "share" in given:
         share = given.number("share")
@@ -57,18 +68,18 @@ def _named(given: Keys, problem: Problem, folder: Path | None) -> Named:
     return Named(adversary, given.number("distortion", None), sought=False)
 
 
-def _adversary(given: Keys, problem: Problem, folder: Path | None) -> Adversary:
+def _adversary(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Adversary:
     name = given.text("name")
     prior = _prior(given, problem, folder)
-    errors = given.listed("errors", None)
-    guesses = None if "guesses" not in given else _space(given.listed("guesses"))
+    errors = given.listed("errors", None, most=most)
+    guesses = None if "guesses" not in given else _space(given.listed("guesses", most=most))
     if "attribute" not in given:
         return Adversary(name, prior=prior, errors=errors, guesses=guesses)
     about = Keys(given.value("attribute"), "attribute", ("given", "csv", *PAIR_KEYS))
     if ("given" in about) == ("csv" in about):
         raise InvalidProblem("attribute needs either given = [[…], …], P(a|s) with a row for each secret, or csv = …")
     if "given" in about:
-        table = Keys(about.table, "attribute with given = …", ("given",)).listed("given")
+        table = Keys(about.table, "attribute with given = …", ("given",)).listed("given", most=most)
         return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
     pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
     smoothing = about.number("smoothing", 0.0)

@@ -157,8 +157,17 @@ class Bounds:
         ]
         return found
 
+    @property
+    def content(self) -> dict[str, object]:
+        """What is promised, for digests: the bounds that were given; adversaries by their own digests."""
+        found = {name: getattr(self, name) for name in NUMBERS if getattr(self, name) is not None}
+        if self.worst_case:
+            found["worst_case"] = True
+        if self.against:
+            found["against"] = [(each.adversary.digest, each.distortion) for each in self.against]
+        return found
+
     def __repr__(self) -> str:
-        # What is left out of the last two is not shown: a mechanism's digest is made of this text, and older ones stay.
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         for name, empty in (("worst_cost_at_most", None), ("against", ())):
             if given[name] == empty:

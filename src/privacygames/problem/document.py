@@ -3,19 +3,19 @@
 docs/reference/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.errors import InvalidProblem
 from privacygames.keys import Keys
 from privacygames.problem.adversary import Adversary
 from privacygames.problem.adversary_tables import Named, adversaries_from
 from privacygames.problem.bounds import PLAIN
 from privacygames.problem.prior_table import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.spaces import Grid, Numbers, Space, Subsets, blaming, space_from
+from privacygames.spaces import Allowance, Grid, Numbers, Space, Subsets, blaming, space_from
+from privacygames.text_files import read_toml
 
 TABLES = ("space", "prior", "problem", "observables", "bounds", "adversary")
 BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case", "worst_cost_at_most")
@@ -27,22 +27,33 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     return _described(_read(path), path.parent)
 
 
-def problem_from(tables: object) -> tuple[Problem, dict[str, Any]]:
-    """The problem that tables from elsewhere describe, and the bounds they ask for; they may name no files."""
-    return _described(Keys(tables, "the problem", TABLES), None)
+def problem_from(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
+    """The problem that tables from elsewhere describe, and the bounds they ask for; they may name no files.
+
+    Args:
+        tables: the tables of a problem document.
+        most: how many secrets, observables, guesses and attribute values there may be; larger problems are refused
+            before anything of that size is built.
+
+    Raises:
+        InvalidProblem: the tables are not those of a problem.
+        TooLarge: the problem is larger than it may be.
+    """
+    return _described(Keys(tables, "the problem", TABLES), None, most)
 
 
-def _described(document: Keys, folder: Path | None) -> tuple[Problem, dict[str, Any]]:
+def _described(document: Keys, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
     bounds = Keys(document.value("bounds", {}), "[bounds]", BOUNDS)
     measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
-    space = space_from(document.value("space", None), name="[space]")
+    allowance = Allowance(most=most)
+    space = space_from(document.value("space", None), name="[space]", allowance=allowance)
     with blaming("[prior]"):
         prior = prior_from(space, document.value("prior", {}), folder)
     with blaming("[observables]"):
-        observables = _observables(space, document.value("observables", None))
+        observables = _observables(space, document.value("observables", None), allowance)
     with blaming("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
-    named = _adversaries(document, problem, folder)
+    named = _adversaries(document, problem, folder, most)
     return problem, bounds.table | _promises(bounds.table, named)
 
 
@@ -51,8 +62,8 @@ def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
     return [each.adversary for each in _adversaries(_read(path), problem, path.parent)]
 
 
-def _adversaries(document: Keys, problem: Problem, folder: Path | None) -> list[Named]:
-    found = adversaries_from(document.value("adversary", []), problem, folder)
+def _adversaries(document: Keys, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
+    found = adversaries_from(document.value("adversary", []), problem, folder, most=most)
     names = [each.adversary.name for each in found]
     for name in names:
         if names.count(name) > 1:
@@ -82,20 +93,15 @@ def read_prior(path: Path, space: Space) -> Prior:
 
 
 def _read(path: Path) -> Keys:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise UnreadableFile(path, error.strerror) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidProblem(f"{path} is not valid TOML: {error}") from None
-    return Keys(document, path.name, TABLES)
+    return Keys(read_toml(path), path.name, TABLES)
 
 
-def _observables(space: Space, table: object) -> Space | None:
+def _observables(space: Space, table: object, allowance: Allowance) -> Space | None:
     if table is None:
         return None
+    most = allowance.most
     if isinstance(table, dict) and "kind" in table:
-        return space_from(table, name="[observables]", secrets=space)
+        return space_from(table, name="[observables]", secrets=space, allowance=allowance)
     given = Keys(table, "[observables]", ("block", "interval", "subsets", "at_most", "reading"))
     reading = given.text("reading", "mean")
     kinds = [key for key in given.table if key != "reading"]
@@ -105,9 +111,9 @@ def _observables(space: Space, table: object) -> Space | None:
     if kinds == ["interval"] and isinstance(space, Numbers):
         return space.intervals(given.whole("interval"), reading=reading)
     if kinds == ["subsets"]:
-        return Subsets(space, given.listed("subsets"), reading=reading)
+        return Subsets(space, given.listed("subsets", most=most), reading=reading)
     if kinds == ["at_most"]:
-        return Subsets.all(space, at_most=given.whole("at_most"), reading=reading)
+        return Subsets.all(space, at_most=given.whole("at_most"), reading=reading, most=most)
     raise InvalidProblem(
         "needs one of: block = [columns, rows] (grids), interval = length (numbers), "
         "subsets = [[labels], …], at_most = members; or the kind of another space"

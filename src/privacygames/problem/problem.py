@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from privacygames.arguments import of_kind
-from privacygames.arrays import FloatArray, content_hash
+from privacygames.arrays import FloatArray, content_hash, expected_losses
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem.measures import Measure, distance_matrix, finite, matrix_of
@@ -21,7 +21,7 @@ class Problem(Value):
 
     Args:
         prior: π, the belief over secrets (it knows the space of secrets).
-        cost: c(o, s), what answering ``o`` costs a user whose secret is ``s``.
+        cost: c(o, s), what answering ``o`` costs a user whose secret is ``s``; ∞ where that is never allowed.
         distance: d(ŝ, s), how wrong the estimate ``ŝ`` is; by default the space's own distance.
         distinguishability: d^ε(s, s'), in which epsilon is counted; by default the distance. ∞ asks nothing.
         observables: what may be answered; by default the secrets. A space, or sets of secrets.
@@ -70,7 +70,7 @@ class Problem(Value):
         self._fill(
             prior=prior,
             observables=answers,
-            cost=finite(matrix_of(cost, "the cost", space, answers), "the cost"),
+            cost=_possible(matrix_of(cost, "the cost", space, answers)),
             distance=apart,
             distinguishability=told,
         )
@@ -95,14 +95,16 @@ class Problem(Value):
         of_kind(prior, Prior, "the prior")
         if prior.space != self.space:
             raise InvalidProblem("the prior is over other secrets than the problem's")
+        return self._replaced(prior=prior)
+
+    def with_losses(self, *, cost: FloatArray, distance: FloatArray, observables: Space) -> Self:
+        """The same secrets, prior and distinguishability with other, already checked costs, distances and outputs."""
+        return self._replaced(cost=cost, distance=distance, observables=observables)
+
+    def _replaced(self, **attributes: object) -> Self:
         changed = object.__new__(type(self))
-        changed._fill(
-            prior=prior,
-            observables=self.observables,
-            cost=self.cost,
-            distance=self.distance,
-            distinguishability=self.distinguishability,
-        )
+        names = ("prior", "observables", "cost", "distance", "distinguishability")
+        changed._fill(**({name: getattr(self, name) for name in names} | attributes))
         return changed
 
     def __repr__(self) -> str:
@@ -113,3 +115,31 @@ class Problem(Value):
 def rounding(problem: Problem) -> float:
     """How much, relatively, the verifier rounds distortion privacy down at most."""
     return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)
+
+
+def _possible(cost: FloatArray) -> FloatArray:
+    """The cost, if every secret has an output that it may give."""
+    without = int(np.isinf(cost).all(axis=0).sum())
+    if without:
+        raise InvalidProblem(
+            f"the cost is infinite for every output of {without} secrets: an infinite cost means that an output is "
+            "never allowed for a secret, and every secret needs one that is"
+        )
+    return cost
+
+
+def cheapest_constant(problem: Problem, *, worst_case: bool = False) -> int:
+    """The position of the output that costs least where every secret gives it.
+
+    Args:
+        problem: the problem.
+        worst_case: count the worst secret's cost instead of the average.
+
+    Raises:
+        InvalidProblem: every output is one that some secret may never give.
+    """
+    worst = problem.cost.max(axis=1)
+    if not np.isfinite(worst).any():
+        raise InvalidProblem("every output has an infinite cost for some secret: none can be given whatever the secret")
+    counted = worst if worst_case else expected_losses(problem.cost, problem.prior.probabilities)
+    return int(np.where(np.isfinite(worst), counted, np.inf).argmin())

@@ -99,7 +99,18 @@ def ratio_rows(problem: Problem, bounds: Bounds) -> Rows | None:
 
 def expected_cost(problem: Problem) -> FloatArray:
     """The coefficients of Σ_s π(s) Σ_o p(o|s) c(o,s) (eq:utility:avgmetric)."""
-    return (problem.prior.probabilities[:, None] * problem.cost.T).ravel()
+    return (problem.prior.probabilities[:, None] * _finite_cost(problem)).ravel()
+
+
+def never_allowed(problem: Problem) -> dict[str, FloatArray]:
+    """Upper bounds of p: p(o|s) = 0 where c(o,s) is infinite. Nothing where no cost is."""
+    forbidden = np.isinf(problem.cost.T).ravel()
+    return {"p": np.where(forbidden, 0.0, np.inf)} if forbidden.any() else {}
+
+
+def _finite_cost(problem: Problem) -> FloatArray:
+    """C(o,s), (secrets, observables), with 0 for what is never allowed."""
+    return np.where(np.isinf(problem.cost.T), 0.0, problem.cost.T)
 
 
 def cost_per_secret(problem: Problem) -> Any:
@@ -109,7 +120,7 @@ def cost_per_secret(problem: Problem) -> Any:
     secrets, observables = problem.shape
     columns = np.arange(secrets * observables)
     rows = np.repeat(np.arange(secrets), observables)
-    return csr_array((problem.cost.T.ravel(), (rows, columns)), shape=(secrets, secrets * observables))
+    return csr_array((_finite_cost(problem).ravel(), (rows, columns)), shape=(secrets, secrets * observables))
 
 
 def worst_cost_rows(problem: Problem) -> Rows:

@@ -1,6 +1,7 @@
 """The paper's programs for the user: which mechanism costs least, given what it must promise.
 
-Throughout, n is the number of secrets and m of observables; p(o|s) ≥ 0 and Σ_o p(o|s) = 1 are always meant.
+Throughout, n is the number of secrets and m of observables; p(o|s) ≥ 0 and Σ_o p(o|s) = 1 are always meant, and
+p(o|s) = 0 where c(o,s) = ∞.
 Each takes the average cost (eq:objective:utility:avgmetric) or, with ``worst_case``, the cost of the worst
 secret (eq:objective:utility:maxmetric), which adds one variable y and n rows.
 """
@@ -8,12 +9,14 @@ secret (eq:objective:utility:maxmetric), which adds one variable y and n rows.
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.certificates import stake
 from privacygames.problem import Bounds, Problem
 from privacygames.programs.constraint_rows import (
     cost_limit,
     distortion_row,
     expected_cost,
     guess_rows,
+    never_allowed,
     numbered,
     ratio_rows,
     row_sums,
@@ -43,6 +46,7 @@ def distortion_program(problem: Problem, distortion: float, *, worst_case: bool 
         guess_rows(problem),
         distortion_row(problem, distortion),
         free=("x",),
+        upper=never_allowed(problem),
     )
 
 
@@ -66,6 +70,7 @@ def differential_program(
         row_sums(problem),
         worst_cost_rows(problem) if worst_case else None,
         ratio_rows(problem, Bounds(epsilon=epsilon, within=within)),
+        upper=never_allowed(problem),
     )
 
 
@@ -94,6 +99,7 @@ def joint_program(
         distortion_row(problem, distortion),
         ratio_rows(problem, Bounds(epsilon=epsilon, within=within)),
         free=("x",),
+        upper=never_allowed(problem),
     )
 
 
@@ -117,6 +123,7 @@ def reverse_program(problem: Problem, bounds: Bounds) -> LinearProgram:
         cost_limit(problem, bounds),
         ratio_rows(problem, bounds),
         free=("x",),
+        upper=never_allowed(problem),
     )
 
 
@@ -153,13 +160,13 @@ def several_program(problem: Problem, bounds: Bounds) -> LinearProgram:
         families.append(guess_rows(problem, opponent, place))
         if not maximised:
             families.append(distortion_row(problem, opponent.least or 0.0, place))
-    return assemble(objective, *families, free=tuple(names))
+    return assemble(objective, *families, free=tuple(names), upper=never_allowed(problem))
 
 
 def tie_break(problem: Problem, bounds: Bounds) -> float:
     """The weight of the cost in the reverse program: what distortion is worth giving up a unit of cost for."""
-    errors = bounds.facing(problem)[0].errors
-    return TIE_BREAK * float(errors.max()) / (float(problem.cost.max()) or 1.0)
+    sought = bounds.facing(problem)[0]
+    return TIE_BREAK * stake(sought.errors, sought.prior) / stake(problem.cost, problem.prior.probabilities)
 
 
 def design_program(problem: Problem, bounds: Bounds) -> LinearProgram:

@@ -1,6 +1,6 @@
 """A linear program written out: families of rows over the variables p(o|s), x(o) and y."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -36,6 +36,8 @@ class LinearProgram:
     lower: dict[str, float]
     """The lower bound of each block's variables (0, or −∞ for free ones)."""
     families: tuple[Rows, ...]
+    upper: dict[str, FloatArray] = field(default_factory=dict)
+    """The upper bounds of blocks' variables; ∞ where a block is not named."""
 
     @cached_property
     def columns(self) -> dict[str, slice]:
@@ -62,6 +64,13 @@ class LinearProgram:
     def variable_lower(self) -> FloatArray:
         """All variables' lower bounds."""
         return np.concatenate([np.full(len(costs), self.lower[name]) for name, costs in self.blocks.items()])
+
+    @cached_property
+    def variable_upper(self) -> FloatArray:
+        """All variables' upper bounds."""
+        return np.concatenate(
+            [self.upper.get(name, np.full(len(costs), np.inf)) for name, costs in self.blocks.items()]
+        )
 
     @cached_property
     def row_lower(self) -> FloatArray:
@@ -91,10 +100,15 @@ def _empty(rows: int, columns: int) -> Matrix:
     return csr_array((rows, columns))
 
 
-def assemble(objective: dict[str, FloatArray], *families: Rows | None, free: tuple[str, ...] = ()) -> LinearProgram:
+def assemble(
+    objective: dict[str, FloatArray],
+    *families: Rows | None,
+    free: tuple[str, ...] = (),
+    upper: dict[str, FloatArray] | None = None,
+) -> LinearProgram:
     """Put an objective and families of rows together; ``free`` names the blocks that may be negative."""
     lower = {name: -np.inf if name in free else 0.0 for name in objective}
-    return LinearProgram(objective, lower, tuple(family for family in families if family is not None))
+    return LinearProgram(objective, lower, tuple(family for family in families if family is not None), upper or {})
 
 
 def thinned(program: LinearProgram, kept: dict[str, NDArray[np.bool_]]) -> LinearProgram:

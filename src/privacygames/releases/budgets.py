@@ -8,12 +8,13 @@ import numpy as np
 
 from privacygames.arguments import is_number, several
 from privacygames.arrays import FloatArray, content_hash
+from privacygames.canonical import digest_of
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import BrokenPromise, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Measure, Problem, distance_matrix
 from privacygames.releases.amounts import NOTHING, amount, at_least, at_most, minus
-from privacygames.spaces import Space
+from privacygames.spaces import Space, space_digest
 
 LESS = 1 - 1e-6
 """A mechanism that keeps an ε smaller by more than this is charged what it keeps."""
@@ -183,4 +184,4 @@ def _duration(seconds: float) -> str:
 
 
 def _subject(space: Space, apart: FloatArray) -> str:
-    return content_hash(np.frombuffer((repr(space.labels) + content_hash(apart)).encode(), dtype=np.uint8))
+    return digest_of("account", space_digest(space), content_hash(apart))

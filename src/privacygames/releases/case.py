@@ -2,27 +2,29 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from privacygames.arguments import several
 from privacygames.arrays import content_hash
 from privacygames.beliefs import Mobility
+from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit
 from privacygames.problem import Problem
+from privacygames.releases.ledger_terms import DIGESTS
 from privacygames.releases.policies import Fixed, Policy
 from privacygames.releases.pursuits import Pursuit
+from privacygames.spaces import space_digest
 
 LONGEST_KEY = 200
 
 
 def about(problem: Problem, mobility: Mobility, policy: Policy) -> dict[str, str]:
     """What may not differ between the processes that use one ledger."""
-    start = (content_hash(problem.prior.probabilities), mobility.fingerprint, problem.space.labels)
+    start = content_hash(problem.prior.probabilities), mobility.fingerprint, space_digest(problem.space)
     return {
+        DIGESTS: "2",
         "counts": policy.counts,
-        "observables": _hash(repr(problem.observables.labels)),
-        "start": _hash(repr(start)),
+        "observables": space_digest(problem.observables),
+        "start": digest_of("start", *start),
     }
 
 
@@ -75,7 +77,3 @@ def require_promises(policy: Policy, mechanism: Mechanism | None, asked: list[fl
 
 def _is_surrogate(character: str) -> bool:
     return "\ud800" <= character <= "\udfff"
-
-
-def _hash(text: str) -> str:
-    return content_hash(np.frombuffer(text.encode(), dtype=np.uint8))

@@ -1,12 +1,13 @@
 """Drawing an answer by a choice: the only place where a secret is looked at."""
 
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.canonical import encode
 from privacygames.mechanism import Mechanism
 from privacygames.releases.amounts import total
 from privacygames.releases.policies import KEEP, Choice
@@ -23,6 +24,7 @@ class Drawn:
         observable: its position.
         source: where it comes from.
         mechanism: the name of what answered; None where nothing looked.
+        place: the keyed mark of the secret, for memoised answers only.
         likelihood: ln p(what came out | s) for every secret; None where that is not known.
         charges: by account.
     """
@@ -32,6 +34,7 @@ class Drawn:
     mechanism: str | None
     likelihood: FloatArray | None
     charges: tuple[Decimal, ...]
+    place: str | None = None
 
 
 def drawn(
@@ -54,19 +57,43 @@ def drawn(
     return Drawn(observable, "drawn", choice.mechanism.digest, likelihood, charges)
 
 
-def memoised(choice: Choice, key: bytes, position: int, charges: tuple[Decimal, ...]) -> Drawn:
-    """The answer that a secret always gets: drawn with a keyed function of the mechanism and the secret."""
-    mechanism = choice.mechanism
-    named = f"{mechanism.digest} {mechanism.secrets.labels[position]!r}"
-    word = int.from_bytes(hmac.digest(key, f"answer {named}".encode(), "sha256")[: WORD // 8], "big")
-    uniform = word >> (WORD - mechanism.bits)
-    observable = int(np.searchsorted(np.cumsum(mechanism.weights[position]), uniform, side="right"))
-    return Drawn(observable, "memoised", memo_name(key, mechanism), _column(mechanism, observable), charges)
+@dataclass(frozen=True, eq=False)
+class MemoisedFunction:
+    """The function from secrets to answers that a key and a mechanism determine.
+
+    Attributes:
+        mechanism: whose probabilities the answers have.
+        key: random bytes that only the user has.
+    """
+
+    mechanism: Mechanism
+    key: bytes = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What a ledger calls it: tells two functions apart, and says nothing about the key."""
+        return "memoised " + hmac.digest(self.key, encode(("memoised name", self.mechanism.digest)), "sha256").hex()
+
+    def answer(self, position: int) -> int:
+        """The observable's position that a secret's position always gets."""
+        mechanism = self.mechanism
+        word = int.from_bytes(self._keyed("memoised answer", position)[: WORD // 8], "big")
+        uniform = word >> (WORD - mechanism.bits)
+        return int(np.searchsorted(np.cumsum(mechanism.weights[position]), uniform, side="right"))
+
+    def mark(self, position: int) -> str:
+        """The mark by which a ledger knows a place again: without the key, it says no more than that."""
+        return self._keyed("memoised place", position).hex()
+
+    def _keyed(self, purpose: str, position: int) -> bytes:
+        return hmac.digest(self.key, encode((purpose, self.mechanism.digest, position)), "sha256")
 
 
-def memo_name(key: bytes, mechanism: Mechanism) -> str:
-    """What a ledger calls the function drawn with a key: it tells two functions apart, and nothing about the key."""
-    return "memoised " + hmac.new(key, f"name {mechanism.digest}".encode(), "sha256").hexdigest()
+def memoised(function: MemoisedFunction, position: int, charges: tuple[Decimal, ...]) -> Drawn:
+    """The answer that a secret always gets."""
+    observable = function.answer(position)
+    likelihood, place = _column(function.mechanism, observable), function.mark(position)
+    return Drawn(observable, "memoised", function.name, likelihood, charges, place)
 
 
 def _one(mechanism: Mechanism, position: int, generator: np.random.Generator | None) -> int:

@@ -1,6 +1,7 @@
 """Time between releases: when a release counts as made, and what is believed by then."""
 
 from dataclasses import dataclass
+from time import time as system_time
 
 import numpy as np
 
@@ -9,6 +10,10 @@ from privacygames.beliefs import Mobility, Moment, Prior, moment
 from privacygames.errors import InvalidProblem
 from privacygames.releases.entries import Head
 from privacygames.releases.tracking import log_moved
+
+CLOCK_TOLERANCE = 300.0
+"""Seconds that the time of a release may be ahead of this machine's clock: clocks of machines that are set by a network
+differ by less, and a window is late by no more than that."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +38,12 @@ class Elapsed:
         prior: what is believed before the first.
         mobility: how that moves.
         windows: whether there are budgets per window, which need times.
+        clock_tolerance: how many seconds ahead of this machine's clock a release may be; None: any number.
     """
 
-    def __init__(self, prior: Prior, mobility: Mobility, *, windows: bool) -> None:
+    def __init__(self, prior: Prior, mobility: Mobility, *, windows: bool, clock_tolerance: float | None) -> None:
         self._prior, self._mobility, self._windows = prior, mobility, windows
+        self._clock_tolerance = clock_tolerance
 
     def when(self, head: Head, at: Moment | None) -> When:
         """When a release counts as made: never before the one before it."""
@@ -56,7 +63,7 @@ class Elapsed:
 
     def belief(self, head: Head, when: When) -> FloatArray:
         """The logarithms of the belief by then: what the last release left, moved by what has passed."""
-        if head.count == 0:
+        if head.current == 0:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self._prior.probabilities))
         start = self.slot(head.time, clocked=head.clocked)
@@ -65,6 +72,13 @@ class Elapsed:
     def _by_clock(self, head: Head, at: Moment) -> When:
         self._mobility.slot(at)
         time = moment(at)
+        ahead = time - system_time()
+        if self._clock_tolerance is not None and ahead > self._clock_tolerance:
+            raise InvalidProblem(
+                f"at is {ahead:.0f} s ahead of this machine's clock, and every later release would count as made then; "
+                f"allowed are {self._clock_tolerance:g} s. Set the clock, or pass clock_tolerance=None for times that "
+                "are made up"
+            )
         if head.count and not head.clocked:
             raise InvalidProblem("the releases before had no times: leave at out, or use a new ledger")
         behind = head.time - time if head.count else 0.0

@@ -3,53 +3,49 @@
 import json
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
+from time import time
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, SolveFailed, Status, UnreadableFile
-from privacygames.releases.amounts import minus, read_amount, total
+from privacygames.beliefs import Moment, moment
+from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, UnreadableFile
 from privacygames.releases.budgets import Account, Spent
-from privacygames.releases.entries import Entry, Head, Record, Verified, chained
-from privacygames.releases.ledger_checks import Raw, require_last, verified
-from privacygames.releases.schema import prepare
-from privacygames.storage import keep_the_name
-
-MAGIC = b"SQLite format 3\x00"
-LAST = 2**62
-PATIENCE = 60.0
-"""Seconds to wait for another process that is writing."""
-
-LIMITS = {"counts": "what is counted", "observables": "the observables", "start": "the prior or the mobility"}
-"""What a ledger is about, once and for all, and what messages call it."""
+from privacygames.releases.entries import NO_BELIEF, Entry, Event, Head, Kind, Record, Verified, genesis
+from privacygames.releases.event_log import last_event, read_events, read_head, record_of, stored_event, write_event
+from privacygames.releases.ledger_file import LedgerFile, require_sound
+from privacygames.releases.ledger_state import LedgerBalances, follow, running_total
+from privacygames.releases.ledger_terms import Wanted, WhenChanged, changed_terms, terms_of
 
 
-class Ledger:
+class Ledger(LedgerFile):
     """What was released, what was charged, and what is left: one file for one person.
 
     Answer and charges of a release are committed together, with full synchronisation, before the answer is returned.
     Any number of processes may use one file at once. No true secret is ever written to it; what is in it (answers,
     times and what an observer may believe) concerns the owner, who alone may read the file.
 
+    Everything is an event in one chain of hashes. All of them are checked when the ledger is opened for the first
+    question, and each later one before it counts; sums are recomputed from them, never read.
+
     Args:
         path: the file; made if need be. None keeps the ledger in memory: it ends with the process.
+
+    >>> ledger = Ledger()
+    >>> ledger.verify().releases
+    0
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        if path is not None and not isinstance(path, str | os.PathLike):
-            raise InvalidProblem("a ledger is a file: give its path, or None to keep it in memory")
-        self.path = None if path is None else Path(path)
-        self.name = "the ledger" if self.path is None else self.path.name
-        self._lock = threading.RLock()
-        self._process, self._closed = os.getpid(), False
-        self._connection = self._open()
-        self._inherited: list[sqlite3.Connection] = []
+        self._state: LedgerBalances | None = None
+        self._trouble: PrivacyGamesError | None = None
+        self._seen: tuple[str, int, str] | None = None  # identity, events and chain, as last committed
+        super().__init__(path)
 
     @classmethod
     def existing(cls, path: str | os.PathLike[str]) -> "Ledger":
@@ -61,29 +57,32 @@ class Ledger:
             raise InvalidFile(f"{file.name} is empty: it is no ledger, or what was in it is lost")
         return cls(path)
 
-    def setup(self, about: dict[str, str], accounts: tuple[Account, ...]) -> None:
-        """Say what the ledger is about; refuse if it is about something else already."""
-        wanted = [
-            (each.name, None if each.limit is None else str(each.limit), each.every, each.subject) for each in accounts
-        ]
+    def setup(
+        self,
+        about: Mapping[str, str],
+        accounts: tuple[Account, ...],
+        when_changed: WhenChanged = "refuse",
+        first: tuple[Mapping[str, str], tuple[Account, ...]] | None = None,
+    ) -> int:
+        """Say what the ledger is about, and give the number of the event that says so.
+
+        Where it is about something else already, that is refused, or recorded as a change that keeps all charges.
+
+        Args:
+            about: digests by name.
+            accounts: the accounts that releases are charged to.
+            when_changed: what becomes of a ledger that is about something else.
+            first: both as older releases wrote them, with digests of format 1; None where that cannot be told.
+        """
+        wanted = Wanted(about, terms_of(accounts))
+        older = None if first is None else Wanted(first[0], terms_of(first[1]))
         with self._transaction() as connection:
-            known = dict(connection.execute("SELECT name, value FROM settings"))
-            if not known:
-                if self._head(connection).count:
-                    raise InvalidFile(f"{self.name} holds releases and does not say of what: it was altered")
-                connection.executemany("INSERT INTO settings VALUES (?, ?)", about.items())
-                rows = [(number, *each) for number, each in enumerate(wanted)]
-                connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?, ?)", rows)
-                return
-            for name, words in LIMITS.items():
-                if known.get(name) != about[name]:
-                    raise InvalidProblem(f"{self.name} is about another case: {words} differ; use a ledger of its own")
-            held = connection.execute("SELECT name, amount, every, subject FROM accounts ORDER BY id").fetchall()
-            if held != wanted:
-                raise InvalidProblem(
-                    f"{self.name} keeps other budgets: {_described(held)}; give the same ones (distinguishability "
-                    "included), since what was promised may not change on the way"
-                )
+            state = self._synced(connection)
+            terms = changed_terms(state.change, wanted, older, when_changed, self.name)
+            if terms is None:
+                return state.change.number
+            report = {"about": dict(about), "accounts": [each.to_dict() for each in terms], "how": when_changed}
+            return self._write(connection, Event(state.events + 1, "change", report=_json(report))).number
 
     def head(self) -> Head:
         """Where the ledger stands."""
@@ -93,81 +92,130 @@ class Ledger:
     def spent(self, accounts: tuple[Account, ...], at: float) -> tuple[Spent, ...]:
         """What counts against each account at a time: everything, or what its window holds."""
         with self._reading() as connection:
-            return tuple(_spent(connection, number, each.every, at) for number, each in enumerate(accounts))
+            known = self._synced(connection).accounts
+            return tuple(known[each.name].spent(at) for each in accounts)
+
+    def due(self, place: str | None, costs: tuple[Decimal, ...], at: float) -> tuple[Decimal, ...]:
+        """What a release at a time is charged in each account, given its costs: a memoised place counts once."""
+        with self._reading() as connection:
+            state = self._synced(connection)
+            pairs = zip(state.change.terms, costs, strict=True)
+            return tuple(state.accounts[each.name].due(state.place(place), cost, at) for each, cost in pairs)
 
     def find(self, key: str) -> Record | None:
         """The release made with a key before."""
         with self._reading() as connection:
-            row = connection.execute("SELECT id FROM releases WHERE key = ?", (key,)).fetchone()
-            return None if row is None else next(_records(connection, row[0], row[0]))
+            self._synced(connection)
+            event = self._stored(connection, "release", key)
+            if event is None:
+                return None
+            query = "SELECT count(*) FROM events WHERE kind = 'release' AND id <= ?"
+            number = connection.execute(query, (event.number,)).fetchone()[0]
+            query = "SELECT max(id) FROM events WHERE kind = 'change' AND id < ?"
+            return record_of(event, number, connection.execute(query, (event.number,)).fetchone()[0])
 
     def knows(self, mechanism: str) -> bool:
         """Whether a mechanism, or a function drawn from one, was used before."""
         with self._reading() as connection:
-            return connection.execute("SELECT 1 FROM releases WHERE mechanism = ?", (mechanism,)).fetchone() is not None
+            return connection.execute("SELECT 1 FROM events WHERE mechanism = ?", (mechanism,)).fetchone() is not None
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else writes while this lasts: for who found the ledger changed under a long design."""
+        """Exclusive lock, held while a release is chosen again after a concurrent write."""
         with self._transaction():
             yield
 
-    def append(self, head: Head, drawn: Callable[[], Entry]) -> Record | None:
+    def append(self, head: Head, draw: Callable[[], Entry]) -> Record | None:
         """Commit one release: draw, write answer and charges, synchronise. None if the ledger moved on meanwhile."""
         with self._transaction() as connection:
-            now = self._head(connection)
-            if now.chain != head.chain:
+            state = self._synced(connection)
+            if state.chain != head.chain:
                 return None
-            entry = drawn()
-            return self._written(connection, now, entry)
+            entry = draw()
+            event = self._write(connection, self._release(state, entry))
+            connection.execute("INSERT OR REPLACE INTO beliefs VALUES (1, ?)", (_bytes(entry.belief),))
+            return record_of(event, state.releases, state.change.number)
+
+    def correct_clock(self, to: Moment | None = None) -> float:
+        """Set the ledger's clock back to the present, after a release that was made at a time in the future.
+
+        Whatever was charged at later times counts as charged now, so windows hold it for the longest that is possible.
+
+        Args:
+            to: the right time; by default that of this machine's clock.
+
+        Returns:
+            by how many seconds the ledger was ahead; 0: it was not, and nothing was written.
+        """
+        at = moment(time() if to is None else to)
+        with self._transaction() as connection:
+            state = self._synced(connection)
+            ahead = state.time - at
+            if not state.releases or ahead <= 0:
+                return 0.0
+            if not state.clocked:
+                raise InvalidProblem(f"{self.name} counts steps, not seconds: there is no clock to correct")
+            report = _json({"from": state.time})
+            self._write(connection, Event(state.events + 1, "clock", time=at, clocked=1, report=report))
+            return ahead
 
     def records(self) -> list[Record]:
         """Every release, the first first."""
+        found: list[Record] = []
         with self._reading() as connection:
-            return list(_records(connection, 0, LAST))
+            self._synced(connection)
+            change = 0
+            for event in read_events(connection):
+                change = event.number if event.kind == "change" else change
+                if event.kind == "release":
+                    found.append(record_of(event, len(found) + 1, change))
+        return found
 
     def accounts(self) -> list[dict[str, object]]:
         """Every account: its name, limit, window, and what was spent in all."""
         with self._reading() as connection:
-            held = connection.execute("SELECT id, name, amount, every FROM accounts ORDER BY id").fetchall()
-            found = []
-            for number, name, limit, every in held:
-                spent = _spent(connection, number, None, 0.0)
-                found.append({"name": name, "limit": limit, "every": every, "spent": str(spent.amount)})
-            return found
+            known = self._synced(connection).accounts
+            return [
+                {"name": name, "limit": each.limit and str(each.limit), "every": each.every, "spent": str(each.charged)}
+                for name, each in known.items()
+            ]
 
     def likelihoods(self) -> tuple[list[float], list[bool], list[FloatArray | None]]:
-        """For each release its time, whether the clock told it, and the logarithms of its likelihood."""
+        """For each release about the present problem its time, whether by the clock, and its log-likelihoods."""
         with self._reading() as connection:
-            rows = connection.execute("SELECT time, clocked, likelihood FROM releases ORDER BY id").fetchall()
-            columns = [None if blob is None else _vector(blob, self.name) for _, _, blob in rows]
-        return [row[0] for row in rows], [bool(row[1]) for row in rows], columns
+            state = self._synced(connection)
+            rows = connection.execute(
+                "SELECT likelihood FROM events WHERE kind = 'release' AND id > ? ORDER BY id", (state.change.number,)
+            ).fetchall()
+            columns = [None if blob is None else _vector(blob, self.name) for (blob,) in rows]
+            return list(state.times), [bool(state.clocked)] * len(rows), columns
 
-    def verify(self) -> Verified:
-        """Recompute every balance and every window, and the chain of hashes over all releases.
+    def state(self) -> LedgerBalances:
+        """What all events add up to: for reading only."""
+        with self._reading() as connection:
+            return self._synced(connection)
+
+    def verify(self, head: str | None = None) -> Verified:
+        """Recompute every balance and every window, and the chain of hashes over all events.
+
+        Args:
+            head: the head of an earlier :meth:`verify`, kept elsewhere: the ledger must still have it in its chain.
+                Only this tells whether the whole file is an older copy.
 
         Raises:
             BrokenPromise: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
-            InvalidFile: the file is damaged, or a release was altered after it was written.
+            InvalidFile: the file is damaged, an event was altered after it was written, or it is an older copy.
         """
         with self._reading() as connection:
-            trouble = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if trouble != "ok":
-                raise InvalidFile(f"{self.name} is damaged: {trouble[:200]}")
-            limits = connection.execute("SELECT id, name, amount, every FROM accounts ORDER BY id").fetchall()
-            blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
-            try:
-                return verified(_raw(connection, 0, LAST), limits, None if blob is None else blob[0], self.name)
-            except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-                if isinstance(error, PrivacyGamesError):
-                    raise
-                raise InvalidFile(f"{self.name} holds values that a ledger does not: it was altered") from None
-
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._connection.close()
-            self._closed = True
+            require_sound(connection, self.name, "integrity_check")
+            state = self._synced(connection, from_start=True)
+            self._belief(connection, state)
+            known = connection.execute("SELECT 1 FROM events WHERE chain = ?", (head,)).fetchone()
+            if head not in (None, genesis(state.identity)) and known is None:
+                raise InvalidFile(
+                    f"{self.name} does not have the head that was given: it is an older copy, or another ledger"
+                )
+            return state.verified()
 
     def __enter__(self) -> "Ledger":
         return self
@@ -179,192 +227,109 @@ class Ledger:
         held = "closed" if self._closed else f"{self.head().count} releases"
         return f"Ledger({self.name!r}, {held})"
 
-    def _open(self) -> sqlite3.Connection:
-        if self.path is not None:
-            _check_file(self.path)
-        target = ":memory:" if self.path is None else str(self.path)
+    def _forget(self) -> None:
+        self._state = None
+
+    def _remember(self) -> None:
+        if self._state is not None:
+            self._seen = self._state.identity, self._state.events, self._state.chain
+
+    def _synced(self, connection: sqlite3.Connection, *, from_start: bool = False) -> LedgerBalances:
+        """What all events add up to, those written since the last look checked; trouble is final."""
+        if self._trouble is not None:
+            raise self._trouble
         try:
-            connection = sqlite3.connect(target, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error:
-            raise UnreadableFile(target, "SQLite cannot open it") from None
-        try:
-            with _translated(self.name):
-                for setting in ("trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON"):
-                    connection.execute(f"PRAGMA {setting}")
-                connection.execute("PRAGMA synchronous = FULL")
-                connection.execute("PRAGMA journal_mode = WAL")
-                prepare(connection, self.name)
-                trouble = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-                if trouble != "ok":
-                    raise InvalidFile(f"{self.name} is damaged: {trouble[:200]}")
-        except BaseException:
-            connection.close()
+            self._state = self._followed(connection, None if from_start else self._state)
+        except PrivacyGamesError as error:
+            self._trouble = error
             raise
-        return connection
+        if not self._wrote:
+            self._remember()
+        return self._state
 
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated(self.name):
-            if self._closed:
-                raise InvalidProblem(f"{self.name} was closed: open it again")
-            if self._process != os.getpid():  # a connection must not be carried into a forked process
-                if self.path is None:
-                    raise InvalidProblem("a ledger in memory belongs to the process that made it: give it a file")
-                self._inherited.append(self._connection)  # nor closed there
-                self._process, self._connection = os.getpid(), self._open()
-            yield self._connection
+    def _followed(self, connection: sqlite3.Connection, known: LedgerBalances | None) -> LedgerBalances:
+        head = read_head(connection)
+        if head is None:
+            raise InvalidFile(f"{self.name} does not say which event is its last: it was altered")
+        identity, events, chain = head
+        if last_event(connection) != events:
+            raise InvalidFile(f"{self.name} does not end with event {events}, as it says: it was altered")
+        state = LedgerBalances(identity, self.name) if known is None else known
+        self._require_descendant(connection, identity)
+        if (state.events, state.chain) != (events, chain) or known is None:
+            follow(state, read_events(connection, state.events))
+            if (state.events, state.chain) != (events, chain):
+                raise InvalidFile(f"{self.name} has another last event than it says: it was altered")
+            charges = connection.execute("SELECT count(*) FROM charges").fetchone()[0]
+            if charges != state.charges:
+                raise InvalidFile(f"{self.name} holds charges of no event: it was altered")
+        return state
 
-    @contextmanager
-    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
-        """Alone on the ledger; all or nothing. Within another transaction of ours, part of it."""
-        with self._connected() as connection:
-            if connection.in_transaction:
-                yield connection
-                return
-            connection.execute(f"BEGIN {kind}")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """All that is read here is of one moment, whoever writes meanwhile."""
-        with self._transaction("DEFERRED") as connection:
-            yield connection
+    def _require_descendant(self, connection: sqlite3.Connection, identity: str) -> None:
+        """Refuse a file that does not go on from what this handle has seen of it."""
+        if self._seen is None:
+            return
+        own, events, chain = self._seen
+        row = connection.execute("SELECT chain FROM events WHERE id = ?", (events,)).fetchone()
+        if identity != own or (events and (row is None or row[0] != chain)):
+            raise InvalidFile(f"{self.name} was replaced by an older copy, or altered, while it was open")
 
     def _head(self, connection: sqlite3.Connection) -> Head:
-        last = connection.execute("SELECT max(id) FROM releases").fetchone()[0]
-        if last is None:
-            return Head.start()
-        rows = list(_raw(connection, last - 1, last))
-        require_last(rows, self.name)
-        count, _, time, clocked, observable, _, _, _, belief, chain = rows[-1][0]
-        held = connection.execute("SELECT logarithms FROM beliefs").fetchone()
-        if held is None or sha256(held[0]).hexdigest() != belief:
+        state = self._synced(connection)
+        belief, last = self._belief(connection, state), state.last
+        observable = -1 if last is None or last.observable is None else last.observable
+        current, change = len(state.times), state.change.number
+        return Head(state.releases, current, change, state.time, bool(state.clocked), observable, belief, state.chain)
+
+    def _belief(self, connection: sqlite3.Connection, state: LedgerBalances) -> FloatArray:
+        """The logarithms of the belief that the last release left."""
+        row = connection.execute("SELECT logarithms FROM beliefs").fetchone()
+        mark = None if state.last is None else state.last.belief
+        if (None if row is None else sha256(row[0]).hexdigest()) != mark:
             raise InvalidFile(f"{self.name} holds another belief than its last release left: it was altered")
-        return Head(count, time, bool(clocked), observable, np.frombuffer(held[0], dtype="<f8"), chain)
+        return NO_BELIEF if row is None else _vector(row[0], self.name)
 
-    def _written(self, connection: sqlite3.Connection, head: Head, entry: Entry) -> Record:
-        belief = entry.belief.astype("<f8").tobytes()
-        likelihood = None if entry.likelihood is None else entry.likelihood.astype("<f8").tobytes()
-        number, mark = head.count + 1, sha256(belief).hexdigest()
-        charges = [str(each) for each in entry.charges]
-        report = json.dumps(entry.report, sort_keys=True, allow_nan=False)
-        row = (number, entry.key, entry.time, int(entry.clocked), entry.observable, entry.mechanism, report)
-        chain = chained(head.chain, row, likelihood, mark, charges)
-        connection.execute("INSERT INTO releases VALUES (?,?,?,?,?,?,?,?,?,?)", (*row, likelihood, mark, chain))
-        for account, amount in enumerate(entry.charges):
-            before = _spent(connection, account, None, 0.0)
-            so_far, charged = total([before.amount, amount]), before.releases + (amount > 0)
-            values = (number, account, str(amount), str(so_far), int(charged))
-            connection.execute("INSERT INTO charges VALUES (?,?,?,?,?)", values)
-        connection.execute("INSERT OR REPLACE INTO beliefs VALUES (1, ?)", (belief,))
-        return next(_records(connection, number, number))
+    def _stored(self, connection: sqlite3.Connection, kind: Kind, key: str) -> Event | None:
+        """The event with a key, if it is as it was written."""
+        return stored_event(connection, kind, key, self.name)
+
+    def _write(self, connection: sqlite3.Connection, event: Event) -> Event:
+        state = self._synced(connection)
+        self._wrote = True
+        written = write_event(connection, state, event)
+        self._synced(connection)
+        return written
+
+    def _release(self, state: LedgerBalances, entry: Entry) -> Event:
+        charges = tuple(
+            (each.name, str(amount), running_total(state.accounts[each.name], amount))
+            for each, amount in zip(state.change.terms, entry.charges, strict=True)
+        )
+        return Event(
+            number=state.events + 1,
+            kind="release",
+            key=entry.key,
+            time=entry.time,
+            clocked=int(entry.clocked),
+            observable=entry.observable,
+            mechanism=entry.mechanism,
+            place=entry.place,
+            report=_json(entry.report),
+            likelihood=None if entry.likelihood is None else _bytes(entry.likelihood),
+            belief=sha256(_bytes(entry.belief)).hexdigest(),
+            charges=charges,
+        )
 
 
-def _spent(connection: sqlite3.Connection, account: int, every: float | None, at: float) -> Spent:
-    """What was charged to an account: its running total, less what that was before the window that ends at a time.
+def _json(report: Mapping[str, object]) -> str:
+    return json.dumps(report, sort_keys=True, allow_nan=False)
 
-    Times never decrease, so what lies before a window are the first releases: no window is summed charge by charge.
-    """
-    query = "SELECT total, charged FROM charges WHERE account = ? ORDER BY release DESC LIMIT 1"
-    now = _balance(connection.execute(query, (account,)).fetchone())
-    if every is None:
-        return now
-    query = (
-        "SELECT total, charged FROM charges WHERE account = ? AND release = "
-        "(SELECT id FROM releases WHERE time < ? ORDER BY time DESC, id DESC LIMIT 1)"
-    )
-    before = _balance(connection.execute(query, (account, at - every)).fetchone())
-    return Spent(minus(now.amount, before.amount), now.releases - before.releases)
+
+def _bytes(values: FloatArray) -> bytes:
+    return values.astype("<f8").tobytes()
 
 
 def _vector(blob: bytes, name: str) -> FloatArray:
     if len(blob) % 8:
         raise InvalidFile(f"{name} holds a likelihood that is cut off: it was altered or is damaged")
     return np.frombuffer(blob, dtype="<f8")
-
-
-def _balance(row: tuple[str, int] | None) -> Spent:
-    return Spent() if row is None else Spent(read_amount(row[0]), int(row[1]))
-
-
-def _records(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Record]:
-    charges: dict[int, list[tuple[Decimal, Decimal]]] = {}
-    query = "SELECT release, amount, total FROM charges WHERE release BETWEEN ? AND ? ORDER BY release, account"
-    for release, amount, so_far in connection.execute(query, (first, last)):
-        charges.setdefault(release, []).append((read_amount(amount), read_amount(so_far)))
-    query = (
-        "SELECT id, key, time, clocked, observable, mechanism, report "
-        "FROM releases WHERE id BETWEEN ? AND ? ORDER BY id"
-    )
-    for number, key, time, clocked, observable, mechanism, report in connection.execute(query, (first, last)):
-        amounts = charges.get(number, [])
-        yield Record(
-            number=number,
-            key=key,
-            time=time if clocked else None,
-            observable=observable,
-            mechanism=mechanism,
-            report=json.loads(report),
-            charges=tuple(amount for amount, _ in amounts),
-            totals=tuple(so_far for _, so_far in amounts),
-        )
-
-
-def _raw(connection: sqlite3.Connection, first: int, last: int) -> Iterator[Raw]:
-    """Releases as they stand in the file, each with its charges."""
-    rows = connection.execute(
-        "SELECT id, key, time, clocked, observable, mechanism, report, likelihood, belief, chain FROM releases "
-        "WHERE id BETWEEN ? AND ? ORDER BY id",
-        (first, last),
-    )
-    for row in rows.fetchall():
-        query = "SELECT amount, total, charged FROM charges WHERE release = ? ORDER BY account"
-        yield row, connection.execute(query, (row[0],)).fetchall()
-
-
-def _described(held: list[tuple[object, ...]]) -> str:
-    limits = [f"{name}: {'no limit' if limit is None else limit}" for name, limit, _, _ in held]
-    return "; ".join(limits)
-
-
-def _check_file(path: Path) -> None:
-    """Refuse what is not a database; make a new one that only its owner can read."""
-    try:
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            keep_the_name(path.parent)  # or a power cut might take the file, and what is paid, with it
-        with path.open("rb") as file:
-            start = file.read(len(MAGIC))
-    except OSError as error:
-        raise UnreadableFile(path, error.strerror) from None
-    except ValueError:  # a zero byte
-        raise UnreadableFile("the ledger", "that is no file name") from None
-    if start not in (b"", MAGIC):  # empty: new, or a crash came before its first page
-        raise InvalidFile(f"{path.name} is not a ledger: it is no SQLite database")
-
-
-@contextmanager
-def _translated(name: str) -> Iterator[None]:
-    """SQLite's errors in our words."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise SolveFailed(
-                f"{name} was being written by another process for {PATIENCE:g} seconds: try again",
-                status=Status.TIME_LIMIT,
-            ) from None
-        if code:
-            raise UnreadableFile(name, f"SQLite says {error}") from None
-        raise InvalidFile(f"{name} holds what is no text: it is damaged or altered") from None  # which it would show
-    except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InvalidFile(
-            f"{name} is not a readable ledger ({type(error).__name__}): it is damaged or altered"
-        ) from None

@@ -84,7 +84,7 @@ class Policy(ABC):
     """How releases are chosen; :meth:`choose` sees only what is public."""
 
     counts: ClassVar[Literal["releases", "places"]] = "releases"
-    """What a ledger of this policy counts: ε for each release, or once for each distinct place."""
+    """What a ledger of this policy counts: ε for each release, or for each distinct place once."""
 
     asks_for: Decimal | None = None
     """The ε of a release's mechanism, where that is always the same."""
@@ -195,8 +195,9 @@ class Predictive(Policy):
 class Memoised(Policy):
     """The same answer whenever the secret is the same: what comes back to one place cannot be averaged.
 
-    An observer sees *that* she came back: the ledger then counts places, not releases. Epsilon is charged once, holds
-    for each distinct place, and says nothing about returns (docs/theory/sharing.md: what that protects and what not).
+    An observer sees *that* somebody came back: the ledger then counts places, not releases. Epsilon is charged for each
+    distinct place, once in all and once in every window, and says nothing about returns (docs/theory/sharing.md: what
+    that protects and what not).
 
     Args:
         key: at least 16 random bytes that only the user has; whoever has them and the answers can look up the places.

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import Decimal
 from typing import Literal, get_args
 
@@ -18,46 +18,23 @@ from privacygames.releases.amounts import NOTHING, minus, total
 from privacygames.releases.budgets import Budget, Charges, Spent, accounts_for, left_in
 from privacygames.releases.case import about, policy_from, pursuits_from, require_key, require_promises
 from privacygames.releases.designs import NOW, Designs, WhenImpossible, Wishes, best_error
-from privacygames.releases.drawing import Drawn, drawn, memo_name, memoised
-from privacygames.releases.elapsed import Elapsed, When
-from privacygames.releases.entries import Entry, Head
+from privacygames.releases.drawing import Drawn, MemoisedFunction, drawn, memoised
+from privacygames.releases.elapsed import CLOCK_TOLERANCE, Elapsed, When
+from privacygames.releases.entries import Entry, Head, Record
+from privacygames.releases.first_case import first_case
 from privacygames.releases.ledger_store import Ledger
+from privacygames.releases.ledger_terms import WhenChanged
 from privacygames.releases.policies import Choice, Now, Policy, blind_answer
+from privacygames.releases.previews import Preview
 from privacygames.releases.pursuits import Chase, Pursuit
 from privacygames.releases.released import Release, released
-from privacygames.releases.three_claims import Claims, claims_of
+from privacygames.releases.three_claims import Claims, Earlier, claims_of
 from privacygames.releases.tracking import Observations, best_guess, normalised
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, shown
 
 WhenSpent = Literal["refuse", "repeat", "belief"]
 SURPRISE = "this answer is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
-
-
-@dataclass(frozen=True, eq=False)
-class Preview:
-    """What the next release would be, from what is public alone: nobody's secret was looked at.
-
-    Attributes:
-        number: its place in the ledger, from 1.
-        when: when it would count as made.
-        belief: what is believed before it, at its time.
-        choice: the mechanism, and the test before it; None where the budget is spent.
-        charges: the most it may cost, by account.
-        promised: under the declared chain, how far off the best attack on now would be on average; None where that is
-            not known.
-        after: who is after something else by now, and
-        apart: how far off her best guess would be on average.
-    """
-
-    number: int
-    when: When
-    belief: Prior
-    choice: Choice | None
-    charges: tuple[Decimal, ...]
-    promised: float | None
-    after: tuple[Promise, ...]
-    apart: tuple[float, ...]
 
 
 class Releases:
@@ -79,6 +56,11 @@ class Releases:
         when_spent: ``"refuse"`` (an error), ``"repeat"`` the last answer, or answer from the ``"belief"`` alone.
         when_impossible: ``"largest"`` or ``"refuse"``.
         ledger: a :class:`Ledger` or the path of one. None keeps accounts in memory, until the process ends.
+        when_changed: where the ledger is about another prior, mobility or problem: ``"refuse"``; ``"record"`` the
+            change and go on, with everything charged so far kept; or ``"same-unit"``, which also states that another
+            distinguishability counts in the same unit as before.
+        clock_tolerance: how many seconds ahead of this machine's clock ``at`` may be; None: any number, for times that
+            are made up.
         reuse: use a design again for beliefs up to so far away, in total variation; 0: for the same belief only.
         solver: as in :func:`privacygames.design`.
         time_limit: seconds for each design; the gap it leaves is in the result.
@@ -100,6 +82,8 @@ class Releases:
         when_spent: WhenSpent = "refuse",
         when_impossible: WhenImpossible = "largest",
         ledger: Ledger | str | os.PathLike[str] | None = None,
+        when_changed: WhenChanged = "refuse",
+        clock_tolerance: float | None = CLOCK_TOLERANCE,
         reuse: float = 0.0,
         solver: Literal["auto"] | Solver = "auto",
         time_limit: float | None = None,
@@ -111,10 +95,13 @@ class Releases:
             raise InvalidProblem("the mobility is over other secrets than the problem's")
         one_of(when_spent, get_args(WhenSpent), "when_spent")
         one_of(when_impossible, get_args(WhenImpossible), "when_impossible")
+        one_of(when_changed, get_args(WhenChanged), "when_changed")
         if not (is_number(reuse) and 0 <= reuse <= 1):
             raise InvalidProblem(f"reuse is {repr(reuse)[:40]}; it must be a number from 0 to 1")
         if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):
             raise InvalidProblem(f"distortion is {repr(distortion)[:40]}; it must be a number, 0 or more")
+        if clock_tolerance is not None and not (is_number(clock_tolerance) and clock_tolerance >= 0):
+            raise InvalidProblem("clock_tolerance must be a number of seconds, 0 or more, or None")
         self.mobility, self.when_spent = mobility, when_spent
         self.policy = policy_from(problem, epsilon, mechanism, policy)
         pursuits = pursuits_from(adversaries)
@@ -126,21 +113,25 @@ class Releases:
         self.accounts = accounts_for(problem, budget)
         self._charges = Charges(problem, self.accounts)
         windows = any(account.every is not None for account in self.accounts)
-        self._elapsed = Elapsed(problem.prior, mobility, windows=windows)
+        self._elapsed = Elapsed(problem.prior, mobility, windows=windows, clock_tolerance=clock_tolerance)
         self._chase = Chase(problem, mobility, self._elapsed, pursuits)
         if pursuits and self._if_known(0.0) is None:
             raise InvalidProblem(
                 "memoised answers about a secret that changes: nothing is known of adversaries' errors"
             )
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.ledger.setup(about(problem, mobility, self.policy), self.accounts)
+        self._about = about(problem, mobility, self.policy)
+        first = first_case(problem, mobility, self.policy, self.accounts)
+        self._change = self.ledger.setup(self._about, self.accounts, when_changed, first)
+        pairs = zip(self.accounts, self.ledger.state().change.terms, strict=True)
+        self.accounts = tuple(replace(each, name=held.name) for each, held in pairs)  # as an older release named them
 
     @property
     def belief(self) -> Prior:
         """What is believed after the last release, at its time; before the first, the problem's prior."""
         self._require_belief()
-        head = self.ledger.head()
-        return Prior(self.problem.space, normalised(head.belief)) if head.count else self.problem.prior
+        head = self._head()
+        return Prior(self.problem.space, normalised(head.belief)) if head.current else self.problem.prior
 
     def release(self, secret: Label | set[str], at: Moment | None = None, key: str | None = None) -> Release:
         """One answer for the secret as it is now, charged and committed before it is returned.
@@ -168,12 +159,13 @@ class Releases:
 
     def preview(self, at: Moment | None = None) -> Preview:
         """What the next release would be and cost; nothing is drawn or charged, and no secret is needed."""
-        head = self.ledger.head()
+        head = self._head()
         return self._preview(head, self._elapsed.when(head, at))
 
     def observations(self) -> Observations:
-        """Everything released so far as tracking attacks take it."""
+        """Everything released about this problem so far, as tracking attacks take it."""
         self._require_belief()
+        self._head()
         times, clocked, columns = self.ledger.likelihoods()
         if not times:
             raise InvalidProblem("nothing was released yet")
@@ -184,18 +176,19 @@ class Releases:
 
     def claims(self) -> Claims:
         """What may be claimed of all releases so far, and nothing else (docs/theory/sharing.md)."""
-        head = self.ledger.head()
-        seen = self.observations() if head.count and self._if_known(0.0) is not None else None
+        head = self._head()
+        seen = self.observations() if head.current and self._if_known(0.0) is not None else None
         spent = self.ledger.spent(self.accounts[:1], head.time)[0]
-        return claims_of(self.problem, self.mobility, seen, spent.amount, self.policy.counts)
+        return claims_of(self.problem, self.mobility, seen, spent.amount, self._earlier())
 
     def _released(self, position: int, at: Moment | None, key: str | None) -> Release | None:
         """The answer stored under the key, or a new one; None if the ledger moved on meanwhile."""
         stored = None if key is None else self.ledger.find(key)
         names = tuple(each.name for each in self.accounts)
         if stored is not None:
+            self._require_same_answers(stored)
             return released(stored, names, self.problem.observables, again=True)
-        head = self.ledger.head()
+        head = self._head()
         preview = self._preview(head, self._elapsed.when(head, at))
         record = self.ledger.append(head, lambda: self._entry(head, preview, position, key))
         return None if record is None else released(record, names, self.problem.observables, again=False)
@@ -205,14 +198,14 @@ class Releases:
         belief = Prior(self.problem.space, normalised(self._elapsed.belief(head, when)))
         now = self.problem.with_prior(belief)
         spent = self.ledger.spent(self.accounts, when.time)
-        last = head.observable if head.count else None
+        last = head.observable if head.current else None
         chase = self._chase.adversaries(self.ledger, when)
         after = tuple(Promise(adversary, pursuit.distortion) for pursuit, adversary in chase)
         known = Now(now, last, self.accounts, spent, lambda asked: self._mechanism(now, asked, after), self._start)
         choice = self.policy.choose(known)
         nothing = (NOTHING,) * len(self.accounts)
         charges = nothing if choice is None else self._most(choice)
-        if choice is not None and not self._fits(charges, spent):
+        if choice is not None and choice.memo is None and not self._fits(charges, spent):
             choice, charges = None, nothing
         blind = choice is None or (choice.memo is not None and self._was_drawn(choice))
         channel = np.ones((len(belief.space), 1)) if blind or choice is None else choice.channel
@@ -221,8 +214,6 @@ class Releases:
         return Preview(head.count + 1, when, belief, choice, charges, promised, after, apart)
 
     def _most(self, choice: Choice) -> tuple[Decimal, ...]:
-        if choice.memo is not None and self._was_drawn(choice):
-            return (NOTHING,) * len(self.accounts)
         charges = self._charges.of(choice.mechanism, choice.epsilon)
         if choice.test is None:
             return charges
@@ -263,6 +254,7 @@ class Releases:
             clocked=when.clocked,
             observable=found.observable,
             mechanism=found.mechanism,
+            place=found.place,
             report=report,
             charges=found.charges,
             likelihood=likelihood,
@@ -278,30 +270,68 @@ class Releases:
 
     def _answer(self, head: Head, preview: Preview, position: int) -> Drawn:
         choice = preview.choice
+        if choice is not None and choice.memo is None:
+            tests = None if choice.test is None else self._charges.of(choice.test, choice.test_epsilon)
+            return drawn(choice, position, self._charges.of(choice.mechanism, choice.epsilon), tests, self._generator)
+        if choice is not None and choice.memo is not None:
+            found = self._memoised(choice, choice.memo, preview, position)
+            if found is not None:
+                return found
+        if self.when_spent == "refuse" or (self.when_spent == "repeat" and head.current == 0):
+            raise BudgetSpent(self._spent_message(preview))
         nothing, silent = (NOTHING,) * len(self.accounts), np.zeros(len(self.problem.space))
-        if choice is None:
-            if self.when_spent == "refuse" or (self.when_spent == "repeat" and head.count == 0):
-                raise BudgetSpent(self._spent_message(head))
-            if self.when_spent == "repeat":
-                return Drawn(head.observable, "repeated", None, silent, nothing)
-            return Drawn(blind_answer(self.problem.with_prior(preview.belief)), "belief", None, silent, nothing)
-        if choice.memo is not None:
-            again = self._was_drawn(choice)
-            found = memoised(choice, choice.memo, position, self._most(choice))
-            if not self.mobility.is_still:
-                return Drawn(found.observable, found.source, found.mechanism, None, found.charges)
-            return Drawn(found.observable, found.source, found.mechanism, silent, nothing) if again else found
-        tests = None if choice.test is None else self._charges.of(choice.test, choice.test_epsilon)
-        return drawn(choice, position, self._charges.of(choice.mechanism, choice.epsilon), tests, self._generator)
+        if self.when_spent == "repeat":
+            return Drawn(head.observable, "repeated", None, silent, nothing)
+        return Drawn(blind_answer(self.problem.with_prior(preview.belief)), "belief", None, silent, nothing)
 
-    def _spent_message(self, head: Head) -> str:
-        spent = self.ledger.spent(self.accounts, head.time)
+    def _memoised(self, choice: Choice, key: bytes, preview: Preview, position: int) -> Drawn | None:
+        """The answer of a place, charged unless it counts already; None where a budget has no room for it.
+
+        Whether a place counts already follows from its returns, which memoised answers do not protect.
+        """
+        at = preview.when.time
+        found = memoised(MemoisedFunction(choice.mechanism, key), position, self._most(choice))
+        charges = self.ledger.due(found.place, found.charges, at)
+        if not self._fits(charges, self.ledger.spent(self.accounts, at)):
+            return None
+        likelihood = found.likelihood if self.mobility.is_still else None
+        if self.mobility.is_still and charges[0] < found.charges[0]:  # the place was answered before: nothing new
+            likelihood = np.zeros(len(self.problem.space))
+        return replace(found, likelihood=likelihood, charges=charges)
+
+    def _spent_message(self, preview: Preview) -> str:
+        spent = self.ledger.spent(self.accounts, preview.when.time)
         left = [
             f"{account.name}: {left_in(account, each)} of {account.limit} left"
             for account, each in zip(self.accounts, spent, strict=True)
             if account.limit is not None
         ]
         return f"the budget has no room for another release ({'; '.join(left)}); nothing was released or charged"
+
+    def _head(self) -> Head:
+        """Where the ledger stands, as long as it is about this problem."""
+        head = self.ledger.head()
+        if head.change != self._change:
+            raise InvalidProblem(
+                f"{self.ledger.name} is about another case since this sharing began: somebody recorded a change; "
+                "begin again with the settings of now"
+            )
+        return head
+
+    def _earlier(self) -> Earlier:
+        """What was released before the ledger was about this problem."""
+        state = self.ledger.state()
+        places = [change.about.get("counts") == "places" for change in state.changes]
+        return Earlier(places=any(places[:-1]), now_places=places[-1], largest=state.largest(self.accounts[0].name))
+
+    def _require_same_answers(self, stored: Record) -> None:
+        """Refuse to read an answer of before a change as one of other observables."""
+        about = next(each.about for each in self.ledger.state().changes if each.number == stored.change)
+        if about.get("observables") != self._about["observables"]:
+            raise InvalidProblem(
+                "this key names a release of before the problem changed, with other observables: choose another key; "
+                "`privacygames ledger show` has the answer"
+            )
 
     def _remarks(self, preview: Preview) -> list[str]:
         found = []
@@ -335,7 +365,7 @@ class Releases:
         return self._fixed if self._fixed is not None else self._designs.mechanism(self.problem, asked, [])
 
     def _was_drawn(self, choice: Choice) -> bool:
-        return choice.memo is not None and self.ledger.knows(memo_name(choice.memo, choice.mechanism))
+        return choice.memo is not None and self.ledger.knows(MemoisedFunction(choice.mechanism, choice.memo).name)
 
     def _require_belief(self) -> None:
         if self._if_known(0.0) is None:

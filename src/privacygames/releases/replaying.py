@@ -1,14 +1,14 @@
 """Replaying a person's days through a way of sharing, and attacking what came out."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, content_hash
 from privacygames.beliefs import Mobility, Prior
+from privacygames.canonical import digest_of
 from privacygames.errors import BudgetSpent, PrivacyGamesError
 from privacygames.jobs import Measured
 from privacygames.problem import Problem
@@ -17,7 +17,7 @@ from privacygames.releases.releasing import Releases
 from privacygames.releases.tracking import Observations, Track, averaged, filtered, most_likely_path, smoothed
 from privacygames.releases.ways import WAYS, Daily
 
-FORMAT = 1
+FORMAT = 2
 """Raise when what a replay means or measures changes: older results are then not used again."""
 
 DONE = "done"
@@ -75,12 +75,10 @@ class Sharing:
     def key(self) -> str:
         """The same for the same work, whoever asks for it and whenever."""
         person = self.days
-        settings = (FORMAT, self.way, self.daily, self.seed, person.mobility.fingerprint, person.home)
-        digest = sha256(repr(settings).encode())
+        settings = (FORMAT, self.way, asdict(self.daily), self.seed, person.mobility.fingerprint, person.home)
         matrices = (person.problem.prior.probabilities, person.problem.cost, person.problem.distinguishability)
-        for array in (*matrices, person.problem.distance, person.cells, person.times, person.hours):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()[:32]
+        arrays = (*matrices, person.problem.distance, person.cells, person.times, person.hours)
+        return digest_of("replay", *settings, *map(content_hash, arrays))[:32]
 
     def run(self) -> Measured:
         """Share every request in order, then attack the answers."""
@@ -99,7 +97,7 @@ def _measured(job: Sharing) -> Measured:
     positions = [None if each is None else person.problem.observables.index(each.observable) for each in answers]
     pairs = zip(positions, person.cells, strict=True)
     costs = np.array([np.nan if o is None else person.problem.cost[o, s] for o, s in pairs])
-    spent = np.array([0.0 if each is None else each.epsilon for each in answers])
+    spent = np.array([0.0 if each is None else each.balances[-1].charged for each in answers])  # in the daily budget
     now, past = (attack(person.problem, person.mobility, observed) for attack in (filtered, smoothed))
     path = most_likely_path(person.problem, person.mobility, observed)
     blind = filtered(person.problem, person.mobility, _nothing_seen(observed))
@@ -183,7 +181,7 @@ def _home(job: Sharing, releases: Releases, observed: Observations, answers: lis
         rows = observed.log_likelihoods[seen]
         if releases.policy.counts == "places" and len(seen):
             given = [each.observable for each in (answers[at] for at in seen) if each is not None]
-            usual = max(set(given), key=given.count)
+            usual = max(dict.fromkeys(given), key=given.count)  # the first of several
             rows = rows[[given.index(usual)]]
         error = float((stranger.distance @ stranger.prior.probabilities).min())
         if len(rows):

@@ -1,54 +1,65 @@
-"""The tables of a ledger: created, brought up to date from older versions, and compared with what a file holds."""
+"""The tables of a ledger: created, and compared with what a file holds."""
 
+import secrets
 import sqlite3
 
 from privacygames.errors import InvalidFile
+from privacygames.releases.entries import genesis
+from privacygames.releases.event_log import set_head
+from privacygames.releases.old_ledgers import OLD_TABLES, upgrade
 
 APPLICATION = 0x50474C31
 """Written into the file's header: it is a ledger of ours."""
 
-STEPS = (
-    (
-        "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
-        "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, amount TEXT, every REAL, "
-        "subject TEXT NOT NULL) STRICT",
-        "CREATE TABLE releases (id INTEGER PRIMARY KEY, key TEXT UNIQUE, time REAL NOT NULL, clocked INTEGER NOT NULL, "
-        "observable INTEGER NOT NULL, mechanism TEXT, report TEXT NOT NULL, likelihood BLOB, belief TEXT NOT NULL, "
-        "chain TEXT NOT NULL) STRICT",
-        "CREATE TABLE charges (release INTEGER NOT NULL REFERENCES releases (id), account INTEGER NOT NULL REFERENCES "
-        "accounts (id), amount TEXT NOT NULL, total TEXT NOT NULL, charged INTEGER NOT NULL, "
-        "PRIMARY KEY (release, account)) STRICT",
-        "CREATE TABLE beliefs (id INTEGER PRIMARY KEY CHECK (id = 1), logarithms BLOB NOT NULL) STRICT",
-    ),
-    # 2: windows are summed, and functions that were drawn are looked up, without reading every release
-    (
-        "CREATE INDEX releases_by_time ON releases (time)",
-        "CREATE INDEX releases_by_mechanism ON releases (mechanism)",
-    ),
+TABLES = (
+    "CREATE TABLE head (id INTEGER PRIMARY KEY CHECK (id = 1), identity TEXT NOT NULL, events INTEGER NOT NULL, "
+    "chain TEXT NOT NULL) STRICT",
+    "CREATE TABLE events (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT, time REAL, clocked INTEGER, "
+    "observable INTEGER, mechanism TEXT, place TEXT, report TEXT NOT NULL, likelihood BLOB, belief TEXT, "
+    "chain TEXT NOT NULL, UNIQUE (kind, key)) STRICT",
+    "CREATE TABLE charges (event INTEGER NOT NULL REFERENCES events (id), position INTEGER NOT NULL, "
+    "account TEXT NOT NULL, amount TEXT NOT NULL, total TEXT NOT NULL, PRIMARY KEY (event, position)) STRICT",
+    "CREATE TABLE beliefs (id INTEGER PRIMARY KEY CHECK (id = 1), logarithms BLOB NOT NULL) STRICT",
+    "CREATE INDEX events_by_mechanism ON events (mechanism)",
 )
-"""What each version added to the one before it."""
+"""The tables of this version."""
 
-VERSION = len(STEPS)
+VERSION = 3
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
     """Create the tables of a new file, bring an older one up to date, and refuse what is not a ledger."""
-    if _version(connection, name) == VERSION and _objects(connection) == _expected(VERSION):
+    if _version(connection, name) == VERSION and _objects(connection) == set(TABLES):
         return
     connection.execute("BEGIN EXCLUSIVE")  # two processes may find the same new file at once
     try:
-        found = _version(connection, name)
-        if _objects(connection) != _expected(found):
-            raise InvalidFile(f"{name} has other tables than a ledger of version {found}: it was altered")
-        for statements in STEPS[found:]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        version = _version(connection, name)
+        expected = set(TABLES) if version == VERSION else OLD_TABLES[version]
+        if _objects(connection) != expected:
+            raise InvalidFile(f"{name} has other tables than a ledger of version {version}: it was altered")
+        if version < VERSION:
+            _create(connection, name, version)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _create(connection: sqlite3.Connection, name: str, version: int) -> None:
+    """Write the tables of this version, with what an older one holds."""
+    identity = secrets.token_hex(16)
+
+    def create() -> None:
+        for statement in TABLES:
+            connection.execute(statement)
+        set_head(connection, identity, 0, genesis(identity))
+
+    if version:
+        upgrade(connection, name, identity, create)
+    else:
+        create()
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _version(connection: sqlite3.Connection, name: str) -> int:
@@ -61,6 +72,8 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
         raise InvalidFile(f"{name} is a database of another program, not a ledger")
     if version > VERSION:
         raise InvalidFile(f"{name} is a ledger of version {version}, and this release reads up to {VERSION}: upgrade")
+    if version not in OLD_TABLES and version != VERSION:
+        raise InvalidFile(f"{name} says that it is a ledger of version {version}: it was altered")
     return int(version)
 
 
@@ -68,7 +81,3 @@ def _objects(connection: sqlite3.Connection) -> set[str]:
     """How every table, index, trigger and view was made: a file from strangers may have some of its own."""
     rows = connection.execute("SELECT sql, type FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
     return {sql or kind for sql, kind in rows}
-
-
-def _expected(version: int) -> set[str]:
-    return {statement for statements in STEPS[:version] for statement in statements}

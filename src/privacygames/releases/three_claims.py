@@ -15,11 +15,11 @@ class Claims:
     """The three claims of docs/theory/sharing.md.
 
     Attributes:
-        counts: ``"releases"``: claim 1 as it stands; ``"places"``: memoised answers, between traces with the same
-            returns only, each distinct place once.
+        counts: ``"releases"``: claim 1 as it stands; ``"places"``: there are memoised answers, so it holds between
+            traces with the same returns only.
         trace: claim 1, whatever the correlation and the adversary: no sequence of answers shifts the odds between two
-            traces by more than exp(trace · the largest distance between them at any moment). For ``"places"``: by more
-            than exp(trace · the sum of the distances between their distinct places).
+            traces by more than exp(trace · the largest distance between them at any moment). A memoised place counts
+            once. Over a change of the problem, distances are those of the problem at that moment.
         moment: claim 2, whatever the correlation: the same for one moment, in the worst case over all traces; the
             exponent itself, distances included (∞ where secrets are infinitely far apart). None for memoised answers.
         moment_under_chain: claim 2 under the declared chain, and only there: by how much the answers that were given
@@ -60,13 +60,30 @@ class Claims:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """What a ledger holds besides releases about the present problem.
+
+    Attributes:
+        places: whether memoised answers were released before the present problem.
+        now_places: whether the present policy is memoised.
+        largest: the largest distinguishability that earlier releases were charged in; ∞ where it is not known.
+    """
+
+    places: bool
+    now_places: bool
+    largest: float
+
+
 def claims_of(
-    problem: Problem, mobility: Mobility, observations: Observations | None, spent: Decimal, counts: str
+    problem: Problem, mobility: Mobility, observations: Observations | None, spent: Decimal, earlier: Earlier
 ) -> Claims:
     """The claims after some answers; without observations (None) those under the chain are left out."""
-    farthest = float(problem.distinguishability.max())
+    farthest = max(float(problem.distinguishability.max()), earlier.largest)
     trace = float(spent)
-    worst = None if counts == "places" and not mobility.is_still else trace * farthest if trace else 0.0
+    counts = "places" if earlier.places or earlier.now_places else "releases"
+    same_returns = earlier.places or (earlier.now_places and not mobility.is_still)
+    worst = None if same_returns else trace * farthest if trace else 0.0
     if observations is None:
         return Claims(counts, trace, worst, None, None, None)
     smooth = smoothed(problem, mobility, observations)

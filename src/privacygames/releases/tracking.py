@@ -25,6 +25,10 @@ __all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", 
 LOST = 1e-280
 """A weight below this, relative to the largest, is computed again with logarithms."""
 
+ROUNDING = 1e-9
+"""Differences of log-odds up to this, relative to the largest, are rounding: they shift no odds between secrets that
+nothing separates."""
+
 MOST_KEPT = 1000
 """Up to so many secrets, logarithms of transition matrices are kept."""
 
@@ -113,16 +117,19 @@ class Track:
         """By how much the answers shifted the odds between two secrets at each moment, per unit that separates them.
 
         max over a, b of (ln P(o|a) − ln P(o|b)) / d(a,b), over secrets that the chain allows at that moment: claim 2
-        under the declared chain, and only there.
+        under the declared chain, and only there. ∞ where the odds between two secrets shifted that nothing separates
+        (d = 0), which happens where they lead to others that something does.
         """
-        apart = np.where(distinguishability > 0, distinguishability, np.inf)
         found = np.zeros(len(self.log_odds))
         for at, odds in enumerate(self.log_odds):
             possible = np.flatnonzero(~np.isnan(odds))
-            kept = odds[possible]
-            with np.errstate(invalid="ignore"):  # −∞ − (−∞): neither could have given these answers
-                ratios = (kept[:, None] - kept) / apart[np.ix_(possible, possible)]
-            found[at] = max(float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max(initial=0.0)), 0.0)
+            kept, apart = odds[possible], distinguishability[np.ix_(possible, possible)]
+            finite = kept[np.isfinite(kept)]
+            noise = ROUNDING * max(1.0, float(np.abs(finite).max(initial=0.0)))
+            with np.errstate(invalid="ignore", divide="ignore"):  # −∞ − (−∞): neither could have given these answers
+                shifts = kept[:, None] - kept
+                ratios = np.where(shifts > noise * (apart == 0), shifts / apart, 0.0)
+            found[at] = float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max(initial=0.0))
         return found
 
     def __repr__(self) -> str:

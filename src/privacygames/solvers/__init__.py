@@ -7,12 +7,14 @@ from privacygames.solvers.interior import Interior, chained_pairs, dominated_obs
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
+from privacygames.solvers.scaling import Scaling, solve_scaled
 from privacygames.solvers.selection import choose, solving_on, use_device
 
 __all__ = [
     "Effort",
     "Highs",
     "Interior",
+    "Scaling",
     "Solution",
     "SolveOptions",
     "Solver",
@@ -24,6 +26,7 @@ __all__ = [
     "maximise",
     "read_multipliers",
     "refuse_too_large",
+    "solve_scaled",
     "solving_on",
     "use_device",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Literal
@@ -19,6 +20,16 @@ from privacygames.solvers.protocol import Solution, SolveOptions
 
 TOLERANCE = 1e-9
 TICK = 0.2
+PATIENCE, PATIENCE_PER_ENTRY = 60.0, 1e-3
+"""Seconds for one method, and for each entry of the matrix: ten times what ordinary programs take on a busy machine.
+After that the other method gets its chance, for both may go on for ever where numbers are extreme."""
+
+MOST_IPM_ITERATIONS = 1000
+"""Some ten times what ordinary programs take: where its interior-point method makes no progress it never ends."""
+
+LATE = 1.0
+"""Seconds after its time limit for which HiGHS is waited for."""
+
 BYTES_PER_ENTRY = 320  # measured at 8×8 with the Euclidean cost: the program and HiGHS' own copies
 
 
@@ -106,12 +117,17 @@ class Highs:
 
         When the method asked for does not end at an optimum, the other one gets its chance.
         """
-        found = _run(program, self.method, time_limit, progress)
-        if found.status is Status.NUMERICAL:
-            found = _run(program, self.other().method, time_limit, progress)
-        if found.status is not Status.OPTIMAL:
-            raise SolveFailed(f"HiGHS found no optimum: {found.status.advice}", status=found.status)
-        return found
+        deadline = inf if time_limit is None else monotonic() + time_limit
+        patience = PATIENCE + PATIENCE_PER_ENTRY * program.matrix.nnz
+        for method in (self.method, self.other().method):
+            result = _run(program, method, min(deadline, monotonic() + patience), progress)
+            if result.status is Status.TIME_LIMIT and monotonic() < deadline:
+                result = replace(result, status=Status.NUMERICAL)
+            if result.status is not Status.NUMERICAL or monotonic() >= deadline:
+                break
+        if result.status is not Status.OPTIMAL:
+            raise SolveFailed(f"HiGHS found no optimum: {result.status.advice}", status=result.status)
+        return result
 
 
 def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
@@ -123,7 +139,8 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
 
-def _run(program: LinearProgram, method: str, time_limit: float | None, progress: Watcher | None) -> LinearSolution:
+def _run(program: LinearProgram, method: str, deadline: float, progress: Watcher | None) -> LinearSolution:
+    """Run HiGHS until a point in time. That it calls a program infeasible is no proof: its status is NUMERICAL then."""
     import highspy
 
     engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -131,13 +148,15 @@ def _run(program: LinearProgram, method: str, time_limit: float | None, progress
     engine.setOptionValue("solver", method)
     engine.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
     engine.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
-    if time_limit is not None:
-        engine.setOptionValue("time_limit", float(time_limit))
+    engine.setOptionValue("ipm_iteration_limit", MOST_IPM_ITERATIONS)
     engine.passModel(_model(program))
-    _run_interruptibly(engine, method, progress)
+    if deadline < inf:
+        engine.setOptionValue("time_limit", max(deadline - monotonic(), 1e-3))
+    if not _run_interruptibly(engine, method, deadline, progress):
+        nothing = np.zeros(0)
+        return LinearSolution(program, nothing, nothing, Status.TIME_LIMIT, f"HiGHS {method}")
     statuses = {
         highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
         highspy.HighsModelStatus.kTimeLimit: Status.TIME_LIMIT,
     }
     solution = engine.getSolution()
@@ -157,7 +176,7 @@ def _model(program: LinearProgram) -> Any:
     model.num_row_, model.num_col_ = program.matrix.shape
     model.col_cost_ = program.objective
     model.col_lower_ = program.variable_lower
-    model.col_upper_ = np.full(len(program.objective), highspy.kHighsInf)
+    model.col_upper_ = program.variable_upper
     model.row_lower_, model.row_upper_ = program.row_lower, program.row_upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_ = program.matrix.indptr
@@ -166,8 +185,15 @@ def _model(program: LinearProgram) -> Any:
     return model
 
 
-def _run_interruptibly(engine: Any, method: str, progress: Watcher | None) -> None:
-    """Run HiGHS in a thread, so that Ctrl-C or a progress function stops it at once instead of when it is done."""
+def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Watcher | None) -> bool:
+    """Run HiGHS in a thread, so that Ctrl-C or a progress function stops it instead of waiting until it is done.
+
+    HiGHS looks at its time limit between steps that may take long. Where it is late, it is told to stop and left to do
+    so by itself: what it returns is not used any more.
+
+    Returns:
+        Whether it ended in time.
+    """
     done = Event()
     started = monotonic()
 
@@ -188,10 +214,14 @@ def _run_interruptibly(engine: Any, method: str, progress: Watcher | None) -> No
     try:
         while not done.wait(TICK):  # not Thread.join, which an interrupt leaves in a broken state
             tell()
+            if monotonic() > deadline + LATE:
+                engine.cancelSolve()
+                return False
     except BaseException:
         engine.cancelSolve()
         done.wait()
         raise
+    return True
 
 
 def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) -> Multipliers:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.certificates import NEGLIGIBLE, stake
 from privacygames.errors import SolveFailed
 from privacygames.programs import least_favourable_program
 from privacygames.solvers.highs import Highs
@@ -18,25 +19,26 @@ GUESSES_A_ROUND = 2
 def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
     """The attack with the least error on its worst secret, proved to within a relative ``tolerance``.
 
-    Whatever the units: distances are scaled to at most 1 first.
+    Whatever the units: distances are divided by what is at stake first.
 
     Args:
         mechanism: p(o|s), (secrets, observables).
         distance: d(ŝ,s), (estimates, secrets).
-        tolerance: how large (error − bound)/error may be.
+        tolerance: how large (error − bound)/error may be, where the error is no less than a millionth of what is at
+            stake: the error of a guess without an output.
 
     Raises:
         SolveFailed: neither method of HiGHS got there.
     """
-    scale = float(distance.max()) or 1.0
+    scale = stake(distance, np.full(len(mechanism), 1 / len(mechanism)), worst_case=True)
     best: ProvedAttack | None = None
     for method in (Highs("ipm"), Highs("simplex")):
         found = _solved(mechanism, distance / scale, method)
         if best is None or found.error - found.bound < best.error - best.bound:
             best = found
-        if best.within(tolerance * best.error):
+        if best.within(tolerance * max(best.error, NEGLIGIBLE)):
             return ProvedAttack(best.attack, best.weights, best.error * scale, best.bound * scale)
-    gap = 1.0 if best is None else (best.error - best.bound) / best.error
+    gap = 1.0 if best is None else (best.error - best.bound) / max(best.error, NEGLIGIBLE)
     raise SolveFailed(f"the min-max attack is known only to within {gap:.1e} of its error: rescale the distances")
 
 

@@ -23,6 +23,10 @@ SMALL = 8_000
 """Up to this n²m HiGHS on the program written out is the faster one."""
 
 
+NEARLY_EQUAL = 1e-4
+"""Exponents below this leave a margin of less than 10⁵ times HiGHS' tolerance: repair may cost more than the gap."""
+
+
 @dataclass(frozen=True)
 class WithFallbacks:
     """A solver with other fallbacks than its own."""
@@ -44,9 +48,15 @@ def choose(problem: Problem, bounds: Bounds) -> Solver:
     told = os.environ.get(VARIABLE, "auto")
     device = ("cuda" if n * n * m >= PAYS and gpu_fits(n * n * m) else "host") if told == "auto" else told
     blocks, written_out = Interior(device=device), Highs()
-    if n * n * m <= SMALL or not blocks.can_solve(problem, bounds):
+    small = n * n * m <= SMALL and not _nearly_equal(problem, bounds)
+    if small or not blocks.can_solve(problem, bounds):
         return WithFallbacks(written_out, (*written_out.fallbacks, blocks))
     return blocks
+
+
+def _nearly_equal(problem: Problem, bounds: Bounds) -> bool:
+    """Whether some secrets have to be so nearly alike that HiGHS' tolerance is more than what tells them apart."""
+    return bool((bounds.exponents(problem.distinguishability) < NEARLY_EQUAL).any())
 
 
 def use_device(device: str) -> None:

@@ -1,17 +1,18 @@
 """What secrets and observables are, and how far apart."""
 
 from privacygames.spaces.categories import Categories
-from privacygames.spaces.codec import blaming, describe, space_from
+from privacygames.spaces.codec import Allowance, blaming, describe, space_digest, space_from
 from privacygames.spaces.given_labels import counted, listed
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, Outside, checked_box
 from privacygames.spaces.numbers import Numbers
 from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
-from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, shown
+from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, label_text, shown
 from privacygames.spaces.subsets import Subsets
 
 __all__ = [
+    "Allowance",
     "Box",
     "Categories",
     "DistanceSpace",
@@ -29,7 +30,9 @@ __all__ = [
     "counted",
     "describe",
     "find_label",
+    "label_text",
     "listed",
     "shown",
+    "space_digest",
     "space_from",
 ]

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, content_hash
+from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, PrivacyGamesError, Status, TooLarge
 from privacygames.keys import Keys
 from privacygames.spaces.categories import Categories
@@ -29,6 +30,36 @@ SECRETS = "secrets"
 
 MOST_PARTS = 16
 
+MOST_MEMORY = 3 * 10**8
+"""About how many bytes of labels one document or file may describe, in all spaces and spaces within spaces together."""
+
+TABLE_MEMORY, LABEL_MEMORY = 2000, 100
+"""About how many bytes a space takes, and each of its labels beside the text."""
+
+
+class Allowance:
+    """How much the spaces of one document or file may still take: small tables could describe any amount of labels.
+
+    Args:
+        memory: about how many bytes, in all.
+        most: how many labels each space may have, and every space in it.
+    """
+
+    def __init__(self, memory: int = MOST_MEMORY, *, most: int | None = None) -> None:
+        self._left, self.most = memory, most
+
+    def take_labels(self, count: int) -> None:
+        """Use what so many labels need, or refuse; before they are built."""
+        if self.most is not None and count > self.most:
+            raise TooLarge(f"has {count} labels; at most {self.most} are allowed here")
+        self.take(LABEL_MEMORY * min(count, MOST_CELLS))  # of more a space itself says what is wrong
+
+    def take(self, memory: int) -> None:
+        """Use some of it, or refuse."""
+        self._left -= memory
+        if self._left < 0:
+            raise TooLarge("describes more labels than may be built from one document or file")
+
 
 def describe(
     space: Space, *, secrets: Space | None = None, store: Callable[[FloatArray], str] | None = None
@@ -43,6 +74,11 @@ def describe(
     return next(form for kind, form in _FORMS if isinstance(space, kind))(space, secrets, store)
 
 
+def space_digest(space: Space) -> str:
+    """SHA-256 of everything that defines a space: the same for equal spaces, in every process."""
+    return digest_of("space", describe(space, store=content_hash))
+
+
 def space_from(
     table: object,
     *,
@@ -50,6 +86,7 @@ def space_from(
     secrets: Space | None = None,
     matrices: Mapping[str, FloatArray] | None = None,
     size: int | None = None,
+    allowance: Allowance | None = None,
 ) -> Space:
     """The space that a plain table describes.
 
@@ -59,16 +96,18 @@ def space_from(
         secrets: the space that subsets of ``"secrets"`` are of.
         matrices: where a matrix is found that the table only names.
         size: how many labels it must have.
+        allowance: what the spaces of a document or file may take together; by default this one has it for itself.
 
     Raises:
         InvalidProblem: the table is not that of a space; says which key is wrong.
+        TooLarge: it has more labels than it may have.
     """
     kind = table.get("kind") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in KEYS:
         raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
     keys = Keys(table, name, ("kind", *KEYS[kind]))
     with blaming(name):
-        return _Builder(keys, secrets, dict(matrices or {}), size).build(kind)
+        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or Allowance()).build(kind)
 
 
 @contextmanager
@@ -79,7 +118,8 @@ def blaming(name: str) -> Iterator[None]:
     except PrivacyGamesError as error:
         if str(error).startswith("[") or error.status is Status.FILE_TROUBLE:
             raise
-        raise InvalidProblem(f"{name} {error}") from None
+        kind = TooLarge if isinstance(error, TooLarge) else InvalidProblem
+        raise kind(f"{name} {error}") from None
     except MemoryError:
         raise TooLarge(f"{name} needs more memory than there is: use fewer secrets or observables") from None
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError):
@@ -103,8 +143,15 @@ KEYS: dict[str, tuple[str, ...]] = {
 class _Builder:
     """Builds the space of one table."""
 
-    def __init__(self, keys: Keys, secrets: Space | None, matrices: dict[str, FloatArray], size: int | None) -> None:
-        self.keys, self.secrets, self.matrices, self.size = keys, secrets, matrices, size
+    def __init__(
+        self,
+        keys: Keys,
+        secrets: Space | None,
+        matrices: dict[str, FloatArray],
+        size: int | None,
+        allowance: Allowance,
+    ) -> None:
+        self.keys, self.secrets, self.matrices, self.size, self.allowance = keys, secrets, matrices, size, allowance
 
     def build(self, kind: str) -> Space:
         builders: dict[str, Callable[[], Space]] = {
@@ -118,7 +165,10 @@ class _Builder:
             "product": self._product,
             "labels": lambda: Space(self._labels()),
         }
-        return builders[kind]()
+        self.allowance.take(TABLE_MEMORY)
+        space = builders[kind]()
+        self.allowance.take(sum(len(label) for label in space.labels if isinstance(label, str)))
+        return space
 
     def _sized(self, key: str) -> list[Any]:
         found: list[Any] = self.keys.listed(key)
@@ -128,6 +178,7 @@ class _Builder:
     def _fits(self, count: int) -> None:
         if self.size is not None and count != self.size:
             raise InvalidProblem(f"has {count} labels where {self.size} are needed")
+        self.allowance.take_labels(count)
 
     def _labels(self) -> list[Label]:
         return [_read(label) for label in self._sized("labels")]
@@ -163,7 +214,7 @@ class _Builder:
         keys = self.keys
         edges = [[*map(_read, edge[:2]), *edge[2:]] for edge in keys.listed("edges")]
         graph = Graph(edges, nodes=map(_read, keys.listed("nodes", [])), directed=keys.flag("directed", False))
-        self._fits(len(graph))
+        self._fits(len(graph))  # a graph is no larger than its table; only its distances are
         return graph
 
     def _matrix(self) -> Any:
@@ -180,7 +231,7 @@ class _Builder:
                 raise keys.wrong("of", "a space, where there are no secrets beside it")
             space = self.secrets
         else:
-            space = space_from(within, name=self.keys.name, matrices=self.matrices)
+            space = space_from(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
         members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
         labels = None if "labels" not in keys else self._labels()
         return Subsets(space, members, labels=labels, reading=keys.text("reading", "mean"))
@@ -192,8 +243,10 @@ class _Builder:
             raise keys.wrong("parts", f"at most {MOST_PARTS} spaces")
         parts: list[Space] = []
         for number, (table, of) in enumerate(zip(tables, _parts(beside, len(tables)), strict=True), start=1):
-            parts.append(space_from(table, name=f"{keys.name} part {number},", secrets=of, matrices=self.matrices))
-            if self.size is not None and prod(map(len, parts)) > self.size:  # before any more is built
+            what = f"{keys.name} part {number},"
+            parts.append(space_from(table, name=what, secrets=of, matrices=self.matrices, allowance=self.allowance))
+            largest = min((each for each in (self.size, self.allowance.most) if each is not None), default=None)
+            if largest is not None and prod(map(len, parts)) > largest:  # before any more is built
                 self._fits(prod(map(len, parts)))
         self._fits(prod(map(len, parts)))
         return Product(parts, scales=keys.listed("scales", None))

@@ -7,10 +7,10 @@ from math import inf, prod
 
 import numpy as np
 
-from privacygames.arguments import is_number, of_kind, several
+from privacygames.arguments import is_number, of_kind, ordered
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Named, Space, shown
+from privacygames.spaces.space import Named, Space, label_text, require_short
 
 MOST_LABELS = 1_000_000
 BETWEEN = " | "
@@ -33,21 +33,23 @@ class Product(Space):
     default_distance = "sum"
 
     def __init__(self, parts: Iterable[Space], *, scales: Iterable[float] | None = None) -> None:
-        spaces = tuple(of_kind(part, Space, "each part of a product") for part in several(parts, "the parts"))
+        spaces = tuple(of_kind(part, Space, "each part of a product") for part in ordered(parts, "the parts"))
         if len(spaces) < 2:
             raise InvalidProblem(f"a product needs two parts or more; got {len(spaces)}")
         if prod(map(len, spaces)) > MOST_LABELS:
             raise InvalidProblem(f"that product has {prod(map(len, spaces))} labels; at most {MOST_LABELS} are allowed")
-        weights = [1.0] * len(spaces) if scales is None else several(scales, "the scales")
+        weights = [1.0] * len(spaces) if scales is None else ordered(scales, "the scales")
         if len(weights) != len(spaces) or not all(is_number(each) and 0 < each < inf for each in weights):
             raise InvalidProblem(f"scales must be {len(spaces)} positive numbers, one for each part")
         self._fill(parts=spaces, scales=tuple(float(each) for each in weights))
-        texts = ([shown(label) for label in part.labels] for part in spaces)
+        texts = [[label_text(label) for label in part.labels] for part in spaces]
+        size = prod(map(len, spaces))
+        require_short(sum(size // len(part) * sum(len(text) + len(BETWEEN) for text in part) for part in texts))
         super().__init__(BETWEEN.join(combination) for combination in product(*texts))
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        return self.parts, self.scales
+        return self.parts, self.scales, self.labels  # parts of 1 and of 1.0 are equal; what they are called is not
 
     def __repr__(self) -> str:
         return f"Product({' × '.join(map(repr, self.parts))})"

@@ -4,19 +4,22 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from privacygames.arguments import several
+from privacygames.arguments import ordered
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
 
 
 class Sets(Space):
-    """Sets of texts; each set is its own label, and any equal set finds it."""
+    """Sets of texts; each set is its own label, and any equal set finds it.
+
+    The order of the sets is that of the list they are given in; the order of the texts in a set means nothing.
+    """
 
     default_distance = "jaccard"
 
     def __init__(self, sets: Iterable[Iterable[str]]) -> None:
-        given = several(sets, "the sets")
+        given = ordered(sets, "the sets")
         if any(isinstance(each, str) or not isinstance(each, Iterable) for each in given):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)

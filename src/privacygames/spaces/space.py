@@ -7,15 +7,18 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import several
+from privacygames.arguments import ordered, several
 from privacygames.arrays import FloatArray, IntArray, checked, content_hash
-from privacygames.errors import InvalidProblem, UnknownLabel
+from privacygames.errors import InvalidProblem, TooLarge, UnknownLabel
 from privacygames.values import Value
 
 Label = str | int | float | frozenset[str]
 """What names one secret or observable: text, a number, or a set of texts."""
 
-LABEL_TYPES = (str, int, float, frozenset)
+LABEL_TYPES = (str, int, float, set, frozenset)
+
+MOST_TEXT = 10**8
+"""The most characters that the labels made for a space may have together: names of sets of labels multiply."""
 
 Named = dict[str, Callable[["Space"], FloatArray]]
 """Distances by name, each a function of the space whose labels are the rows."""
@@ -33,7 +36,7 @@ class Space(Value):
     default_distance = "hamming"
 
     def __init__(self, labels: Iterable[Label]) -> None:
-        plain = tuple(_plain(label) for label in several(labels, "the labels"))
+        plain = tuple(_plain(label) for label in ordered(labels, "the labels"))
         if not plain:
             raise InvalidProblem("a space needs at least one label; none was given")
         self._fill(labels=plain)
@@ -171,9 +174,20 @@ class DistanceSpace(Space):
         return self.matrix if other == self else self.matrix[self.indices(other.labels)]
 
 
+def label_text(label: object) -> str:
+    """A label as text, the same in every process and release of Python: ``"{Alien, Brazil}"`` for a set."""
+    return "{" + ", ".join(sorted(map(str, label))) + "}" if isinstance(label, set | frozenset) else str(label)
+
+
+def require_short(characters: int) -> None:
+    """Refuse to make labels of so many characters in all."""
+    if characters > MOST_TEXT:
+        raise TooLarge(f"the labels would have {characters} characters in all; at most {MOST_TEXT}: give shorter ones")
+
+
 def shown(label: Label) -> str:
-    """A label as text, as tables show it and commands read it: ``"{Alien, Brazil}"`` for a set."""
-    text = "{" + ", ".join(sorted(label)) + "}" if isinstance(label, frozenset) else str(label)
+    """A label as tables show it and commands read it: what cannot be printed is escaped, so nothing is named by it."""
+    text = label_text(label)
     return text if text.isprintable() else repr(text)
 
 
@@ -183,23 +197,30 @@ def find_label(space: Space, text: str) -> Label:
 
 
 def _plain(label: object) -> Label:
-    """A label as a plain Python value: NumPy scalars become numbers, sets become frozensets."""
-    if isinstance(label, np.generic) or (isinstance(label, np.ndarray) and not label.ndim):
+    """A label as exactly a ``str``, ``int``, ``float`` or ``frozenset``: NumPy's scalars and subclasses become one."""
+    if isinstance(label, np.generic | np.ndarray) and not label.ndim and label.dtype.kind not in "mM":  # of times
         label = label.item()
-    if isinstance(label, set):
-        label = frozenset(label)
     if isinstance(label, bool) or not isinstance(label, LABEL_TYPES):
         raise InvalidProblem("a label must be text, a number or a set of texts")
-    if isinstance(label, int | float):
-        if not abs(label) < 2**53:
-            raise InvalidProblem("a label that is a number must be smaller than 2^53 in size")
-        return label
-    texts = label if isinstance(label, frozenset) else (label,)
-    if not all(isinstance(text, str) and _encodable(text) for text in texts):
+    if isinstance(label, str):
+        return _plain_text(label)
+    if isinstance(label, set | frozenset):
+        return frozenset(_plain_text(text) for text in label)
+    if not abs(label) < 2**53:
+        raise InvalidProblem("a label that is a number must be smaller than 2^53 in size")
+    return int(label) if isinstance(label, int) else float(label) + 0.0  # −0.0 is 0.0
+
+
+def _plain_text(text: object) -> str:
+    """Exactly a ``str`` that can be written to a file or a terminal: lone surrogates cannot."""
+    if not isinstance(text, str) or not _is_proper(text):
         raise InvalidProblem("a label must be proper text, or a set of proper texts")
-    return label
+    return str.__str__(text)
 
 
-def _encodable(text: str) -> bool:
-    """Whether a text can be written to a file or a terminal: lone surrogates cannot."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+def _is_proper(text: str) -> bool:
+    try:
+        str.encode(text)
+    except UnicodeEncodeError:
+        return False
+    return True

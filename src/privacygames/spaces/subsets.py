@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.arguments import is_whole, of_kind, one_of, several
+from privacygames.arguments import is_whole, of_kind, one_of, ordered
 from privacygames.arrays import FloatArray, IntArray, sealed
-from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Averaged, Label, Space, shown
+from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.spaces.space import Averaged, Label, Space, label_text, require_short
 
 Reading = Literal["mean", "max", "min"]
 """What answering with a set costs, from what answering with each member costs."""
@@ -50,23 +50,36 @@ class Subsets(Averaged):
     ) -> None:
         one_of(reading, ("mean", "max", "min"), "reading")
         of_kind(space, Space, "what subsets are of")
-        groups = tuple(sealed(np.unique(space.indices(group))) for group in several(members, "the subsets"))
+        groups = tuple(sealed(np.unique(space.indices(group))) for group in ordered(members, "the subsets"))
         if any(len(group) == 0 for group in groups):
             raise InvalidProblem("every subset needs at least one member; an empty one was given")
         self._fill(underlying=space, reading=reading, members=groups)
-        super().__init__([self._default_label(group) for group in groups] if labels is None else labels)
+        super().__init__(self._default_labels() if labels is None else labels)
         if len(self.labels) != len(groups):
             raise InvalidProblem(f"{len(groups)} subsets were given but {len(self.labels)} labels")
 
     @classmethod
-    def all(cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean") -> "Subsets":
-        """Every non-empty subset of ``space`` with at most ``at_most`` members."""
+    def all(
+        cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean", most: int | None = None
+    ) -> "Subsets":
+        """Every non-empty subset of ``space`` with at most ``at_most`` members.
+
+        Args:
+            space: what the members are labels of.
+            at_most: members of a subset; by default there is no limit.
+            reading: as for the class.
+            most: how many subsets there may be; never more than 100,000.
+        """
         if not (at_most is None or is_whole(at_most)):
             raise InvalidProblem(f"at_most is {repr(at_most)[:40]}; it must be a whole number, 1 or more")
         largest = len(space) if at_most is None else min(at_most, len(space))
-        count = sum(comb(len(space), size) for size in range(1, largest + 1))
-        if not 0 < count <= _MOST:
-            raise InvalidProblem(f"that is {count} subsets; between 1 and {_MOST} are allowed: choose another at_most")
+        limit, count = _MOST if most is None else min(most, _MOST), 0
+        for size in range(1, largest + 1):
+            count += comb(len(space), size)
+            if count > limit:
+                break
+        if not 0 < count <= limit:
+            raise TooLarge(f"that is {count} subsets or more; at most {limit} are allowed: choose another at_most")
         groups = [group for size in range(1, largest + 1) for group in combinations(space.labels, size)]
         return cls(space, groups, reading=reading)
 
@@ -83,8 +96,11 @@ class Subsets(Averaged):
         """One row per subset: the mean, largest or least of its members' rows."""
         return np.stack([getattr(matrix[group], self.reading)(axis=0) for group in self.members])
 
-    def _default_label(self, group: IntArray) -> str:
-        return "{" + ", ".join(shown(self.underlying.labels[i]) for i in group) + "}"
+    def _default_labels(self) -> list[str]:
+        texts = [label_text(label) for label in self.underlying.labels]
+        lengths = np.array([len(text) + 2 for text in texts])
+        require_short(sum(int(lengths[group].sum()) for group in self.members))
+        return ["{" + ", ".join(texts[i] for i in group) + "}" for group in self.members]
 
 
 def runs(values: Sequence[Label], length: int) -> list[list[Label]]:

@@ -1,6 +1,5 @@
 """What is secret, as the tables of a problem document, wherever it comes from: the one currency of the studio."""
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,15 +10,16 @@ import numpy as np
 
 from privacygames import traces
 from privacygames.beliefs import Mobility
-from privacygames.errors import InvalidProblem
+from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.problem import Problem, adversaries_from, max_distortion, problem_from
 from privacygames.spaces import Grid, Label, Numbers
+from privacygames.studio.memory_use import bytes_of
 from privacygames.studio.refusals import Refused
+from privacygames.text_files import parse_toml
 
 Tables = dict[str, Any]
 INVENTED_DAYS = 28
 HOURS = 24
-MARGIN = 0.02
 STRONG, PLACES = 20.0, 2
 PROMISES = ("distortion", "share")
 
@@ -41,13 +41,24 @@ class Offer:
 
 @dataclass(frozen=True)
 class Described:
-    """A problem with where it comes from; ``visits`` of ``user``, where there are some, say how a day goes."""
+    """A problem with where it comes from; ``visits`` of ``user``, where there are some, say how a day goes.
+
+    ``source`` is the name under which the visits are kept, where they are.
+    """
 
     tables: Tables
     problem: Problem
     asked: Tables = field(default_factory=dict)
     visits: traces.Visits | None = None
     user: str = ""
+    source: str = ""
+
+    @cached_property
+    def size(self) -> int:
+        """About how many bytes it takes, without the visits."""
+        problem = self.problem
+        matrices = (problem.prior.probabilities, problem.cost, problem.distance, problem.distinguishability)
+        return sum(each.nbytes for each in matrices) + bytes_of(self.tables)
 
     @cached_property
     def left_out(self) -> int:
@@ -103,15 +114,15 @@ class Described:
         return Mobility.from_visits(space, [hourly.get(hour) for hour in range(first, last + 1)])
 
 
-def described(tables: Tables, *, most: int, visits: traces.Visits | None = None, user: str = "") -> Described:
-    """The problem of a document, if it is not too large for this server."""
-    problem, _ = problem_from(tables)
-    if max(problem.shape) > most:
-        raise Refused(
-            413, "TOO_LARGE", f"the problem has {problem.shape[0]} secrets and {problem.shape[1]} answers; at most "
-            f"{most} of each are designed for here: use the command line or a coarser grid"
-        )  # fmt: skip
-    return Described(tables, problem, _asked(tables.get("bounds", {})), visits, user)
+def described(
+    tables: Tables, *, most: int, visits: traces.Visits | None = None, user: str = "", source: str = ""
+) -> Described:
+    """The problem of a document, if it is not too large for this server; that is known before anything is built."""
+    try:
+        problem, _ = problem_from(tables, most=most)
+    except TooLarge as error:
+        raise Refused(413, "TOO_LARGE", f"{error}: use the command line, or a coarser problem") from None
+    return Described(tables, problem, _asked(tables.get("bounds", {})), visits, user, source)
 
 
 def _asked(bounds: Tables) -> Tables:
@@ -128,10 +139,7 @@ def _asked(bounds: Tables) -> Tables:
 
 def from_toml(text: str) -> Tables:
     """The tables of a problem document."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidProblem(f"the problem file is not valid TOML: {error}") from None
+    return parse_toml(text, "the problem file")
 
 
 def invented(seed: int, person: int, columns: int, rows: int, cost: str) -> tuple[Tables, traces.Visits, str]:
@@ -151,25 +159,13 @@ def positions(
     box: tuple[float, float, float, float] | None = None,
 ) -> Tables:
     """Somebody's visits, counted in the cells of a grid over them."""
-    grid = Grid.over(box or _around(visits, user), columns=columns, rows=rows)
+    grid = Grid.over(box or visits.public_box(user), columns=columns, rows=rows)
     counts = visits.counts(grid, user)
     return {
         "space": {"kind": "grid", "columns": columns, "rows": rows, "box": list(grid.box or ())},
         "prior": {"counts": counts.tolist()},
         "problem": {"cost": cost, "distance": "euclidean"},
     }
-
-
-def _around(visits: traces.Visits, user: str) -> tuple[float, float, float, float]:
-    """A window with nearly all positions of a person in it: the farthest hundredth may be outside."""
-    mine = np.asarray(visits.user) == visits.users.index(user)
-    low, high = [], []
-    for values, end in ((visits.longitude[mine], 180.0), (visits.latitude[mine], 90.0)):
-        first, last = (float(each) for each in np.quantile(values, (0.01, 0.99)))
-        spare = max(MARGIN * (last - first), 2e-3)
-        low.append(max(first - spare, -end))
-        high.append(min(last + spare, end))
-    return low[0], low[1], high[0], high[1]
 
 
 def _offered(problem: Problem, own: object) -> Iterator[Offer]:

@@ -8,9 +8,10 @@ import tomli_w
 from privacygames.presentation import render
 from privacygames.problem import PLAIN, problem_from
 from privacygames.spaces import Grid, Numbers
+from privacygames.studio.export_files import EXPORTS
 from privacygames.studio.views import Shelved
 
-FILE, PROBLEM = "mechanism.pgm", "problem.toml"
+FILE, PROBLEM = EXPORTS["file"].name, EXPORTS["toml"].name
 NUMBERS = re.compile(r"\[\s+(?:(?:[-+.\deE]+|\[[-+.\deE, ]+\]),\s+)+\]")
 """Lists of numbers, or of short lists of them, which are written one a line."""
 
@@ -56,13 +57,28 @@ def python_of(tables: dict[str, Any]) -> str:
     return "\n".join([*lines, *_ending()]) + "\n"
 
 
-def report_of(kept: Shelved, view: dict[str, Any]) -> str:
-    """One page about a mechanism, for people who were not there."""
-    return render("mechanism.html", title="A certified mechanism", view=view, command=COMMAND, toml=_toml(kept))
+def private_toml(tables: dict[str, Any]) -> str:
+    """The problem file, with its disclosure in the first line."""
+    return EXPORTS["toml"].disclosure.comment + toml_of(tables)
 
 
-def _toml(kept: Shelved) -> str:
-    return "" if kept.tables is None else toml_of(kept.tables)
+def private_python(tables: dict[str, Any]) -> str:
+    """The program, with its disclosure in the first line."""
+    return EXPORTS["python"].disclosure.comment + python_of(tables)
+
+
+def report_of(kept: Shelved, view: dict[str, Any], *, counts: bool = False) -> str:
+    """One page about a mechanism, for people who were not there.
+
+    Args:
+        kept: the mechanism.
+        view: what is known of it.
+        counts: whether the problem file, with its visit counts, is part of the page.
+    """
+    said = EXPORTS["report-with-counts" if counts else "report"].disclosure.value
+    toml = toml_of(kept.tables) if counts and kept.tables is not None else ""
+    names = {"command": COMMAND, "file": FILE, "problem": PROBLEM}
+    return render("mechanism.html", title="A certified mechanism", disclosure=said, view=view, toml=toml, **names)
 
 
 def _from_file() -> str:

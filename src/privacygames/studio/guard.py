@@ -11,6 +11,7 @@ from typing import Any
 
 from privacygames.studio.limits import Limits
 from privacygames.studio.refusals import Refused, shape
+from privacygames.studio.token_throttle import TokenThrottle, is_loopback
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -19,6 +20,9 @@ Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+RAW = ("/api/traces", "/api/verify")
+"""Where bodies are files."""
+
 BODIES = 4
 """How many of the largest bodies may be on their way at a time."""
 
@@ -51,6 +55,7 @@ class Guard:
     def __init__(self, app: Asgi, *, hosts: frozenset[str], token: str | None, limits: Limits) -> None:
         self.app, self.hosts, self.token, self.limits = app, hosts, token, limits
         self._underway = 0
+        self._throttle = TokenThrottle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -79,6 +84,8 @@ class Guard:
             held = self._reserved(scope)
             body = await self._body(receive)
             if body is not None:
+                if scope["path"] not in RAW:
+                    self._check_values(body)
                 await self.app(scope, _replayed(body, receive), tell)
         except Refused as refusal:
             if not begun:
@@ -103,10 +110,27 @@ class Guard:
         if site and site[0] not in ("same-origin", "none") and not visit:
             raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
         if self.token is not None and scope["path"].startswith("/api"):
-            given = _all(scope, b"authorization")
-            wanted = f"Bearer {self.token}".encode()
-            if len(given) != 1 or not hmac.compare_digest(given[0].encode("latin-1"), wanted):
-                raise Refused(401, "TOKEN", "a token is needed: the header Authorization: Bearer …")
+            self._check_token(self.token, scope, local=_without_port(name) in LOOPBACK)
+
+    def _check_token(self, token: str, scope: Scope, *, local: bool) -> None:
+        """Refuse a wrong token, and after several of them every token of that address for a while.
+
+        A program on this machine shares its address with every other user of it. So what comes from here, by a name of
+        loopback, is refused for wrong tokens only: nobody can lock out the owner.
+        """
+        given = _all(scope, b"authorization")
+        right = len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), f"Bearer {token}".encode())
+        address = str((scope.get("client") or ("", 0))[0])
+        if right and local and is_loopback(address):
+            return
+        wait = self._throttle.wait(address)
+        if wait:
+            message = f"too many wrong tokens came from this address: try again in {wait} seconds"
+            raise Refused(429, "TOKEN_WAIT", message, retry_after=wait)
+        if not right:
+            if given:  # a browser that was not told a token yet has not guessed
+                self._throttle.count(address)
+            raise Refused(401, "TOKEN", "a token is needed: the header Authorization: Bearer …")
 
     def _reserved(self, scope: Scope) -> int:
         """Room for the body that is announced, or for the largest one where none is."""
@@ -145,6 +169,13 @@ class Guard:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    def _check_values(self, body: bytes) -> None:
+        """Refuse what would take too much memory once it is parsed."""
+        if len(body) > self.limits.document:
+            raise Refused(413, "TOO_LARGE", f"a request in JSON may have at most {self.limits.document} bytes")
+        if sum(body.count(sign) for sign in (b",", b"[", b"{")) > self.limits.values:
+            raise Refused(413, "TOO_LARGE", f"a request in JSON may have at most {self.limits.values} values")
+
     def _too_large(self) -> Refused:
         return Refused(413, "TOO_LARGE", f"a request may have at most {self.limits.body} bytes")
 
@@ -177,6 +208,8 @@ async def _refuse(send: Send, refusal: Refused) -> None:
     headers += [(b"connection", b"close")]  # whatever is still on its way is not wanted
     if refusal.code == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if refusal.code == 429:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
     await send({"type": "http.response.start", "status": refusal.code, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

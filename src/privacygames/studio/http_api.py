@@ -16,7 +16,8 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.mechanism import load_bytes
 from privacygames.studio.descriptions import Described
-from privacygames.studio.exports import COMMAND, FILE, PROBLEM, python_of, report_of, toml_of
+from privacygames.studio.export_files import EXPORTS
+from privacygames.studio.exports import COMMAND, PROBLEM, private_python, private_toml, report_of
 from privacygames.studio.guard import LOOPBACK, Asgi, Guard
 from privacygames.studio.limits import Limits
 from privacygames.studio.refusals import Refused, code_of, shape
@@ -31,6 +32,7 @@ from privacygames.studio.requests import (
     SecretBody,
     SendBody,
 )
+from privacygames.studio.shareable import shareable_problem, shareable_report
 from privacygames.studio.views import (
     Shelved,
     answers_view,
@@ -48,6 +50,7 @@ from privacygames.values import plain
 
 Json = dict[str, Any]
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+HTML = "text/html; charset=utf-8"
 BYTES = {"requestBody": {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
 BINARY: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 CODES = (400, 401, 403, 404, 405, 408, 409, 413, 415, 421, 422, 429, 500, 503)
@@ -179,9 +182,7 @@ def _add_mechanisms(app: FastAPI, workshop: Workshop) -> None:
     async def verify(request: Request) -> Json:
         """Re-check every promise of a mechanism file (the body), and keep it."""
         content = await request.body()
-        mechanism = await _aside(lambda: load_bytes(content))
-        if max(mechanism.weights.shape) > workshop.limits.secrets:
-            raise Refused(413, "TOO_LARGE", f"at most {workshop.limits.secrets} secrets and answers are shown here")
+        mechanism = await _aside(lambda: load_bytes(content, most=workshop.limits.secrets))
         kept = Shelved(mechanism, label="from a file")
         problem = problem_view("", Described({}, mechanism.problem))
         return _json(mechanism_view(workshop.mechanisms.put(kept), kept) | {"problem": problem})
@@ -247,7 +248,7 @@ def _add_exports(app: FastAPI, workshop: Workshop) -> None:
     def file(name: str) -> Response:
         """The mechanism file, with its certificate's evidence."""
         content = workshop.mechanisms.get(name).mechanism.to_bytes()
-        return _attachment(content, FILE, "application/octet-stream")
+        return _attachment(content, "file", "application/octet-stream")
 
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:
@@ -255,14 +256,26 @@ def _add_exports(app: FastAPI, workshop: Workshop) -> None:
         tables = workshop.mechanisms.get(name).tables
         if tables is None:
             raise InvalidProblem("this mechanism was not designed here: there is no problem file of it")
-        return {"toml": toml_of(tables), "python": python_of(tables), "command": COMMAND, "file": PROBLEM}
+        return {"toml": private_toml(tables), "python": private_python(tables), "command": COMMAND, "file": PROBLEM}
 
     @app.get("/api/mechanisms/{name}/report", tags=["take away"], response_class=Response)
-    def report(name: str) -> Response:
-        """One page about the mechanism."""
+    def report(name: str, counts: bool = False) -> Response:
+        """One page about the mechanism; with ``counts``, the visit counts of the problem file are part of it."""
         kept = workshop.mechanisms.get(name)
-        text = report_of(kept, mechanism_view(name, kept))
-        return _attachment(text.encode(), "report.html", "text/html; charset=utf-8")
+        text = report_of(kept, mechanism_view(name, kept), counts=counts)
+        return _attachment(text.encode(), "report-with-counts" if counts else "report", HTML)
+
+    @app.get("/api/mechanisms/{name}/shareable/problem", tags=["take away"], response_class=Response)
+    def problem_to_share(name: str) -> Response:
+        """The problem file with a uniform prior: nothing in it was computed from visits."""
+        text = shareable_problem(workshop.mechanisms.get(name))
+        return _attachment(text.encode(), "shareable-toml", "text/plain; charset=utf-8")
+
+    @app.get("/api/mechanisms/{name}/shareable/report", tags=["take away"], response_class=Response)
+    def report_to_share(name: str) -> Response:
+        """One page about what is promised: nothing in it was computed from visits."""
+        text = shareable_report(workshop.mechanisms.get(name))
+        return _attachment(text.encode(), "shareable-report", HTML)
 
 
 def _add_page(app: FastAPI) -> None:
@@ -284,8 +297,11 @@ def _static(content: bytes, kind: str) -> Any:
     return serve
 
 
-def _attachment(content: bytes, name: str, kind: str) -> Response:
-    return Response(content, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+def _attachment(content: bytes, export: str, kind: str) -> Response:
+    """An export as a download whose name and header say whether it is private."""
+    file = EXPORTS[export]
+    headers = {"content-disposition": f'attachment; filename="{file.name}"', "x-disclosure": file.disclosure.value}
+    return Response(content, media_type=kind, headers=headers)
 
 
 def _json(values: object) -> Json:

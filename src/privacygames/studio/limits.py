@@ -11,6 +11,8 @@ class Limits:
 
     Attributes:
         body: bytes of a request.
+        document: bytes of a request in JSON; files of traces and mechanisms may be larger.
+        values: lists, tables and entries of a request in JSON, which take far more memory than bytes.
         body_seconds: how long a request may take to arrive, headers and body each.
         secrets: secrets, and observables, of a problem.
         workers: designs at a time, each in a process of its own.
@@ -18,7 +20,7 @@ class Limits:
         job_seconds: of one job; a design stops in time with the best mechanism so far.
         memory: bytes of data of a process at work.
         kept: problems, traces, jobs and mechanisms kept of each, the ones used last.
-        kept_bytes: of all mechanisms kept.
+        kept_bytes: of all problems kept, of all traces, of all jobs and of all mechanisms, each.
         idle_seconds: after which what nobody asked for is forgotten.
         samples: answers drawn by one request.
         rows: rows read of one file of traces.
@@ -26,6 +28,8 @@ class Limits:
     """
 
     body: int = 32 * MIB
+    document: int = 16 * MIB
+    values: int = 1_000_000
     body_seconds: float = 20.0
     secrets: int = 400
     workers: int = 1

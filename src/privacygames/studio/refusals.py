@@ -15,11 +15,14 @@ CODES = {
 
 
 class Refused(PrivacyGamesError):
-    """A request that is not served; ``code`` is HTTP's number, ``reason`` a word for programs."""
+    """A request that is not served; ``code`` is HTTP's number, ``reason`` a word for programs.
 
-    def __init__(self, code: int, reason: str, message: str) -> None:
+    ``retry_after`` is how many seconds to wait before another try, where that helps.
+    """
+
+    def __init__(self, code: int, reason: str, message: str, *, retry_after: int = 5) -> None:
         super().__init__(message)
-        self.code, self.reason = code, reason
+        self.code, self.reason, self.retry_after = code, reason, retry_after
 
     def to_dict(self) -> dict[str, object]:
         """With the reason as its status."""

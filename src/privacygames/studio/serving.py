@@ -15,7 +15,7 @@ from privacygames.studio.limits import Limits
 from privacygames.studio.refusals import Refused
 
 LONGEST_HEAD = 16 * 1024
-SHORTEST_TOKEN = 16
+SHORTEST_TOKEN, LEAST_VARIED = 16, 8
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def serve(
         raise InvalidProblem(
             f"{address.host} is every address of this machine: say what the server is called with --name"
         )
-    if token is not None and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise InvalidProblem(f"the token must be {SHORTEST_TOKEN} or more printable ASCII characters")
+    if token is not None:
+        _check_token(token)
     bounded = limits or Limits()
     listener = _listener(address)
     found = Address(address.host, listener.getsockname()[1], address.names)
@@ -105,6 +105,14 @@ def serve(
 
     with listener:
         Server(config).run(sockets=[listener])
+
+
+def _check_token(token: str) -> None:
+    """Refuse a token that is easily guessed."""
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise InvalidProblem(f"the token must be {SHORTEST_TOKEN} or more printable ASCII characters")
+    if len(set(token)) < LEAST_VARIED:
+        raise InvalidProblem(f"the token must have {LEAST_VARIED} or more different characters: choose it at random")
 
 
 def _listener(address: Address) -> socket.socket:

@@ -20,7 +20,7 @@ class Shelf(Generic[Thing]):
         most: how many are kept.
         seconds: how long one is kept that nobody asks for.
         size: the bytes of a thing, and
-        most_bytes: of all of them.
+        most_bytes: of all of them; what is larger on its own is refused.
         drop: called with what is forgotten.
     """
 
@@ -30,8 +30,8 @@ class Shelf(Generic[Thing]):
         *,
         most: int,
         seconds: float,
-        size: Callable[[Thing], int] = lambda _: 0,
-        most_bytes: int = 0,
+        size: Callable[[Thing], int],
+        most_bytes: int,
         drop: Callable[[Thing], None] = lambda _: None,
     ) -> None:
         self.what, self.most, self.seconds = what, most, seconds
@@ -40,7 +40,10 @@ class Shelf(Generic[Thing]):
         self._lock = Lock()
 
     def put(self, thing: Thing) -> str:
-        """Keep a thing; returns its name."""
+        """Keep a thing, and drop what was used longest ago until all fit; returns its name."""
+        if self._size(thing) > self._most_bytes:
+            limit = f"{self._most_bytes / 2**20:.3g} MiB"
+            raise Refused(413, "TOO_LARGE", f"this {self.what} takes more memory than the {limit} there are for all")
         name = token_urlsafe(12)
         with self._lock:
             self._things[name] = (monotonic(), thing)
@@ -65,6 +68,12 @@ class Shelf(Generic[Thing]):
             self._drop(found[1])
         return found is not None
 
+    def forget_where(self, test: Callable[[Thing], bool]) -> list[str]:
+        """Drop the things that pass a test; returns their names."""
+        with self._lock:
+            names = [name for name, (_, thing) in self._things.items() if test(thing)]
+        return [name for name in names if self.forget(name)]
+
     def tidy(self) -> None:
         """Drop what is too old, or too much."""
         with self._lock:
@@ -83,8 +92,7 @@ class Shelf(Generic[Thing]):
         total = sum(self._size(thing) for _, thing in self._things.values())
         while self._things:
             name, (used, thing) = next(iter(self._things.items()))
-            heavy = self._most_bytes and total > self._most_bytes and len(self._things) > 1
-            if len(self._things) <= self.most and used >= oldest and not heavy:
+            if len(self._things) <= self.most and used >= oldest and total <= self._most_bytes:
                 return
             del self._things[name]
             total -= self._size(thing)

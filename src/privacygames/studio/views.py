@@ -18,6 +18,7 @@ from privacygames.analysis import (
     percent,
     remarks,
 )
+from privacygames.arrays import expected_losses
 from privacygames.certificates import Stand
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
@@ -26,6 +27,7 @@ from privacygames.problem import PLAIN, Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
+from privacygames.studio.export_files import EXPORTS
 from privacygames.traces import Visits
 from privacygames.values import plain
 
@@ -39,18 +41,19 @@ NEAR_ONE, SURE = 0.1, 7.0
 
 @dataclass(frozen=True)
 class Shelved:
-    """A mechanism on the shelf, with the problem it was designed for where that is known."""
+    """A mechanism on the shelf, with the problem it was designed for (and its name) where that is known."""
 
     mechanism: Mechanism
     tables: View | None = None
     described: Described | None = None
+    problem: str = ""
     label: str = ""
     seconds: float | None = None
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
-        return 8 * self.mechanism.weights.nbytes
+        """About how many bytes it takes, with its problem, its multipliers and what is computed from it."""
+        return 8 * self.mechanism.weights.nbytes + (0 if self.described is None else self.described.size)
 
     @cached_property
     def report(self) -> Report:
@@ -69,7 +72,7 @@ def problem_view(name: str, given: Described) -> View:
     """A problem for the page: labels, prior, and in which ranges its bounds make sense."""
     problem = given.problem
     cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)
-    blind = float((problem.cost @ problem.prior.probabilities).min())
+    blind = float(expected_losses(problem.cost, problem.prior.probabilities).min())
     return {
         "id": name,
         "kind": kind_of(problem.space),
@@ -118,7 +121,7 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "report_rows": report.rows(),
         "warnings": _warnings(kept, gap),
         "words": _words(kept),
-        "not_promised": _not_promised(kept),
+        "not_promised": not_promised(kept),
         "gap": gap,
         "cost": certificate.findings.expected_cost,
         "worst_cost": certificate.findings.worst_cost,
@@ -130,6 +133,7 @@ def mechanism_view(name: str, kept: Shelved) -> View:
             for each in report.against
         ],
         "reproducible": kept.tables is not None,
+        "exports": {key: each.to_dict() for key, each in EXPORTS.items()},
     }
     return dict(plain(found))  # type: ignore[call-overload,no-any-return]
 
@@ -142,18 +146,19 @@ def answers_view(kept: Shelved, secret: object) -> View:
 
 
 def beliefs_view(kept: Shelved, observable: object) -> View:
-    """What each attacker believes and guesses after an answer."""
+    """What each attacker believes and guesses after an answer; None where they can never see it."""
     mechanism = kept.mechanism
     answer = label_from(mechanism.observables, observable, "observable")
     likelihood = mechanism.probabilities[:, mechanism.observables.index(answer)]
     found = []
     for adversary, attack in kept.attackers:
-        belief = (adversary.prior or mechanism.problem.prior).posterior(likelihood)
+        prior = adversary.prior or mechanism.problem.prior
+        possible = bool(likelihood[prior.probabilities > 0].any())
         found.append(
             {
                 "name": adversary.name,
-                "belief": rounded(belief.probabilities),
-                "guess": written(attack.estimate(answer)),
+                "belief": rounded(prior.posterior(likelihood).probabilities) if possible else None,
+                "guess": written(attack.estimate(answer)) if possible else None,
                 "guesses_secret": adversary.errors is None,
                 "error": attack.error,
             }
@@ -278,7 +283,7 @@ def _counts_wrong(errors: Any) -> bool:
     return bool(np.allclose(errors.sum(axis=0), errors.shape[0] - 1) and errors.min() >= 0 and errors.max() <= 1)
 
 
-def _not_promised(kept: Shelved) -> list[str]:
+def not_promised(kept: Shelved) -> list[str]:
     """What a setting does not mean."""
     bounds = kept.mechanism.certificate.bounds
     found = ["It holds for one answer. Asking again reveals more: “send” in the studio counts it."]

@@ -4,6 +4,7 @@ import sys
 import warnings
 from dataclasses import fields
 from itertools import product
+from math import floor, log10
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from privacygames.errors import Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, TooLarge
 from privacygames.events import Progress
 from privacygames.jobs import bind_to_parent
+from privacygames.studio.memory_use import bytes_of
 
 EVERY = 0.1
 """Seconds between two reports of progress at least."""
@@ -88,7 +90,7 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
         curves["free"] = {key: value for key, value in kept.items() if key not in ("epsilon", "within")}
     left_out = 0
     for (name, bound), step in product(curves.items(), STEPS):
-        asked = step * most
+        asked = _two_digits(step * most)
         wanted = bound | {"distortion": asked}
         _, promised = problem_from(tables | {"bounds": wanted})  # with every other adversary's promise
         try:
@@ -103,6 +105,14 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
         if point is not None:
             report.part(point)
     return {"left_out": left_out}
+
+
+def _two_digits(value: float) -> float:
+    """A bound rounded down to two significant digits, so that it says little of the prior that it was computed from."""
+    if value == 0:
+        return 0.0
+    digits = 1 - floor(log10(value))
+    return floor(value * 10.0**digits) / 10.0**digits
 
 
 def _baseline(name: str, problem: Any, target: dict[str, float], within: float | None) -> Spec | None:
@@ -147,8 +157,10 @@ def _read(spec: Spec, _: _Reporter) -> Spec:
     from privacygames.studio.uploads import read_traces
 
     visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
-    whole = {each.name: getattr(visits, each.name) for each in fields(visits)}
-    return whole | {"skipped": dict(visits.skipped)}
+    whole = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}
+    if bytes_of(whole) > spec["bytes"]:
+        raise TooLarge("the visits take more memory than is kept here: leave some out, or use the command line")
+    return whole
 
 
 JOBS = {"read": _read, "design": _designed, "frontier": _frontier, "compare": _compared}

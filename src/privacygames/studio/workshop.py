@@ -17,17 +17,26 @@ from privacygames.studio.shelf import Shelf
 from privacygames.studio.views import Shelved
 from privacygames.values import plain
 
+BYTES_OF_NAME = 150
+
 
 @dataclass
 class Underway:
-    """A job, the problem it is about, and the names under which what it made is kept."""
+    """A job, the problem it is about (and its name), and the names under which what it made is kept."""
 
     ticket: Ticket
     tables: dict[str, Any]
     described: Described
+    problem: str
     lock: Lock = field(default_factory=Lock)
     mechanism: str | None = None
     parts: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes: its problem, and the mechanisms that nobody has asked for yet."""
+        made = [self.ticket.result or {}, *self.ticket.parts]
+        return self.described.size + sum(len(each.get("mechanism", b"")) for each in made)
 
 
 class Workshop:
@@ -37,12 +46,15 @@ class Workshop:
         self.limits = limits
         self.queue = JobQueue(limits)
         self.reading = JobQueue(replace(limits, workers=1))  # of files, which need not wait for designs
-        kept: dict[str, Any] = {"most": limits.kept, "seconds": limits.idle_seconds}
+        kept: dict[str, Any] = {
+            "most": limits.kept,
+            "seconds": limits.idle_seconds,
+            "size": lambda each: each.size,
+            "most_bytes": limits.kept_bytes,
+        }
         self.problems: Shelf[Described] = Shelf("problem", **kept)
-        self.traces: Shelf[traces.Visits] = Shelf("file of traces", most=3, seconds=limits.idle_seconds)
-        self.mechanisms: Shelf[Shelved] = Shelf(
-            "mechanism", **kept, size=lambda each: each.size, most_bytes=limits.kept_bytes
-        )
+        self.traces: Shelf[traces.Visits] = Shelf("file of traces", **kept | {"most": 3, "size": _bytes_of_visits})
+        self.mechanisms: Shelf[Shelved] = Shelf("mechanism", **kept)
         jobs: dict[str, Any] = kept | {"most": limits.kept + limits.queue + limits.workers}
         self.jobs: Shelf[Underway] = Shelf("job", **jobs, drop=lambda each: self.queue.cancel(each.ticket))
 
@@ -61,8 +73,13 @@ class Workshop:
                 shelf.tidy()
 
     def forget(self, names: list[str]) -> int:
-        """Forget what has these names; says how many there were."""
-        return sum(shelf.forget(name) for name in names for shelf in self._shelves)
+        """Forget what has these names, and whatever was made from it; says how many names there were."""
+        count = sum(shelf.forget(name) for name in names for shelf in self._shelves)
+        gone = set(names)
+        gone.update(self.problems.forget_where(lambda each: each.source in gone))
+        self.jobs.forget_where(lambda each: each.problem in gone)
+        self.mechanisms.forget_where(lambda each: each.problem in gone)
+        return count
 
     @property
     def _shelves(self) -> tuple[Shelf[Any], ...]:
@@ -71,7 +88,8 @@ class Workshop:
     async def read(self, content: bytes, form: str) -> tuple[str, traces.Visits]:
         """Read traces, in a process: what is packed small may be large."""
         limits = self.limits
-        spec = {"kind": "read", "content": content, "form": form, "rows": limits.rows, "time_limit": limits.job_seconds}
+        spec = {"kind": "read", "content": content, "form": form, "rows": limits.rows, "bytes": limits.kept_bytes}
+        spec["time_limit"] = limits.job_seconds
         ticket = self.reading.submit(spec)
         try:
             while not ticket.over:
@@ -101,7 +119,7 @@ class Workshop:
             if wanted.user not in visits.users:
                 raise InvalidProblem("the traces have no such user; the answer to sending them lists the users")
             tables = positions(visits, wanted.user, wanted.columns, wanted.rows, wanted.cost)
-            return described(tables, most=most, visits=visits, user=wanted.user)
+            return described(tables, most=most, visits=visits, user=wanted.user, source=wanted.id)
         tables = from_toml(body.toml) if body.toml is not None else dict(body.document or {})
         return described(tables, most=most)
 
@@ -116,7 +134,7 @@ class Workshop:
             spec |= {"at": _matched(bounds, body), "names": body.names}
         elif body.names is not None:
             raise InvalidProblem("names says which mechanisms to compare: leave it out, or ask for kind compare")
-        return self.jobs.put(Underway(self.queue.submit(spec), tables, about))
+        return self.jobs.put(Underway(self.queue.submit(spec), tables, about, body.problem))
 
     def job_view(self, name: str) -> dict[str, Any]:
         """Where a job stands; what it has made is put on the shelf and named."""
@@ -145,12 +163,21 @@ class Workshop:
             part = ticket.parts[len(running.parts)]
             bounds = part.get("bounds")
             tables = None if bounds is None else {**running.tables, "bounds": bounds}
-            kept = Shelved(load_bytes(part.pop("mechanism")), tables, running.described, label=part["name"])
+            kept = Shelved(
+                load_bytes(part.pop("mechanism")), tables, running.described, running.problem, label=part["name"]
+            )
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
             made = load_bytes(ticket.result.pop("mechanism"))
-            kept = Shelved(made, running.tables, running.described, label="optimal", seconds=ticket.seconds)
+            about = (running.tables, running.described, running.problem)
+            kept = Shelved(made, *about, label="optimal", seconds=ticket.seconds)
             running.mechanism = self.mechanisms.put(kept)
+
+
+def _bytes_of_visits(visits: traces.Visits) -> int:
+    """About how many bytes visits take; the names of users were measured when they were read."""
+    arrays = (visits.user, visits.time, visits.latitude, visits.longitude)
+    return sum(each.nbytes for each in arrays) + BYTES_OF_NAME * len(visits.users)
 
 
 def _matched(bounds: dict[str, Any], body: JobBody) -> dict[str, float]:

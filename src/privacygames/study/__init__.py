@@ -6,6 +6,7 @@ from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
 from privacygames.study.parts import approximation, effect_of_the_prior, robust, scenario_1, scenario_2, scenario_3
 from privacygames.study.people import Person, coarser, informed, people_of
+from privacygames.study.provenance import DataDigest, digest_of
 from privacygames.study.publish import publish, read_study
 from privacygames.study.runner import Study, compute, run
 from privacygames.study.settings import PARTS, QUICK, Settings
@@ -15,6 +16,7 @@ __all__ = [
     "QUICK",
     "About",
     "Cluster",
+    "DataDigest",
     "Here",
     "Person",
     "Processes",
@@ -28,6 +30,7 @@ __all__ = [
     "coarser",
     "compute",
     "demo_city",
+    "digest_of",
     "effect_of_the_prior",
     "informed",
     "people_of",

@@ -42,7 +42,17 @@ class About:
         design_seconds: time spent designing, added up over all processes and runs.
         wall_seconds: what the last run took.
         cores: of the machine that handed out the work.
-        versions: of this library and what it stands on.
+        versions: of Python, this library and what its numbers depend on.
+        command: the command of the last run, with placeholders for people, files and addresses; empty from Python.
+        data_files: how many files were read.
+        data_bytes: their size.
+        data_sha256: of the file, or of the listing of a folder (see :class:`~privacygames.study.DataDigest`); empty for
+            invented people and from Python.
+        revision: the Git revision of the library's source, if it runs from a checkout.
+        processor: the model of that machine's processor. Designs finished in earlier runs may be another machine's.
+        processes: how many worked at once; None on a cluster.
+        threads: how many each may use; None on a cluster.
+        finished: when the last run ended, in UTC.
     """
 
     data: str
@@ -73,6 +83,15 @@ class About:
     wall_seconds: float = 0.0
     cores: int = 0
     versions: dict[str, str] = field(default_factory=dict)
+    command: str = ""
+    data_files: int = 0
+    data_bytes: int = 0
+    data_sha256: str = ""
+    revision: str | None = None
+    processor: str = ""
+    processes: int | None = None
+    threads: int | None = None
+    finished: str = ""
 
     def write(self, folder: Path) -> None:
         """Write the manifest into a folder."""

@@ -79,6 +79,8 @@ def steps(rows: Iterable[Row], by: Sequence[str], x: str) -> list[tuple[Row, Row
 
 def brief(value: float) -> str:
     """Three digits that matter; less than a millionth, a millimetre or the solver's last digits, is none."""
+    if np.isinf(value):
+        return "infinite"
     return f"{value:.3g}" if abs(value) >= 1e-6 else "0"
 
 

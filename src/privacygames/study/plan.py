@@ -88,7 +88,8 @@ class Plan:
                 yield from (Task(self.person.prior, distortion=d_m, **self._adversaries()) for d_m in self.thresholds())
             for setting in self.compared(part, results):
                 if part == "approximation":
-                    yield from (setting.tasks()["joint"], *self.pruned(setting))
+                    yield from (setting.tasks()["joint"], self.written_out(setting))
+                    yield from (task for tasks in self.pruned(setting).values() for task in tasks)
                 elif part == "robust":
                     yield from (setting.tasks()["distortion"], self.robust(setting, results))
                 else:
@@ -117,10 +118,25 @@ class Plan:
         step, last = self.settings.step, self.most * TOP
         return [*(step * count for count in range(1, ceil(last / step))), last] if last > 0 else []
 
-    def pruned(self, setting: Setting) -> list[Task]:
-        """The approximations of a joint design: with each radius, of both kinds."""
+    def written_out(self, setting: Setting) -> Task:
+        """The exact joint design by HiGHS: what approximations that only HiGHS can solve are compared with."""
+        return replace(setting.differential, distortion=setting.distortion, solver="highs")
+
+    def pruned(self, setting: Setting) -> dict[str, list[Task]]:
+        """The approximations of a joint design: for each reading of appendix C, one with each radius.
+
+        Left out are ratio constraints between far secrets ("secrets"); also those about an observable and a far secret
+        ("ratios"); and then also the guess constraints about an observable and a far estimate ("both").
+        """
         exact = replace(setting.differential, distortion=setting.distortion)
-        return [replace(exact, radius=radius, reach=reach) for reach in (False, True) for radius in self.settings.radii]
+        readings = {
+            "secrets": exact,
+            "ratios": replace(exact, reach=True, all_guesses=True),
+            "both": replace(exact, reach=True),
+        }
+        return {
+            kind: [replace(task, radius=radius) for radius in self.settings.radii] for kind, task in readings.items()
+        }
 
     def robust(self, setting: Setting, results: Results) -> Task:
         """The distortion mechanism that promises every adversary what the differential one turned out to leave her.
@@ -151,7 +167,7 @@ class Plan:
         if "scenario-3" in parts:
             count += (1 + len(settings.epsilons_3)) * len(self.thresholds())
         if "approximation" in parts:
-            count += (2 + 2 * len(settings.radii)) * len(settings.epsilons_approximation)
+            count += 3 * (1 + len(settings.radii)) * len(settings.epsilons_approximation)
         return count
 
     def _epsilons(self, part: str) -> tuple[float, ...]:

@@ -17,6 +17,9 @@ REPORT = "report.html"
 VERDICTS = {"holds": "holds", "holds except": "except", "does not hold": "fails", "not tested": "untested"}
 """How a verdict begins, to how it is shown."""
 
+SOURCES = {"paper": "the paper", "ours": "ours"}
+"""The source of a claim, to how it is shown."""
+
 USER_COLUMNS = {
     "user": "User",
     "visits": "Visits",
@@ -77,6 +80,7 @@ def _claim(claim: Row, titles: dict[str, str]) -> dict[str, str]:
     figure, verdict = str(claim.get("figure")), claim.get("verdict")
     return {
         "statement": _text(claim.get("statement")),
+        "source": SOURCES.get(str(claim.get("source")), ""),
         "verdict": _text(verdict),
         "kind": _kind(verdict),
         "cases": f"{_text(claim.get('holds'))} of {_text(claim.get('cases'))}" if claim.get("cases") else "none",
@@ -131,6 +135,21 @@ def _setting(about: About) -> list[tuple[str, str]]:
         ("Robust", "scenario 1's ε; promises against all adversaries of the effect of the prior"),
         ("Parts run", ", ".join(about.parts)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in about.versions.items())),
+        *((name, text) for name, text in _provenance(about) if text),
+    ]
+
+
+def _provenance(about: About) -> list[tuple[str, str]]:
+    """Which command, data, source and machine the numbers come from; empty where not known."""
+    read = f"{count(about.data_files, 'file')}, {about.data_bytes} bytes, SHA-256 {about.data_sha256}"
+    parallel = f"{count(about.processes or 0, 'worker')} with {count(about.threads or 0, 'thread')} each"
+    return [
+        ("Command", about.command),
+        ("Data files", read if about.data_sha256 else ""),
+        ("Source", f"Git revision {about.revision}" if about.revision else ""),
+        ("Machine", about.processor),
+        ("Parallel", parallel if about.processes else ""),
+        ("Finished", about.finished),
     ]
 
 

@@ -102,29 +102,33 @@ def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
 
 def time_grows_with_radius(table: Table, *, kind: str) -> Evidence:
     """The median over users, from one radius to the next."""
-    line = _medians(_pruned(table, kind), "seconds")
+    line = _medians(_pruned(table, kind), "processor_seconds")
     return Evidence(
         [second[1] >= first[1] for first, second in pairwise(line)],
-        f"medians over users and ε: {_listed(line, 's')}",
+        f"medians of processor time over users and ε: {_listed(line, 's')}",
         "none",
     )
 
 
 def approximating_is_faster(table: Table, *, kind: str) -> Evidence:
-    """Than our exact design of the same mechanism (the paper compares with its own)."""
-    ratios = [number(row, "exact_seconds") / number(row, "seconds") for row in _pruned(table, kind)]
-    return Evidence([ratio > FASTER for ratio in ratios], f"times as fast as the exact design {spread(ratios)}", "none")
+    """In processor time, than the exact design by the same solver; rows designed by another solver do not count."""
+    same = [row for row in _pruned(table, kind) if row["solver"] is not None and row["solver"] == row["exact_solver"]]
+    ratios = [number(row, "exact_processor_seconds") / number(row, "processor_seconds") for row in same]
+    solvers = " or ".join(sorted({str(row["solver"]) for row in same})) or "no solver"
+    return Evidence(
+        [ratio > FASTER for ratio in ratios],
+        f"times as fast as the exact design, both by {solvers}, in processor time: {spread(ratios)}",
+        "none",
+    )
 
 
 def epsilon_is_kept(table: Table, *, kind: str) -> Evidence:
     """The realised ε is at most the nominal one."""
-    done = _pruned(table, kind)
-    ratios = [number(row, "realised_epsilon") / number(row, "epsilon") for row in done]
-    endless = sum(bool(np.isinf(ratio)) for ratio in ratios)
+    ratios = [number(row, "realised_epsilon") / number(row, "epsilon") for row in _pruned(table, kind)]
+    infinite = sum(bool(np.isinf(ratio)) for ratio in ratios)
     return Evidence(
         [ratio <= 1 + 1e-6 for ratio in ratios],
-        f"realised ε as a multiple of the nominal {spread(ratio for ratio in ratios if np.isfinite(ratio))}; "
-        f"none at all is kept in {endless}",
+        f"realised ε as a multiple of the nominal {spread(ratios)}; infinite in {infinite} of {len(ratios)}",
         "one millionth",
     )
 

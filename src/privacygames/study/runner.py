@@ -1,8 +1,9 @@
 """Running a study: what is finished is kept, what is left is handed out, and tables are made of it all."""
 
+import os
 from contextlib import closing
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import cast
@@ -16,6 +17,7 @@ from privacygames.study.about import About
 from privacygames.study.claims import CLAIM_COLUMNS, check_claims
 from privacygames.study.people import Person
 from privacygames.study.plan import Plan
+from privacygames.study.provenance import DataDigest, processor_model, revision, versions, workforce
 from privacygames.study.scenarios import COLUMNS, tables_of
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import DONE, Task
@@ -78,6 +80,8 @@ def run(
     data: str,
     read_as: str,
     quick: bool = False,
+    command: str = "",
+    digest: DataDigest | None = None,
     workers: Workers | None = None,
     progress: Watcher | None = None,
 ) -> Study:
@@ -90,6 +94,8 @@ def run(
         data: the data set's name, for captions.
         read_as: which format.
         quick: whether to call it the coarse version.
+        command: the command that asked for it, for the manifest; without names, paths and addresses.
+        digest: of the data that was read, for the manifest.
         workers: who does the work; by default this process.
         progress: called after every design.
     """
@@ -102,6 +108,7 @@ def run(
     fresh = len(store.results) - known
     claims = check_claims(tables)
     about = _about(people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start)
+    about = _with_provenance(about, command, digest, workers)
     (folder / TABLES).mkdir(exist_ok=True)
     for name, columns in COLUMNS.items():
         path = folder / TABLES / f"{name}.csv"
@@ -174,6 +181,24 @@ def _about(
         failed=sum(measured["status"] != DONE for measured in found),
         design_seconds=sum(number(measured, "seconds") for measured in found),
         wall_seconds=seconds,
-        cores=processors(),
-        versions={name: version(name) for name in ("privacygames", "numpy", "scipy", "highspy")},
+    )
+
+
+def _with_provenance(about: About, command: str, digest: DataDigest | None, workers: Workers | None) -> About:
+    """The manifest with what the numbers depend on beside the setting: data, software and machine."""
+    read = digest or DataDigest(files=0, size=0, sha256="")
+    processes, threads = workforce(workers)
+    return replace(
+        about,
+        cores=os.cpu_count() or processors(),
+        versions=versions(),
+        command=command,
+        data_files=read.files,
+        data_bytes=read.size,
+        data_sha256=read.sha256,
+        revision=revision(),
+        processor=processor_model(),
+        processes=processes,
+        threads=threads,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -1,24 +1,25 @@
 """A task of a study: one mechanism for one person, designed and measured. Tasks know nothing of each other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from hashlib import sha256
-from time import perf_counter
-
-import numpy as np
+from time import perf_counter, process_time
+from typing import Literal
 
 from privacygames import approximations
 from privacygames.analysis import attacks, evaluate
+from privacygames.arrays import content_hash
 from privacygames.beliefs import Prior
+from privacygames.canonical import digest_of
 from privacygames.designer import designed
 from privacygames.errors import PrivacyGamesError, SolveFailed
 from privacygames.jobs import Measured
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem
-from privacygames.spaces import Grid
+from privacygames.solvers import Highs
+from privacygames.spaces import Grid, space_digest
 from privacygames.study.people import informed
 
-FORMAT = 1
+FORMAT = 2
 """Raise when what a task means or what is measured changes: older results are then not used again."""
 
 DONE = "done"
@@ -34,6 +35,9 @@ class Task:
         distortion: d_m in km; None: no distortion privacy.
         radius: in km: leave out constraints between secrets further apart (appendix C); None: exact.
         reach: leave out constraints about observables and secrets further apart than ``radius``, too.
+        all_guesses: with ``reach``, leave out ratio constraints only.
+        solver: of an exact design: the one that is chosen for its size, or HiGHS on the program written out, with which
+            approximations that only HiGHS can solve are compared.
         strengths: the better informed adversaries to try it against.
         places: about how many places these know more.
         promised: of some of these, the strength and what is promised against each, in km, beside d_m.
@@ -44,6 +48,8 @@ class Task:
     distortion: float | None = None
     radius: float | None = None
     reach: bool = False
+    all_guesses: bool = False
+    solver: Literal["auto", "highs"] = "auto"
     strengths: tuple[float, ...] = ()
     places: int = 2
     promised: tuple[tuple[float, float], ...] = ()
@@ -52,13 +58,9 @@ class Task:
     def key(self) -> str:
         """The same for the same work, whoever asks for it and whenever."""
         grid = self.prior.space
-        shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else grid.labels
-        bounds: tuple[object, ...]
-        bounds = (self.epsilon, self.distortion, self.radius, self.reach, self.strengths, self.places)
-        bounds += (self.promised,) if self.promised else ()  # the keys of others stay what they were
-        digest = sha256(repr((FORMAT, shape, bounds)).encode())
-        digest.update(np.ascontiguousarray(self.prior.probabilities).tobytes())
-        return digest.hexdigest()[:32]
+        shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else space_digest(grid)
+        asked = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "prior"}
+        return digest_of("study task", FORMAT, shape, asked, content_hash(self.prior.probabilities))[:32]
 
     def run(self) -> Measured:
         """Design the task's mechanism and measure it."""
@@ -68,13 +70,13 @@ class Task:
 def measure(task: Task) -> Measured:
     """Design the task's mechanism and measure it; a design that fails is a result, too."""
     problem = Problem(task.prior, cost="hamming", distance="euclidean")
-    start = perf_counter()
+    start, worked = perf_counter(), process_time()
     try:
         mechanism = _mechanism(task, problem)
     except PrivacyGamesError as error:
         reason = error.status.name if isinstance(error, SolveFailed) else type(error).__name__
         return {"status": f"failed: {reason}", "seconds": perf_counter() - start}
-    seconds = perf_counter() - start
+    seconds, worked = perf_counter() - start, process_time() - worked
     report = evaluate(mechanism, problem)
     return {
         "status": DONE,
@@ -86,6 +88,8 @@ def measure(task: Task) -> Measured:
         "entropy_bits": report.posterior_entropy,
         "gap": mechanism.certificate.gap,
         "seconds": seconds,
+        "processor_seconds": worked,
+        "solver": _solver(mechanism),
         **{
             against(strength): attacks.optimal(
                 mechanism, problem, prior=informed(task.prior, strength, task.places)
@@ -100,6 +104,13 @@ def against(strength: float) -> str:
     return f"privacy_km against {strength:g}"
 
 
+def _solver(mechanism: Mechanism) -> str:
+    """The name of the solver that designed a mechanism, and whether another one had failed before it."""
+    origin = mechanism.certificate.provenance.solver.split(";")[0]
+    name = origin.partition(":")[0].partition(",")[0]
+    return f"{name} after another" if ", after " in origin else name
+
+
 def _mechanism(task: Task, problem: Problem) -> Mechanism:
     if task.promised:
         crowd: dict[Adversary, float | None] = {Adversary("no more evidence"): task.distortion or 0.0}
@@ -108,12 +119,14 @@ def _mechanism(task: Task, problem: Problem) -> Mechanism:
             crowd[Adversary(f"{strength:g} times the evidence", prior=belief)] = least
         return designed(problem, Bounds.asked(epsilon=task.epsilon, distortion=crowd))
     if task.radius is None:
-        return designed(problem, Bounds(epsilon=task.epsilon, distortion=task.distortion))
+        bounds = Bounds(epsilon=task.epsilon, distortion=task.distortion)
+        return designed(problem, bounds) if task.solver == "auto" else designed(problem, bounds, solver=Highs())
     return approximations.prune(
         problem,
         task.epsilon or 0.0,
         task.radius,
         reach=task.radius if task.reach else None,
+        all_guesses=task.all_guesses,
         distortion=task.distortion,
         repair=False,
     )

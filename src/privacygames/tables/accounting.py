@@ -4,7 +4,9 @@ Only what is true is claimed. Draws of different rows and columns are independen
 
     ln p(answers | x) − ln p(answers | x') ≤ Σ over a person's rows and columns of ε·d^ε(x, x').
 
-- In the metric form ε counts per unit of that column's distance; sums over columns are of numbers per unit each.
+- In the metric form ε counts per unit of that column's distance: per kilometre, per year. Numbers of one unit add up,
+  those of different units do not.
+- The largest exponent between any two secrets has no unit. It adds up over all rows and columns.
 - In the threshold form nothing is promised beyond the threshold, and composition keeps to it.
 - Without a column that names people nothing is said of people: the numbers are of rows.
 - Distortion privacy is about one answer: it does not compose, and is claimed for one row of one column only.
@@ -12,18 +14,23 @@ Only what is true is claimed. Draws of different rows and columns are independen
   for who may know anyway which of a person's rows share a secret: that pattern shows through, whatever ε is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
 from typing import Any
 
 import numpy as np
 
+from privacygames.analysis import Scale, scale_of
+from privacygames.arguments import is_number
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism
+from privacygames.people_column import require_people
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule, Mechanisms
+
+ANY_PAIR = "between any two secrets"
+"""What the largest exponent of a mechanism is counted for: it has no unit, so that all columns add up."""
 
 MANY_PARTS = 64
 """So many counts are kept before they are added up."""
@@ -42,12 +49,11 @@ class PeopleCount:
 
     parts: list[Any] = field(default_factory=list)
 
-    def add(self, column: Any, name: str) -> None:
-        """Count the people in an Arrow array."""
+    def add(self, column: Any, name: str, at: int | None = None) -> None:
+        """Count the people in an Arrow array whose first row stands ``at`` this row of the table."""
         pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
         plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        if empty := plain.null_count + _empty_texts(plain):
-            raise InvalidProblem(f"user column {name!r} is empty in {empty} rows: nobody can be charged")
+        require_people(plain, name, at)
         found = pc.value_counts(plain)
         self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
         if len(self.parts) >= MANY_PARTS:
@@ -74,14 +80,6 @@ class PeopleCount:
         return int(needed_for_tables("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
 
 
-def _empty_texts(column: Any) -> int:
-    """How many texts of a column are empty: in CSV files, that is how nothing looks."""
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
-    if not any(test(column.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
-        return 0
-    return pc.sum(pc.equal(column, pa.scalar("", column.type))).as_py() or 0
-
-
 @dataclass(frozen=True)
 class Charge:
     """The privacy cost of one rule, for one row.
@@ -90,7 +88,7 @@ class Charge:
         columns: which columns.
         epsilon: promised; ∞ where the mechanism promises none.
         within: the threshold, in the threshold form.
-        unit: what one unit of distance is; empty where it has no name.
+        scale: the distance in which ε counts, and its unit.
         any_pair: the largest exponent between any two secrets, however far apart; ∞ where an answer rules one out.
         secrets: how many secrets there are.
     """
@@ -98,18 +96,110 @@ class Charge:
     columns: str
     epsilon: float
     within: float | None
-    unit: str
+    scale: Scale
     any_pair: float
     secrets: int
 
     @property
     def form(self) -> str:
         """How ε is to be read."""
-        if self.epsilon == inf:
-            return "no differential privacy is promised"
+        return "no differential privacy is promised" if self.epsilon == inf else self.per
+
+    @property
+    def per(self) -> str:
+        """What ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
         if self.within is not None:
-            return f"between secrets at most {self.within:g}{self.unit and ' ' + self.unit} apart"
-        return f"per unit of distance between secrets{self.unit and f' ({self.unit})'}"
+            return f"between secrets at most {self.scale.amount(f'{self.within:g}')} apart"
+        if self.scale.unit:
+            return f"per {self.scale.one}"
+        return f"per unit of {f'the {self.scale.name} distance' if self.scale.name else 'distinguishability'}"
+
+    def __str__(self) -> str:
+        promised = self.form if self.epsilon == inf else f"{self.epsilon:.6g} {self.form}"
+        return f"{promised}; {self.any_pair:.6g} {ANY_PAIR}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What several draws cost together.
+
+    Attributes:
+        epsilons: ε by what it is counted for (``"per km"``), summed over the columns that count it alike.
+        any_pair: the largest exponent between any two values of all these secrets, summed over all columns.
+    """
+
+    epsilons: Mapping[str, float]
+    any_pair: float
+
+    def __str__(self) -> str:
+        of_each = [f"{epsilon:.6g} {per}" for per, epsilon in self.epsilons.items()]
+        return f"ε = {', '.join(of_each)}; {self.any_pair:.6g} {ANY_PAIR}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for the manifest."""
+        return {
+            "epsilon": [{"counted": per, "epsilon": _plain(epsilon)} for per, epsilon in self.epsilons.items()],
+            "between_any_two_secrets": _plain(self.any_pair),
+        }
+
+
+@dataclass(frozen=True)
+class CostLimits:
+    """Above what nothing is released, over a person's rows and columns (over columns, without a user).
+
+    Attributes:
+        any_pair: the largest exponent between any two secrets: it has no unit.
+        per_unit: ε: one number where all columns count it alike, else by what it is counted for (``"per km"``).
+    """
+
+    any_pair: float | None = None
+    per_unit: float | Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        listed = dict(self.per_unit) if isinstance(self.per_unit, Mapping) else {"": self.per_unit}
+        for name, limit in [("any_pair_limit", self.any_pair), *(("per_unit_limit", each) for each in listed.values())]:
+            if limit is not None and not (is_number(limit) and 0 < limit < inf):
+                raise InvalidProblem(f"{name} is {repr(limit)[:40]}; it must be a positive number")
+
+    def require(self, cost: Cost, whose: str) -> None:
+        """Refuse what costs more."""
+        if self.any_pair is not None and not cost.any_pair <= self.any_pair:
+            raise InvalidProblem(_above(whose, f"{cost.any_pair:.6g} {ANY_PAIR}", "any_pair", self.any_pair))
+        for per, limit in self._by_unit(cost).items():
+            if not cost.epsilons[per] <= limit:
+                raise InvalidProblem(_above(whose, f"ε = {cost.epsilons[per]:.6g} {per}", "per_unit", limit))
+
+    def _by_unit(self, cost: Cost) -> Mapping[str, float]:
+        if self.per_unit is None:
+            return {}
+        counted = ", ".join(f"{per!r}" for per in cost.epsilons)
+        if isinstance(self.per_unit, Mapping):
+            if unknown := [per for per in self.per_unit if per not in cost.epsilons]:
+                raise InvalidProblem(f"per_unit_limit names {unknown[0]!r:.60}, but ε of this release counts {counted}")
+            return self.per_unit
+        if len(cost.epsilons) > 1:
+            raise InvalidProblem(
+                f"ε of this release counts {counted}, and one number cannot limit them all: give per_unit_limit for "
+                "each by its name, or any_pair_limit for what lies between any two secrets, which adds up"
+            )
+        return dict.fromkeys(cost.epsilons, self.per_unit)
+
+
+def _above(whose: str, costs: str, which: str, limit: float) -> str:
+    return (
+        f"the release would cost {whose} {costs}, above {which}_limit={limit:g}: release fewer rows or columns, design "
+        "for a smaller epsilon, or raise the limit. Nothing was written"
+    )
+
+
+def refuse_epsilon_limit(given: object) -> None:
+    """Refuse the limit of former versions, which added up numbers of different units."""
+    if given is not None:
+        raise InvalidProblem(
+            "epsilon_limit does not say what it limits: give any_pair_limit for the largest log-ratio between any two "
+            "secrets, which has no unit and adds up over rows and columns, or per_unit_limit for ε in its own unit, "
+            "such as per km"
+        )
 
 
 def charge(rule: ColumnRule) -> Charge:
@@ -120,7 +210,7 @@ def charge(rule: ColumnRule) -> Charge:
         columns=rule.name,
         epsilon=inf if bounds.epsilon is None else bounds.epsilon,
         within=bounds.within,
-        unit=_unit(mechanism),
+        scale=scale_of(mechanism.distinguishability, space),
         any_pair=largest_exponent(mechanism),
         secrets=len(space),
     )
@@ -141,15 +231,6 @@ def largest_exponent(mechanism: Mechanisms) -> float:
     )
 
 
-def _unit(mechanism: Mechanisms) -> str:
-    """The unit of distance, where the distinguishability is the space's own distance."""
-    space = mechanism.secrets
-    name = space.default_distance
-    if isinstance(mechanism, Mechanism | Fleet) and np.array_equal(space.distance(name), mechanism.distinguishability):
-        return space.unit(name)
-    return ""
-
-
 @dataclass(frozen=True)
 class ReleaseAccount:
     """What a release costs.
@@ -167,48 +248,42 @@ class ReleaseAccount:
     repeat: str
 
     @property
-    def per_row(self) -> float:
-        """ε of one row, over all columns: what each promises, added up."""
-        return sum(each.epsilon for each in self.charges)
+    def per_row(self) -> Cost:
+        """What one row costs, over all columns."""
+        return self._cost([1] * len(self.charges))
 
     @property
-    def per_user(self) -> float | None:
-        """ε of the person who has most rows, over rows and columns; None where it is not known who has which."""
-        return None if self.rows is None else self._sum([each.epsilon for each in self.charges])
+    def per_user(self) -> Cost | None:
+        """What the person with most rows pays, over rows and columns; None where it is not known who has which."""
+        return None if self.rows is None else self._cost([self.times(each) for each in self.charges])
 
-    @property
-    def per_user_any_pair(self) -> float | None:
-        """The same between any values whatever: plain local differential privacy of everything about a person."""
-        return None if self.rows is None else self._sum([each.any_pair for each in self.charges])
+    def _cost(self, times: Sequence[int]) -> Cost:
+        drawn = [(count, each) for count, each in zip(times, self.charges, strict=True) if count]  # 0·∞ is nothing
+        epsilons = dict.fromkeys((each.per for each in self.charges), 0.0)
+        for count, each in drawn:
+            epsilons[each.per] += count * each.epsilon
+        return Cost(epsilons, float(sum(count * each.any_pair for count, each in drawn)))
 
-    def _sum(self, exponents: list[float]) -> float:
-        times = [self._times(each) for each in self.charges]
-        return sum(count * each for count, each in zip(times, exponents, strict=True) if count)  # 0·∞ is nothing
+    def times(self, each: Charge) -> int:
+        """How often somebody's secret is drawn at most; a secret that is drawn once only is counted once.
 
-    def _times(self, each: Charge) -> int:
-        """How often somebody's secret is drawn at most; a secret that is drawn once only is counted once."""
-        rows = self.rows or 0
+        A row is counted once, where nobody said whose it is.
+        """
+        rows = 1 if self.rows is None else self.rows
         return min(rows, each.secrets) if self.repeat == "same" else rows
 
-    def require(self, limit: float | None) -> None:
-        """Refuse what costs more than the limit."""
-        if limit is None:
-            return
-        if not (isinstance(limit, int | float) and 0 < limit < inf) or isinstance(limit, bool):
-            raise InvalidProblem(f"epsilon_limit is {repr(limit)[:40]}; it must be a positive number")
-        total, of = (self.per_row, "a row") if self.per_user is None else (self.per_user, "the person with most rows")
-        if not total <= limit:
-            most = "" if self.rows is None else f", who has {self.rows},"
-            raise InvalidProblem(
-                f"the release would cost {of}{most} ε = {total:.6g} over all columns, above the limit of {limit:g}: "
-                "release fewer rows or columns, design for a smaller epsilon, or raise the limit. Nothing was written"
-            )
+    def require(self, limits: CostLimits) -> None:
+        """Refuse what costs more than the limits."""
+        if self.per_user is None:
+            limits.require(self.per_row, "a row")
+        else:
+            limits.require(self.per_user, f"the person with most rows, who has {self.rows},")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the manifest."""
         return {
             "per_row": {
-                "epsilon": _plain(self.per_row),
+                **self.per_row.to_dict(),
                 "columns": [
                     {
                         "columns": each.columns,
@@ -220,20 +295,16 @@ class ReleaseAccount:
                 ],
             },
             "per_user": None
-            if self.rows is None
-            else {
-                "people": self.people,
-                "most_rows": self.rows,
-                "epsilon": _plain(self.per_user),
-                "between_any_two_secrets": _plain(self.per_user_any_pair),
-            },
+            if self.per_user is None
+            else {"people": self.people, "most_rows": self.rows, **self.per_user.to_dict()},
             "claims": self.claims(),
         }
 
     def claims(self) -> list[str]:
         """What the numbers mean, in words."""
         said = [
-            "Epsilons of independent draws add up over rows and columns; each counts in the form stated for its column."
+            "Exponents of independent draws add up over rows and columns. An epsilon bounds them per unit of its "
+            "column's distance: epsilons of different units are not added. Between any two secrets there is no unit."
         ]
         if self.rows is None:
             said.append("It was not said whose rows are whose: nothing is claimed of people, only of rows.")

@@ -181,10 +181,9 @@ def fitting(table: Any, like: Any) -> Any:
     own = table.type
     if like is None or like == own:
         return own
+    if kinds.is_dictionary(like):
+        return _fitting_categories(table, like)
     if kinds.is_string(own):
-        if kinds.is_dictionary(like) and _is_text(like.value_type):
-            roomy = like.index_type.bit_width >= 32 or len(table) <= 2 ** (like.index_type.bit_width - 1)
-            return like if roomy else pa.dictionary(pa.int32(), like.value_type, ordered=like.ordered)
         return like if _is_text(like) else own
     if not (kinds.is_integer(own) or kinds.is_floating(own)) or not (kinds.is_integer(like) or kinds.is_floating(like)):
         return own
@@ -193,6 +192,14 @@ def fitting(table: Any, like: Any) -> Any:
     except pa.ArrowInvalid:
         return own
     return like
+
+
+def _fitting_categories(table: Any, like: Any) -> Any:
+    pa = needed_for_tables("pyarrow")
+    if fitting(table, like.value_type) != like.value_type:
+        return table.type
+    roomy = like.index_type.bit_width >= 32 or len(table) <= 2 ** (like.index_type.bit_width - 1)
+    return like if roomy else pa.dictionary(pa.int32(), like.value_type, ordered=like.ordered)
 
 
 def taken(table: Any, positions: IntArray, kind: Any) -> Any:
@@ -206,6 +213,29 @@ def taken(table: Any, positions: IntArray, kind: Any) -> Any:
         return pa.DictionaryArray.from_arrays(at.cast(kind.index_type), labels, ordered=kind.ordered)
     found = table.take(at)
     return found if found.type == kind else found.cast(kind)
+
+
+def in_category_order(answers: Any, original: Any, column: str) -> Any:
+    """Answers whose ordered categories stand in the order of those of the column that they replace.
+
+    The order is a declaration about the column, and comparisons of answers rely on it. Categories that are no answers
+    are left out: they may be secrets.
+    """
+    pa, kinds = needed_for_tables("pyarrow"), needed_for_tables("pyarrow").types
+    if not (kinds.is_dictionary(answers.type) and answers.type.ordered and kinds.is_dictionary(original.type)):
+        return answers
+    labels, declared = answers.dictionary.to_pylist(), original.dictionary.to_pylist()
+    if without_place := set(labels) - set(declared):
+        if not len(answers):
+            return answers
+        raise InvalidProblem(
+            f"column {column!r} has ordered categories, and {len(without_place)} of the {len(labels)} possible answers "
+            "are none of them, so their order is unknown: declare every answer as a category, or make the column "
+            "unordered"
+        )
+    order = [labels.index(label) for label in declared if label in labels]
+    indices = pa.array(np.argsort(order)).take(answers.indices).cast(answers.type.index_type)
+    return pa.DictionaryArray.from_arrays(indices, answers.dictionary.take(pa.array(order)), ordered=True)
 
 
 def _is_text(kind: Any) -> bool:

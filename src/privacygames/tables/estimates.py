@@ -6,8 +6,12 @@ The share of each answer is c = Pᵀf, with P the mechanism's probabilities and 
   may be negative.
 - *Maximum likelihood*: the frequencies (never negative, summing to one) under which the answers were likeliest.
 
-Intervals come from the multinomial law of the answers. Where the mechanism does not determine f (its answers never tell
-some secrets apart), they are the range of what all frequencies that fit the answers say, by linear programming.
+What is estimated are the frequencies in the table that was released, as it is: the only randomness is that of the
+mechanism. Given the table, answers are drawn independently from the rows P_s of its secrets, so that a statistic
+Σ e_o c_o has the variance Σ_s f_s (Σ_o P_so e_o² − (Σ_o P_so e_o)²) / n, which intervals use. They allow nothing for
+how the people in the table were sampled from a population. Where answers do not determine f, intervals are the range of
+what all frequencies that fit the answers say, by linear programming; these hold the truth at least as often as they
+say.
 """
 
 from dataclasses import dataclass
@@ -25,8 +29,15 @@ from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.spaces import Label, Numbers, Space, counted
 
 Method = Literal["unbiased", "likelihood"]
-DETERMINED = 1e-9
-"""Where the smallest singular value is below this share of the largest, answers do not determine the frequencies."""
+CONDITION = 1e9
+"""Largest condition number of a matrix of probabilities, plain or with its columns scaled by their standard deviations,
+whose left inverse is used: beyond it, no number of answers that anybody has would do."""
+
+KNOWN = 1.0
+"""Standard error from which on a frequency is not determined: so much is known of any share without an answer."""
+
+HALF = 0.5
+"""Rows added to the count of each secret in estimated variances: what was not seen among few is not impossible."""
 
 MOST_STEPS, SHORTEST, LEAST_BARRIER = 100, 1e-10, 1e-13
 GAP = 1e-7
@@ -35,7 +46,7 @@ GAP = 1e-7
 
 @dataclass(frozen=True)
 class Estimated:
-    """A number, and an interval that holds the true one with the confidence asked for."""
+    """A number, and an interval that holds that of the released table with the confidence asked for."""
 
     value: float
     low: float
@@ -54,7 +65,9 @@ class Estimate:
         answers: how many answers it is from.
         method: ``"unbiased"`` or ``"likelihood"``.
         confidence: of every interval, each by itself.
-        determined: whether the mechanism determines the frequencies at all; where it does not, intervals are wide.
+        determined: whether these answers determine the frequencies: the condition number of the mechanism's matrix is
+            at most 10⁹, and with so many answers the standard error of every frequency is below 1, whatever the table.
+            Where they do not, intervals are the range of what fits.
     """
 
     def __init__(
@@ -63,8 +76,8 @@ class Estimate:
         self.space: Space = mechanism.secrets
         self.method, self.confidence, self.answers = method, confidence, int(counts.sum())
         self._model = _Model(mechanism.probabilities, counts)
-        self.determined = self._model.inverse is not None
-        if method == "unbiased" and not self.determined:
+        self.determined = self._model.determined
+        if method == "unbiased" and self._model.inverse is None:
             raise InvalidProblem(
                 "the answers of this mechanism do not determine how frequent each secret was, so no estimate is "
                 "unbiased: ask for method='likelihood', whose intervals say what can be known"
@@ -87,7 +100,10 @@ class Estimate:
         if weights.shape != (len(self.space),) or not np.isfinite(weights).all():
             raise InvalidProblem(f"one finite number for each of the {len(self.space)} secrets is wanted")
         value = float(weights @ self.frequencies)
-        low, high = self._model.interval(weights, self.confidence)
+        if self.determined or self.method == "unbiased":
+            low, high = self._model.interval(weights, self.confidence)
+        else:
+            low, high = self._model.range(weights, self.confidence)
         if self.method == "likelihood":
             low, high = max(low, float(weights.min())), min(high, float(weights.max()))
         return Estimated(value, min(low, value), max(high, value))
@@ -123,6 +139,8 @@ def estimate(
     mechanism: Mechanism | PublicMechanism, answers: Any, *, method: Method = "likelihood", confidence: float = 0.95
 ) -> Estimate:
     """The frequencies of the secrets behind obfuscated answers, with intervals.
+
+    Intervals are about the table that was released: about the randomness of the mechanism, given the table's secrets.
 
     Args:
         mechanism: the one that made the answers; each of them from a fresh draw.
@@ -217,25 +235,43 @@ class _Model:
         with np.errstate(divide="ignore"):
             return float(self.shares[seen] @ np.log((given @ self.table)[seen]))
 
-    def interval(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
-        """An interval for Σ_s weights(s) f(s)."""
+    @cached_property
+    def determined(self) -> bool:
+        """Whether so many answers determine every frequency better than no answers do, whatever the frequencies are."""
         if self.inverse is None:
-            return self._range(weights, confidence)
-        score = NormalDist().inv_cdf((1 + confidence) / 2)
-        # Half an answer more for each observable: what was not seen among few answers is not impossible.
-        shares = (self.counts + 0.5) / (self.total + 0.5 * len(self.counts))
-        effect = weights @ self.inverse
-        spread = np.sqrt(max(float(shares @ effect**2 - (shares @ effect) ** 2), 0.0) / self.total)
-        middle = float(effect @ self.shares)
-        return middle - score * float(spread), middle + score * float(spread)
+            return False
+        of_each = self.table @ (self.inverse**2).T - np.eye(len(self.table))  # (secret, frequency estimated)
+        return bool(np.sqrt(of_each.max() / self.total) < KNOWN)
 
-    def _range(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
-        """The least and most that frequencies say whose answers would look like those seen, all shares at once."""
+    def interval(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
+        """An interval for Σ_s weights(s) f(s), from the left inverse."""
+        if self.inverse is None:
+            raise InvalidProblem("there is no left inverse")
+        score = NormalDist().inv_cdf((1 + confidence) / 2)
+        effect = weights @ self.inverse
+        of_each = np.maximum(self.table @ effect**2 - (self.table @ effect) ** 2, 0.0)  # of one row, by its secret
+        spread = score * float(np.sqrt(self._over_rows(of_each) / self.total))
+        middle = float(effect @ self.shares)
+        return middle - spread, middle + spread
+
+    def _over_rows(self, of_each: FloatArray) -> float:
+        """The mean of a number that each secret has, over the rows of the table; its largest, where that is unknown."""
+        try:
+            counts = self.total * self.likeliest + HALF
+        except SolveFailed:
+            return float(of_each.max())
+        return float(counts @ of_each / counts.sum())
+
+    def range(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
+        """The least and most that frequencies say whose answers would look like those seen, all shares at once.
+
+        A share's variance given the table is at most c (1 − c) / n.
+        """
         from scipy.optimize import linprog
 
         count = len(self.shares)
         score = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * count))
-        shares = (self.counts + 0.5) / (self.total + 0.5 * count)
+        shares = (self.counts + HALF) / (self.total + HALF * count)
         room = score * np.sqrt(shares * (1 - shares) / self.total) + 1 / self.total
         rows = np.vstack([self.table.T, -self.table.T])
         limits = np.concatenate([self.shares + room, room - self.shares])
@@ -259,7 +295,8 @@ def left_inverse(table: FloatArray) -> FloatArray | None:
         return None
     scaled = table[:, used] / np.sqrt(typical[used])
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
-    if singular[-1] < DETERMINED * singular[0]:
+    plain = np.linalg.svd(table[:, used], compute_uv=False)
+    if any(values[0] > CONDITION * values[-1] for values in (singular, plain)):
         return None
     inverse = np.zeros((len(table), len(used)))
     inverse[:, used] = (left / singular) @ right / np.sqrt(typical[used])

@@ -7,30 +7,37 @@ and the next one keeps; the output takes its place, in one step, when all of it 
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from time import monotonic
 from typing import IO, Any
 
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.canonical import digest_of
+from privacygames.errors import BudgetSpent, InvalidProblem, UnreadableFile
 from privacygames.events import Progress, Watcher
 from privacygames.jobs import unfinished, workers_for
 from privacygames.storage import held, write_text, written
+from privacygames.tables.accounting import CostLimits, refuse_epsilon_limit
 from privacygames.tables.application import Repeat, Rules
 from privacygames.tables.kernel import Tally
 from privacygames.tables.manifest import Manifest, described
 from privacygames.tables.release_key import ReleaseKey
+from privacygames.tables.release_ledger import ReleaseLedger
 from privacygames.tables.release_setup import Setup, Survey, setup_from
+from privacygames.tables.row_batches import grouped, numbered
 from privacygames.tables.table_files import (
-    ENDINGS,
+    PARQUET,
     ROWS,
     TableFile,
     TableWriter,
+    ending_of,
     files_in,
     open_table,
+    require_same_ending,
     separator_in,
     table_writer,
 )
@@ -51,16 +58,19 @@ def apply_files(
     key_columns: str | Sequence[str] | None = None,
     user: str | None = None,
     repeat: Repeat = "fresh",
-    epsilon_limit: float | None = None,
+    any_pair_limit: float | None = None,
+    per_unit_limit: float | Mapping[str, float] | None = None,
+    epsilon_limit: None = None,
+    ledger: ReleaseLedger | str | os.PathLike[str] | None = None,
     separator: str | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: Watcher | None = None,
 ) -> Manifest:
-    """Apply mechanisms to a CSV or Parquet file, or to a folder of them; write the same, and a manifest beside it.
+    """Apply mechanisms to a file (CSV, ``.csv.gz`` or Parquet) or a folder; write the same, and a manifest beside it.
 
-    Rows are told apart by their file (its name, or its path within the folder) and their position in it, or by key
-    columns. Killed, the same call goes on where it stopped; until it is done, nothing that looks complete is there.
+    Killed, the same call goes on where it stopped; until it is done, nothing that looks complete is there. Without key
+    columns every call that ends is another release: rows are drawn for their position in their file, once.
 
     Args:
         source: a file or folder.
@@ -70,27 +80,23 @@ def apply_files(
         key_columns: as in :func:`apply`.
         user: as in :func:`apply`.
         repeat: as in :func:`apply`.
+        any_pair_limit: as in :func:`apply`.
+        per_unit_limit: as in :func:`apply`.
         epsilon_limit: as in :func:`apply`.
+        ledger: as in :func:`apply`; charged when all of the output is there, just before it takes its place.
         separator: between the fields of CSV files; by default told from the first line.
         jobs: processes; more than one work on several files at once.
         scheduler: a Dask scheduler's address; its workers must see the same files.
         progress: called now and then.
     """
+    refuse_epsilon_limit(epsilon_limit)
     given, target = Path(source).absolute(), Path(out).absolute()  # workers may have another folder
     if repeat == "same" and key is None:
-        raise InvalidProblem(
-            "repeat='same' with files needs a key that is kept: a run that goes on must draw as before"
-        )
+        raise InvalidProblem("repeat='same' with files needs a key: a run that goes on must draw as before")
     files = _files(given, target)
-    base = setup_from(
-        rules,
-        key=key,
-        key_columns=key_columns,
-        user=user,
-        repeat=repeat,
-        source="",
-        epsilon_limit=epsilon_limit,
-    )
+    limits = CostLimits(any_pair_limit, per_unit_limit)
+    options: dict[str, Any] = {"key_columns": key_columns, "user": user, "repeat": repeat, "ledger": ledger}
+    base = setup_from(rules, key=key, limits=limits, **options)
     work = Work(given, target, files, separator)
     asked = _fingerprint(work, base, key)
     manifest_of = _surveyed(work, base)
@@ -98,12 +104,16 @@ def apply_files(
         if not ours:
             raise InvalidProblem(f"another process is writing {target}: wait for it")
         fresh = work.begin(asked)
+        release = work.release if key is None else ""
         tasks = [FileTask(work, name, _for_file(base, name), asked) for name in files]
         try:
+            if key is None:  # with one, this may be a release that was charged before: its draws will tell
+                base.require_room(manifest_of(Tally()), release)
             manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
             if _fingerprint(work, base, key) != asked:
                 raise InvalidProblem("the input changed while it was read, and nothing was written: start again")
-        except InvalidProblem:
+            manifest = base.commit(manifest, release)
+        except (InvalidProblem, BudgetSpent):
             if fresh:  # refused: nobody will go on with it
                 work.abandon()
             raise
@@ -124,6 +134,11 @@ class Work:
     def folder(self) -> Path:
         """The hidden folder that work is done in."""
         return self.out.parent / f".{self.out.name}.unfinished"
+
+    @property
+    def release(self) -> str:
+        """A name for what the work releases, the same when it is gone on with."""
+        return str(json.loads((self.folder / "job.json").read_text())["release"])
 
     @property
     def lock(self) -> Path:
@@ -158,14 +173,16 @@ class Work:
             raise InvalidProblem(_taken(self.out))
         job = self.folder / "job.json"
         try:
-            same = json.loads(job.read_text())["work"] == fingerprint
+            begun = json.loads(job.read_text())
+            same = begun["work"] == fingerprint and isinstance(begun["release"], str)
         except (OSError, ValueError, KeyError, TypeError):
             same = False
         if self.folder.exists() and not same:
             shutil.rmtree(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
-        write_text(job, json.dumps({"work": fingerprint}))
+        if not same:
+            write_text(job, json.dumps({"work": fingerprint, "release": token_hex(16)}))
         return not same
 
     def publish(self, manifest: Manifest) -> None:
@@ -201,8 +218,7 @@ def _files(source: Path, out: Path) -> tuple[str, ...]:
     if not out.resolve().parent.is_dir():
         raise InvalidProblem(f"there is no folder {out.resolve().parent} to write to")
     if source.is_file():
-        if source.suffix.lower() not in ENDINGS or out.suffix.lower() != source.suffix.lower():
-            raise InvalidProblem(f"input and output must both be .csv or both .parquet; got {source.name}, {out.name}")
+        require_same_ending(source, out)
         return (source.name,)
     if out.resolve().is_relative_to(source.resolve()):
         raise InvalidProblem("the output cannot be inside the folder that is read")
@@ -232,10 +248,9 @@ def _surveyed(work: Work, setup: Setup) -> Callable[[Tally], Manifest]:
 
 
 def _for_file(setup: Setup, name: str) -> Setup:
-    """Positions are counted in each file by itself; key columns hold for all of them."""
-    if not setup.identity.by_position:
-        return setup
-    return replace(setup, identity=replace(setup.identity, source=name))
+    """Positions are counted in each file by itself; key columns hold for all of them. Workers charge nothing."""
+    source = name if setup.identity.by_position else ""
+    return replace(setup, ledger=None, identity=replace(setup.identity, source=source))
 
 
 def _fingerprint(work: Work, setup: Setup, key: ReleaseKey | None) -> str:
@@ -248,8 +263,8 @@ def _fingerprint(work: Work, setup: Setup, key: ReleaseKey | None) -> str:
     stats = [(name, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for name, each in found]
     rules = [(described(rule), rule.rule.invalid, rule.rule.for_missing) for rule in setup.rules]
     kept = None if key is None else key.check_value()
-    asked = (stats, rules, setup.identity, setup.user, setup.repeat, kept, work.separator)
-    return sha256(repr(asked).encode()).hexdigest()
+    asked = (stats, rules, asdict(setup.identity), setup.user, setup.repeat, kept, work.separator)
+    return digest_of("file release", *asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +279,7 @@ class FileTask:
     @property
     def key(self) -> str:
         """Which file of which work: a cluster takes tasks with one key for one task, whoever they are from."""
-        return sha256(repr((self.asked, str(self.work.out), self.name)).encode()).hexdigest()
+        return digest_of("file of a release", self.asked, str(self.work.out), self.name)
 
     def run(self) -> dict[str, Any]:
         """Write the file's output; returns what was counted."""
@@ -290,15 +305,16 @@ class FileTask:
     def _write_parts(self, table: TableFile, folder: Path, tick: Callable[[int], None]) -> Tally:
         kernel = self.setup.kernel(table.schema)
         total, number = Tally(), 0
-        while (known := _read_tally(folder / f"{number}.tally", folder / f"{number}{table.path.suffix}")) is not None:
+        ending = ending_of(table.path)
+        while (known := _read_tally(folder / f"{number}.tally", folder / f"{number}{ending}")) is not None:
             total.add(known)
             number += 1
         tick(total.rows)
-        batches = _counted(table.batches(skip=total.rows), total.rows)
-        for start, group in _grouped(batches, PART_ROWS):
+        batches = numbered(table.batches(skip=total.rows), total.rows)
+        for start, group in grouped(batches, PART_ROWS):
             tally = Tally()
             with (
-                written(folder / f"{number}{table.path.suffix}") as file,
+                written(folder / f"{number}{ending}") as file,
                 closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
             ):
                 for at, batch in group:
@@ -309,22 +325,23 @@ class FileTask:
             total.add(tally)
             number += 1
         if number == 0:  # a table without rows has a schema all the same
-            with written(folder / f"0{table.path.suffix}") as file:
+            with written(folder / f"0{ending}") as file:
                 self._writer(table, file, kernel.schema, first=True).close()
         return total
 
     def _writer(self, table: TableFile, file: IO[bytes], schema: Any, *, first: bool) -> TableWriter:
         separator = self.work.separator or separator_in(table.path)
-        return table_writer(table.path.suffix.lower(), file, schema, separator, header=first)
+        return table_writer(ending_of(table.path), file, schema, separator, header=first)
 
     def _join(self, table: TableFile, folder: Path, target: Path) -> None:
         """All parts as one file, a batch at a time."""
-        parts = sorted(folder.glob(f"*{table.path.suffix}"), key=lambda path: int(path.stem))
+        ending = ending_of(table.path)
+        parts = sorted(folder.glob(f"*{ending}"), key=lambda path: int(path.name.removesuffix(str(ending))))
         if len(parts) == 1:
             parts[0].replace(target)
             return
         with written(target) as file:
-            if table.path.suffix.lower() == ".csv":
+            if ending != PARQUET:  # files of gzip, too, may stand one behind the other
                 for part in parts:
                     with part.open("rb") as piece:
                         shutil.copyfileobj(piece, file)
@@ -333,30 +350,6 @@ class FileTask:
                 for part in parts:
                     for batch in open_table(part, ()).batches():
                         writer.write(batch)
-
-
-def _counted(batches: Iterator[Any], start: int) -> Iterator[tuple[int, Any]]:
-    """Batches with the position of their first row."""
-    for batch in batches:
-        yield start, batch
-        start += batch.num_rows
-
-
-def _grouped(batches: Iterator[tuple[int, Any]], rows: int) -> Iterator[tuple[int, Iterator[tuple[int, Any]]]]:
-    """Batches in groups of at least so many rows, each group read as it is asked for."""
-    for start, first in batches:
-
-        def group(at: int = start, batch: Any = first) -> Iterator[tuple[int, Any]]:
-            yield at, batch
-            count = batch.num_rows
-            while count < rows:
-                following = next(batches, None)
-                if following is None:
-                    return
-                count += following[1].num_rows
-                yield following
-
-        yield start, group()
 
 
 def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Watcher | None) -> Tally:

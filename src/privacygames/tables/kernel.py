@@ -1,7 +1,7 @@
 """The one kernel: columns of an Arrow batch in, columns of answers out. Every adapter ends here."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,15 @@ from privacygames.fleet import Fleet
 from privacygames.tables.answer_columns import Bits
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
-from privacygames.tables.row_identity import At, Identity
+from privacygames.tables.row_identity import Identity
 from privacygames.tables.rules import ColumnRule, Layout, check_secret_columns, layout_of, schema_of
-from privacygames.tables.secret_columns import MISSING, UNKNOWN
+from privacygames.tables.secret_columns import EXCHANGED, MISSING, UNKNOWN
 
 CHUNK = 1 << 17
 """Rows looked at together: what fits the caches of a processor."""
+
+HALF = (1 << 64) - 1
+"""Mask of 64 bits: hashes of draws are two numbers, each added up modulo 2^64, so that the order of rows is nothing."""
 
 
 @dataclass
@@ -29,29 +32,43 @@ class Tally:
     Attributes:
         rows: rows read.
         dropped: rows left out.
-        odd: by rule and reason (``missing``, ``unknown``), rows whose value was no secret.
+        odd: by rule and reason (``missing``, ``unknown``), rows whose value was no secret. Of those taken for the
+            nearest secret, ``far`` and ``exchanged`` count again the ones that lie far from all secrets, and the points
+            that fit only with their coordinates exchanged.
+        draws: by rule, a keyed hash of the identities and secrets that answers were drawn for, in any order; none
+            where rows have no identity.
     """
 
     rows: int = 0
     dropped: int = 0
     odd: Counter[tuple[str, str]] = field(default_factory=Counter)
+    draws: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "Tally") -> None:
         """Count another batch, too."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.odd.update(other.odd)
+        self.add_draws(other.draws)
+
+    def add_draws(self, draws: Mapping[str, int]) -> None:
+        """Add hashes of more draws."""
+        for rule, value in draws.items():
+            before = self.draws[rule]
+            low, high = (before & HALF) + (value & HALF), (before >> 64) + (value >> 64)
+            self.draws[rule] = (low & HALF) | (high & HALF) << 64
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         odd = [[*key, count] for key, count in sorted(self.odd.items())]
-        return {"rows": self.rows, "dropped": self.dropped, "odd": odd}
+        return {"rows": self.rows, "dropped": self.dropped, "odd": odd, "draws": dict(self.draws)}
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Tally":
         """What :meth:`to_dict` gave."""
         odd = Counter({(str(rule), str(reason)): int(count) for rule, reason, count in table["odd"]})
-        return cls(int(table["rows"]), int(table["dropped"]), odd)
+        draws = Counter({str(rule): int(value) for rule, value in table["draws"].items()})
+        return cls(int(table["rows"]), int(table["dropped"]), odd, draws)
 
 
 @dataclass(frozen=True)
@@ -67,6 +84,12 @@ class Answered:
     columns: dict[str, Any]
     keep: NDArray[np.bool_] | None
     tally: Tally
+
+
+CHANGED = (
+    "{} rows are not among those that were looked at when the release was set up, or hold other secrets now: the table "
+    "changed, or gives other rows each time it is computed. Collect or store it first, and release that"
+)
 
 
 class Kernel:
@@ -101,8 +124,9 @@ class Kernel:
         self.schema = schema_of(schema, rules, self.layout)
         self._types = {rule.name: [self.schema.field(name).type for name in rule.outputs] for rule in rules}
         self._key = key
+        self._expected: Words | None = None
 
-    def answer(self, columns: Mapping[str, Any], count: int, at: At) -> Answered:
+    def answer(self, columns: Mapping[str, Any], count: int, at: int) -> Answered:
         """The answers for some rows.
 
         Args:
@@ -113,22 +137,76 @@ class Kernel:
         found, keep, tally = self._looked_at(columns, count, at)
         tags = self.tags(columns, count, at)
         if keep is not None:
-            tags = tags[keep]
+            tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
+        people = self._people(columns, keep)
+        self._require_expected(self._marks(found, tags, people, tally))
         answers: dict[str, Any] = {}
         for rule in self.rules:
-            secrets = found[rule.name] if keep is None else found[rule.name][keep]
-            drawn = self._drawn(rule, secrets, tags, columns, keep)
+            drawn = self._drawn(rule, found[rule.name], tags, people)
             arrays = rule.writer.columns(drawn, self._post_bits(rule, tags), self._types[rule.name])
-            answers |= dict(zip(rule.outputs, arrays, strict=True))
+            answers |= dict(zip(rule.outputs, rule.in_category_order(arrays, columns), strict=True))
         return Answered(answers, keep, tally)
 
-    def tags(self, columns: Mapping[str, Any], count: int, at: At) -> Words:
+    def tags(self, columns: Mapping[str, Any], count: int, at: int) -> Words:
         """128 bits for each row: its identity."""
         return self.identity.tags(self._key, columns, count, at)
 
-    def survey(self, columns: Mapping[str, Any], count: int, at: At | None) -> Tally:
-        """What there is to count, with nothing drawn; ``at`` is None where it is not known yet."""
-        return self._looked_at(columns, count, at)[2]
+    def survey(self, columns: Mapping[str, Any], count: int, at: int | None) -> tuple[Tally, NDArray[np.uint64]]:
+        """What there is to count, and a mark for each row that stays, with nothing drawn.
+
+        Args:
+            columns: Arrow arrays of the columns that are needed.
+            count: how many rows.
+            at: where they stand; None where that is not known yet.
+        """
+        found, keep, tally = self._looked_at(columns, count, at)
+        if self.identity.by_position:
+            return tally, np.zeros(0, dtype=np.uint64)
+        tags = self.tags(columns, count, 0)
+        if keep is not None:
+            tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
+        return tally, self._marks(found, tags, self._people(columns, keep), tally)
+
+    def expect(self, marks: Sequence[NDArray[np.uint64]]) -> None:
+        """From now on draw for rows only that were surveyed, with the secrets that they had then."""
+        if not self.identity.by_position:
+            self._expected = np.unique(np.concatenate([np.zeros(0, dtype=np.uint64), *marks]))
+
+    def _require_expected(self, marks: NDArray[np.uint64]) -> None:
+        if self._expected is None or not len(marks):
+            return
+        at = np.minimum(np.searchsorted(self._expected, marks), max(len(self._expected) - 1, 0))
+        new = len(marks) if not len(self._expected) else int((self._expected[at] != marks).sum())
+        if new:
+            raise InvalidProblem(CHANGED.format(new))
+
+    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, tally: Tally) -> NDArray[np.uint64]:
+        """64 bits for each row: a keyed hash of its identity and all its secrets; the sums are added to the tally."""
+        marks = np.zeros(len(tags), dtype=np.uint64)
+        if self.identity.by_position:
+            return marks
+        for rule in self.rules:
+            secrets = found[rule.name]
+            bits = KeyedBits(self._key.derive("marks", *rule.purpose, *self.identity.purpose()))
+            blocks = bits.blocks(tags, self._tweak(rule, np.maximum(secrets, 0), people))
+            blocks[secrets < 0] = 0
+            marks ^= blocks[:, 0]
+            low, high = (int(each) for each in blocks.sum(axis=0, dtype=np.uint64))
+            tally.add_draws({rule.name: low | high << 64})
+        return marks
+
+    def _people(self, columns: Mapping[str, Any], keep: NDArray[np.bool_] | None) -> dict[str, Any]:
+        """Whose rows they are, for each rule that has a fleet."""
+        fleets = {rule.name: rule.rule.mechanism for rule in self.rules if isinstance(rule.rule.mechanism, Fleet)}
+        if not fleets:
+            return {}
+        names = columns[self.user or ""]
+        some = names if keep is None else names.filter(needed_for_tables("pyarrow").array(keep))
+        return {name: fleet.people_in(some) for name, fleet in fleets.items()}
+
+    def _tweak(self, rule: ColumnRule, secrets: IntArray, people: Mapping[str, Any]) -> IntArray:
+        """What tells the draws of one row apart: the secret, and of a fleet the person's mechanism."""
+        return people[rule.name].tweak(secrets) if rule.name in people else secrets
 
     def require_known(self, columns: Mapping[str, Any]) -> None:
         """Refuse people that a fleet does not know; nothing is drawn."""
@@ -137,15 +215,15 @@ class Kernel:
                 rule.rule.mechanism.people_in(columns[self.user or ""])
 
     def _looked_at(
-        self, columns: Mapping[str, Any], count: int, at: At | None
+        self, columns: Mapping[str, Any], count: int, at: int | None
     ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, Tally]:
         """The secrets of each rule, which rows stay, and what was counted."""
         tally = Tally(rows=count)
-        found = {rule.name: _secrets(rule, columns, tally) for rule in self.rules}
+        found = {rule.name: secrets_of(rule, columns, tally) for rule in self.rules}
         return found, self._kept(found, columns, tally, at), tally
 
     def _kept(
-        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: At | None
+        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: int | None
     ) -> NDArray[np.bool_] | None:
         """Which rows stay, after every odd one was counted; an error where one may not be."""
         keep: NDArray[np.bool_] | None = None
@@ -171,12 +249,12 @@ class Kernel:
         return keep
 
     def _odd(
-        self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: At | None
+        self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: int | None
     ) -> str:
         """What to say of rows that are no secret; never what they hold."""
         first, known = int(np.argmax(odd)), at is not None and self.identity.by_position
         if at is not None and known:
-            first = at + first if isinstance(at, int) else int(at[first])
+            first += at
         where = f"the first at row {first} (from 0)" + ("" if known else " of its batch")
         what = "have no value" if reason == "missing" else "hold what is no secret of the mechanism"
         hint = rule.reader.hint(columns) if reason == "unknown" else ""
@@ -185,26 +263,16 @@ class Kernel:
         option = "missing" if reason == "missing" and rule.rule.invalid == "nearest" else "invalid"
         return f"{rule.name}: {int(odd.sum())} of {len(odd)} rows {what}, {where}{hint}; say {option}={ways}"
 
-    def _drawn(
-        self,
-        rule: ColumnRule,
-        secrets: IntArray,
-        tags: Words,
-        columns: Mapping[str, Any],
-        keep: NDArray[np.bool_] | None,
-    ) -> IntArray:
+    def _drawn(self, rule: ColumnRule, secrets: IntArray, tags: Words, people: Mapping[str, Any]) -> IntArray:
         """The observable drawn for each row, −1 where there is no secret."""
         mechanism = rule.rule.mechanism
         known = np.maximum(secrets, 0)
         bits = KeyedBits(self._key.derive("draw", *rule.purpose, *self.identity.purpose()))
+        words = bits.words(tags, self._tweak(rule, known, people))
         if isinstance(mechanism, Fleet):
-            names = columns[self.user or ""]
-            people = mechanism.people_in(
-                names if keep is None else names.filter(needed_for_tables("pyarrow").array(keep))
-            )
-            drawn = mechanism.draw_with(people, known, bits.words(tags, people.tweak(known)))
+            drawn = mechanism.draw_with(people[rule.name], known, words)
         else:
-            drawn = mechanism.sampler().draw_with(known, bits.words(tags, known))
+            drawn = mechanism.sampler().draw_with(known, words)
         return drawn if not len(secrets) or int(secrets.min()) >= 0 else np.where(secrets < 0, -1, drawn)
 
     def _post_bits(self, rule: ColumnRule, tags: Words) -> Bits:
@@ -212,7 +280,7 @@ class Kernel:
         purpose = (*rule.purpose, *self.identity.purpose())
         return lambda what, drawn: KeyedBits(self._key.derive("point", what, *purpose)).words(tags, drawn)
 
-    def batch(self, batch: Any, at: At) -> tuple[Any, Tally]:
+    def batch(self, batch: Any, at: int) -> tuple[Any, Tally]:
         """An Arrow record batch with answers in it, and what was counted."""
         pa = needed_for_tables("pyarrow")
         answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, at)
@@ -225,7 +293,7 @@ class Kernel:
             elif origin == "null":
                 arrays.append(pa.nulls(kept, into.type))
             else:
-                arrays.append(batch.column(name) if mask is None else batch.column(name).filter(mask))
+                arrays.append(batch.column(name) if mask is None else filtered(batch.column(name), mask))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), answered.tally
 
     def batches(self, batches: Any, tally: Tally, start: int = 0) -> Iterator[Any]:
@@ -238,12 +306,49 @@ class Kernel:
                 yield made
 
 
-def _secrets(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> IntArray:
+def filtered(array: Any, mask: Any) -> Any:
+    """The rows of an Arrow array that a mask keeps, also of types that PyArrow has no filter for, such as views."""
+    pa = needed_for_tables("pyarrow")
+    try:
+        return array.filter(mask)
+    except pa.ArrowNotImplementedError:
+        edges = np.diff(np.concatenate([[False], mask.to_numpy(zero_copy_only=False), [False]]).astype(np.int8))
+        starts, ends = np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
+        runs = [array.slice(first, last - first) for first, last in zip(starts, ends, strict=True)]
+        return pa.concat_arrays(runs) if runs else array.slice(0, 0)
+
+
+def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> IntArray:
     """The positions of a rule's secrets; what is taken for the nearest one is counted."""
     found = rule.reader.positions(columns)
     if rule.rule.invalid != "nearest" or not (outside := found == UNKNOWN).any():
         return found
     near = rule.reader.positions(columns, nearest=True)
-    if moved := int((outside & (near >= 0)).sum()):
-        tally.odd[rule.name, "unknown"] += moved
+    moved = outside & (near >= 0)
+    kinds = {
+        "unknown": moved,
+        "far": moved & rule.reader.far(columns),
+        "exchanged": moved & rule.reader.exchanged(columns),
+    }
+    for reason, rows in kinds.items():
+        if count := int(rows.sum()):
+            tally.odd[rule.name, reason] += count
     return near
+
+
+def require_near(rules: Sequence[ColumnRule], tally: Tally) -> None:
+    """Refuse a table of which too many rows would be moved far, to a secret that is only the nearest."""
+    for rule in rules:
+        far, exchanged = tally.odd[rule.name, "far"], tally.odd[rule.name, "exchanged"]
+        swapped = 2 * exchanged > tally.rows
+        if not swapped and far <= rule.rule.far_share_at_most * tally.rows:
+            continue
+        hint = EXCHANGED if 2 * exchanged > far else ""
+        said = f"{rule.name}: invalid='nearest' would move {max(far, exchanged)} of {tally.rows} rows"
+        if swapped:
+            raise InvalidProblem(f"{said} to the border of the grid{hint}: exchange the two columns")
+        raise InvalidProblem(
+            f"{said} by more than one step beyond the outermost secrets{hint}, above the share of "
+            f"{rule.rule.far_share_at_most:g}: correct the columns, design for more secrets, choose invalid='drop', or "
+            "raise far_share_at_most"
+        )

@@ -14,15 +14,27 @@ from privacygames.certificates import Certificate
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.storage import write_text
-from privacygames.tables.accounting import ReleaseAccount
+from privacygames.tables.accounting import Cost, ReleaseAccount
 from privacygames.tables.kernel import Tally
+from privacygames.tables.release_ledger import LedgerCharge
 from privacygames.tables.row_identity import Identity
 from privacygames.tables.rules import ColumnRule
 
-FORMAT = 1
+FORMAT = 2
 LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
 SAME = 1e-6
 """Answers whose probabilities differ by less than this between secrets do not depend on them."""
+
+MOVED = {
+    "far": "of them were moved by more than one step beyond the outermost secrets",
+    "exchanged": "of them fit only with latitude and longitude exchanged",
+}
+"""What is said of rows taken for the nearest secret: how many, in classes that do not depend on the data."""
+
+WARNED = {
+    "far": "rows lay more than one step beyond the outermost secrets, and were moved to those.",
+    "exchanged": "rows fit only with latitude and longitude exchanged, and were moved to the border.",
+}
 
 RANDOMNESS = (
     "AES-256 of each row's identity and secret, under a release key from the operating system that is in no output: as "
@@ -42,6 +54,7 @@ class Manifest:
         identity: what told rows apart.
         warnings: what somebody should know before the release is used.
         source: the names of files, where there are some.
+        charge: what was charged to a ledger; None without one.
     """
 
     account: ReleaseAccount
@@ -50,6 +63,7 @@ class Manifest:
     identity: Identity
     warnings: tuple[str, ...]
     source: tuple[str, ...] = ()
+    charge: LedgerCharge | None = None
 
     @property
     def rows_in(self) -> int:
@@ -67,13 +81,13 @@ class Manifest:
         return self.tally.rows - self.tally.dropped
 
     @property
-    def epsilon_per_row(self) -> float:
-        """ε of one row, over all columns."""
+    def per_row(self) -> Cost:
+        """What one row costs, over all columns: ε in each unit, and between any two secrets."""
         return self.account.per_row
 
     @property
-    def epsilon_per_user(self) -> float | None:
-        """ε of the person with most rows; None where it was not said whose rows are whose."""
+    def per_user(self) -> Cost | None:
+        """What the person with most rows pays; None where it was not said whose rows are whose."""
         return self.account.per_user
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +107,7 @@ class Manifest:
                 ],
             },
             "epsilon": self.account.to_dict(),
+            "ledger": None if self.charge is None else self.charge.to_dict(),
             "columns": [described(rule) for rule in self.rules],
             "rows_told_apart_by": self.identity.in_words(),
             "repeat": self.account.repeat,
@@ -105,6 +120,14 @@ class Manifest:
         rule = next(each.rule for each in self.rules if each.name == name)
         return rule.for_missing if reason == "missing" else rule.invalid
 
+    def odd_in_words(self) -> list[tuple[str, str]]:
+        """How many rows of which columns were no secrets, and what became of them."""
+        said = []
+        for (name, reason), count in sorted(self.tally.odd.items()):
+            what = MOVED.get(reason, f"rows were {reason}: {self.became(name, reason)}")
+            said.append((name, f"{count:,} {what}"))
+        return said
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON, whole or not at all."""
         write_text(path, json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
@@ -112,15 +135,12 @@ class Manifest:
     def __str__(self) -> str:
         total = self.account.per_user
         whom = "a row" if total is None else f"the person with most rows ({self.account.rows})"
-        epsilon = self.account.per_row if total is None else total
         lines = [
-            f"{self.rows_in} rows in, {self.rows_out} out, {self.rows_dropped} dropped; "
-            f"ε for {whom}: {epsilon:.6g} over {len(self.rules)} mechanism(s)"
+            f"{self.rows_in} rows in, {self.rows_out} out, {self.rows_dropped} dropped",
+            *(f"{each.columns}, a row: ε = {each}" for each in self.account.charges),
+            f"{whom}, over {len(self.rules)} mechanism(s): {total or self.account.per_row}",
         ]
-        lines += [
-            f"{count} rows of {name} were {reason}: {self.became(name, reason)}"
-            for (name, reason), count in sorted(self.tally.odd.items())
-        ]
+        lines += [f"{name}: {what}" for name, what in self.odd_in_words()]
         return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
 
 
@@ -191,6 +211,13 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
         if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
             said.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
     return tuple(said)
+
+
+def warnings_about(tally: Tally) -> tuple[str, ...]:
+    """What is to be said of rows that were moved to a secret which is only the nearest."""
+    return tuple(
+        f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in tally.odd.items() if reason in WARNED
+    )
 
 
 def _constant(mechanism: Mechanism | PublicMechanism) -> bool:

@@ -6,14 +6,21 @@ these would be another release of the same secret, which nobody accounted for. S
     AES-256(subkey, row's identity ⊕ secret)       subkey = HMAC-SHA-256(release key, what the bits are for)
 
 For distinct blocks AES gives 128 bits that nobody without the key can tell from random ones; the upper 64 of them are
-used. The secret is part of the block: should two rows share an identity, or a file change under its name, draws for
-different secrets are as independent as different rows' are, and the same secret gets the same answer again.
+used. The secret is part of the block: should two rows share an identity, draws for different secrets are as independent
+as different rows' are, and the same secret gets the same answer again.
+
+A key remembers what it was used for. The same rows, secrets, mechanism and columns get the same answers again, which is
+no other release. Anything else for a column that it has released before would be one that shares draws with the first
+(equal secrets of a row get equal answers, so where answers differ, the secrets do for certain), or a second draw of the
+same secrets that nobody asked for. It is refused: another release takes another key.
 """
 
 import hmac
 import os
 import secrets
 import stat
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,12 +29,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
-from privacygames.storage import write_bytes
+from privacygames.tables.append_log import AppendLog, Entry
 
 SIZE = 32
-FIRST_LINE = "privacygames release key 1"
+FIRST_LINE = "privacygames release key 2"
+OLD_FIRST_LINE = "privacygames release key 1"
+HEAD = 200
+"""Bytes of a key file that hold its first two lines."""
 
 Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class KeyUse:
+    """What a key was used for: one rule of one release.
+
+    Attributes:
+        columns: the columns of secrets.
+        mechanism: the digest of what drew the answers.
+        told_apart_by: the columns that are the rows' identity.
+        draws: hash under the key of all rows' identities and secrets, in any order: equal for equal draws only.
+    """
+
+    columns: tuple[str, ...]
+    mechanism: str
+    told_apart_by: tuple[str, ...]
+    draws: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    def conflict(self, entry: Entry) -> str | None:
+        """How an earlier use of the key differs, if it was for one of these columns; None where it does not."""
+        if not set(self.columns) & set(entry["columns"]):
+            return None
+        mine = self.to_dict()
+        if mine["columns"] != entry["columns"] or mine["mechanism"] != entry["mechanism"]:
+            return "by another mechanism"
+        if mine["told_apart_by"] != entry["told_apart_by"]:
+            return f"with rows told apart by {', '.join(entry['told_apart_by'])}"
+        return None if mine["draws"] == entry["draws"] else "of other rows or other values"
 
 
 class ReleaseKey:
@@ -36,26 +78,29 @@ class ReleaseKey:
     Whoever has the key, the mechanism and an answer can tell which secrets fit: keep it as you keep the original
     data, or let it go when the release is done. It appears in no output, manifest, message or representation.
 
-    One key is for one release. Another table whose rows are told apart in the same way (the same positions in a source
-    of the same name, the same key columns) would share bits with it: rows with equal secrets would get equal answers.
+    One key is for one release of a column: it remembers that one (in its file, or in memory where it has none), gives
+    the same answers to the same rows again, and refuses any other. A copy of a key forgets what happens to the original
+    later: make new keys, not copies.
 
     Args:
         secret: 32 bytes; by default from the operating system.
     """
+
+    _uses: AppendLog
 
     def __init__(self, secret: bytes | None = None) -> None:
         given = secrets.token_bytes(SIZE) if secret is None else secret
         if not isinstance(given, bytes) or len(given) != SIZE:
             raise InvalidProblem(f"a release key is {SIZE} bytes; leave it out to have it made by the operating system")
         self._secret = given
+        self._uses = AppendLog(None, b"", self.check_value())
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> "ReleaseKey":
         """A new key in a new file that only its owner can read; a file that is there already is never replaced."""
-        if Path(path).exists():
-            raise InvalidProblem(f"{path} exists already: a release key is never replaced")
         key = cls()
-        write_bytes(path, f"{FIRST_LINE}\n{key._secret.hex()}\n".encode(), private=True)
+        header = f"{FIRST_LINE}\n{key._secret.hex()}\n".encode()
+        key._uses = AppendLog.create(Path(path), header, key.check_value())
         return key
 
     @classmethod
@@ -67,16 +112,26 @@ class ReleaseKey:
                 raise InvalidProblem(
                     f"{path} can be read by others than its owner: chmod 600 it, if it is still secret"
                 )
-            content = file.read_bytes()[:200]
+            with file.open("rb") as opened:
+                content = opened.read(HEAD)
         except OSError as error:
             raise UnreadableFile(path, error.strerror) from None
         lines = content.decode("ascii", errors="replace").split("\n")
+        if lines[0] == OLD_FIRST_LINE:
+            raise InvalidFile(
+                f"{path} is a release key of format 1, under which rows had other identities and mechanisms other "
+                "digests: it would draw other answers for the same rows again, which is another release. Repeat what "
+                "it released with the version that made it, and make a new key for what comes"
+            )
         try:
             if lines[0] != FIRST_LINE:
                 raise ValueError
-            return cls(bytes.fromhex(lines[1]))
+            key = cls(bytes.fromhex(lines[1]))
         except (ValueError, IndexError):
             raise InvalidFile(f"{path} is not a release key") from None
+        header = b"".join(line + b"\n" for line in content.split(b"\n")[:2])
+        key._uses = AppendLog(file.absolute(), header, key.check_value())
+        return key
 
     def __repr__(self) -> str:
         return "ReleaseKey(hidden)"
@@ -92,9 +147,36 @@ class ReleaseKey:
         text = b"".join(len(part.encode()).to_bytes(8, "little") + part.encode() for part in purpose)
         return hmac.new(self._secret, text, sha256).digest()
 
+    def require_new_or_same(self, uses: Iterable[KeyUse]) -> None:
+        """Refuse what the key must not be used for, after what it was used for."""
+        _require_new_or_same(uses, self._uses.entries())
+
+    def record(self, uses: Iterable[KeyUse]) -> None:
+        """Remember what the key is used for, before anybody sees the answers; refuse what it must not be."""
+        listed = list(uses)
+        with self._uses.alone() as log:
+            _require_new_or_same(listed, log.entries)
+            for use in listed:
+                if use.to_dict() not in log.entries:
+                    log.append(use.to_dict())
+
     def check_value(self) -> str:
         """Equal for equal keys, and says nothing else about them."""
         return self.derive("check value").hex()[:32]
+
+
+def _require_new_or_same(uses: Iterable[KeyUse], entries: list[Entry]) -> None:
+    for use in uses:
+        try:
+            reasons = [use.conflict(entry) for entry in entries]
+        except (KeyError, TypeError):
+            raise InvalidFile("the release key's file holds what is no use of a key: it was altered") from None
+        if reason := next((each for each in reasons if each is not None), None):
+            raise InvalidProblem(
+                f"this release key has released {', '.join(use.columns)} before, {reason}: under one key the answers "
+                "to two inputs show where these differ. This is another release: give it a new key, or go on with the "
+                "answers of before"
+            )
 
 
 class KeyedBits:
@@ -123,6 +205,10 @@ class KeyedBits:
 
     def words(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
         """64 bits for each row, from its identity (rows, 2) and a number."""
+        return np.ascontiguousarray(self.blocks(identity, tweak)[:, 0])
+
+    def blocks(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
+        """128 bits for each row, from its identity (rows, 2) and a number."""
         blocks = identity.copy()
         blocks[:, 1] ^= tweak.astype(np.uint64)
-        return np.ascontiguousarray(self.encrypt(blocks)[:, 0])
+        return self.encrypt(blocks)

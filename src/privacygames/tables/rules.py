@@ -1,14 +1,15 @@
 """What is to become of a column: which mechanism, how answers are written, what happens to originals and odd rows."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from privacygames.arguments import one_of
+from privacygames.arguments import is_number, one_of
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
-from privacygames.tables.answer_columns import Answer, AnswerWriter
+from privacygames.tables.answer_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.secret_columns import SecretReader, column_names
 
@@ -20,6 +21,9 @@ Invalid = Literal["error", "drop", "null", "nearest"]
 
 Mechanisms = Mechanism | PublicMechanism | Fleet
 RELEASED = "_released"
+
+PANDAS = b"pandas"
+"""Where pandas notes in a schema's metadata what its columns were."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,10 @@ class Rule:
             answer is null (``"null"``), or the ``"nearest"`` secret is taken (places and numbers).
         missing: the same for a row that has no value; by default as ``invalid``, and an error where that is
             ``"nearest"``.
+        far_share_at_most: with ``"nearest"``, the largest share of rows that may lie outside all secrets by more than
+            one step (a cell, or the distance of the outermost number from its neighbour); above it, the release is
+            refused. Points that fit a grid only with longitude and latitude exchanged are refused where they are most
+            of the rows, whatever this says.
     """
 
     mechanism: Mechanisms
@@ -44,6 +52,7 @@ class Rule:
     original: Original = "replace"
     invalid: Invalid = "error"
     missing: Literal["error", "drop", "null"] | None = None
+    far_share_at_most: float = 0.05
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism | PublicMechanism | Fleet):
@@ -52,6 +61,8 @@ class Rule:
         one_of(self.invalid, get_args(Invalid), "invalid")
         if self.missing is not None:
             one_of(self.missing, ("error", "drop", "null"), "missing")
+        if not (is_number(self.far_share_at_most) and 0 <= self.far_share_at_most <= 1):
+            raise InvalidProblem("far_share_at_most is a share of rows: between 0 and 1")
 
     @property
     def for_missing(self) -> str:
@@ -99,11 +110,28 @@ class ColumnRule:
             "say with into what to call them"
         )
 
+    def in_category_order(self, answers: Sequence[Any], columns: Mapping[str, Any]) -> list[Any]:
+        """Columns of answers, with ordered categories in the order of the columns they take the place of."""
+        if len(answers) != len(self.columns):
+            return list(answers)
+        return [
+            in_category_order(array, columns[name], name) for array, name in zip(answers, self.columns, strict=True)
+        ]
+
     def like(self, schema: Any) -> list[Any]:
         """The types of the columns that answers take the place of, one for each; None where there is none."""
-        if len(self.outputs) == len(self.columns):
-            return [schema.field(name).type for name in self.columns]
-        return [None] * len(self.outputs)
+        if len(self.outputs) != len(self.columns):
+            return [None] * len(self.outputs)
+        mechanism = self.rule.mechanism
+        types = [schema.field(name).type for name in self.columns]
+        if set(mechanism.observables.labels) <= set(mechanism.secrets.labels):
+            return types
+        return [_without_order(kind) for kind in types]  # the order of categories says nothing of other answers
+
+
+def _without_order(kind: Any) -> Any:
+    pa = needed_for_tables("pyarrow")
+    return pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
 def rules_from(given: Any) -> tuple[ColumnRule, ...]:
@@ -180,15 +208,30 @@ def check_secret_columns(rules: Sequence[ColumnRule], identity: Sequence[str], u
 def schema_of(schema: Any, rules: Sequence[ColumnRule], layout: Layout) -> Any:
     """The schema of the output: kept columns as they are, metadata included."""
     pa = needed_for_tables("pyarrow")
-    answers = {}
+    answers, described = {}, set(layout.names)
     for rule in rules:
         for at, (name, kind) in enumerate(zip(rule.outputs, rule.writer.types(rule.like(schema)), strict=True)):
             same_place = len(rule.outputs) == len(rule.columns) and rule.rule.original == "replace"
-            kept = schema.field(rule.columns[at]).metadata if same_place else None
-            answers[name] = pa.field(name, kind, metadata=kept)
+            before = schema.field(rule.columns[at]) if same_place else pa.field(name, pa.null())
+            # Of categories, metadata lists or counts those of the originals: they are the secrets that occur.
+            same = before.type == kind and not pa.types.is_dictionary(kind)
+            answers[name] = pa.field(name, kind, metadata=before.metadata if same else None)
+            described -= set() if same else {name, *rule.columns}
     fields = [answers[name] if origin == "answer" else schema.field(name) for name, origin in layout.columns]
     fields = [
-        field.with_nullable(True) if origin == "null" else field
+        pa.field(field.name, field.type) if origin == "null" else field
         for field, (_, origin) in zip(fields, layout.columns, strict=True)
     ]
-    return pa.schema(fields, metadata=schema.metadata)
+    return pa.schema(fields, metadata=_pandas_about(described, schema.metadata))
+
+
+def _pandas_about(columns: set[str], metadata: Mapping[bytes, bytes] | None) -> Mapping[bytes, bytes] | None:
+    """A schema's metadata in which pandas' describe only these columns: it cannot read others as what they were."""
+    if not metadata or PANDAS not in metadata:
+        return metadata
+    try:
+        told = json.loads(metadata[PANDAS])
+        told["columns"] = [each for each in told["columns"] if each["field_name"] in columns]
+    except (ValueError, KeyError, TypeError):
+        return {key: value for key, value in metadata.items() if key != PANDAS}
+    return {**metadata, PANDAS: json.dumps(told).encode()}

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
@@ -14,6 +16,9 @@ from privacygames.tables.libraries import needed_for_tables
 
 UNKNOWN, MISSING = -1, -2
 """In place of a position: the row holds a value that is no secret of the mechanism; it holds none."""
+
+EXCHANGED = " (inside with latitude and longitude swapped: the longitude comes first)"
+"""What to say of points that fit a grid only with their coordinates exchanged."""
 
 Place = str | tuple[str, ...] | tuple["Place", ...]
 """A column, or columns that belong together: ``("lon", "lat")``, ``(("lon", "lat"), "age")``."""
@@ -181,14 +186,44 @@ class SecretReader:
         rows = (MISSING if row is None else known.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
         return np.fromiter(rows, dtype=np.int64, count=len(array))
 
+    def far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Rows that lie outside all secrets by more than one step between them, in one part at least.
+
+        A step is a cell's width or height, or what lies between the outermost number and its neighbour.
+        """
+        found = [leaf._beyond(columns) for leaf in self.leaves() if leaf.has_nearest]
+        return np.asarray(np.logical_or.reduce(found), dtype=bool)
+
+    def _beyond(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        grid = self.space
+        values = np.stack([_numbers(columns[name], name) for name in self.columns], axis=1)
+        if isinstance(grid, Grid):
+            west, south, east, north = grid.box or (0.0, 0.0, grid.width, grid.height)
+            low, high = np.array([west, south]), np.array([east, north])
+            before = after = (high - low) / (grid.columns, grid.rows)
+        else:
+            ordered = self._ordered[1]
+            steps = np.diff(ordered) if len(ordered) > 1 else np.array([inf])
+            low, high, before, after = ordered[:1], ordered[-1:], steps[:1], steps[-1:]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(((values < low - before) | (values > high + after)).any(axis=1))
+
+    def exchanged(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Rows whose points lie outside a grid over degrees, and inside with their coordinates exchanged."""
+        found = np.zeros(len(columns[self.columns[0]]), dtype=bool)
+        for leaf in self.leaves():
+            if leaf._by_point and isinstance(leaf.space, Grid) and leaf.space.box is not None:
+                x, y = (_numbers(columns[name], name) for name in leaf.columns)
+                as_they_are, other = (
+                    leaf.space.locate(np.stack(axes, axis=1), outside="drop") >= 0 for axes in ((x, y), (y, x))
+                )
+                found |= other & ~as_they_are
+        return found
+
     def hint(self, columns: Mapping[str, Any]) -> str:
         """What may be wrong with points that lie outside: for messages."""
-        grid = self.space
-        if not self._by_point or not isinstance(grid, Grid) or grid.box is None:
-            return ""
-        y, x = (_numbers(columns[name], name) for name in column_names(self.place))
-        inside = int((grid.locate(np.stack([x, y], axis=1), outside="drop") >= 0).sum())
-        return " (inside with latitude and longitude swapped: the longitude comes first)" if 2 * inside > len(x) else ""
+        exchanged = self.exchanged(columns)
+        return EXCHANGED if 2 * int(exchanged.sum()) > len(exchanged) else ""
 
 
 def _numbers(array: Any, name: str) -> FloatArray:

@@ -19,6 +19,7 @@ from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.spaces import Numbers, Subsets, counted
 from privacygames.tables.application import Rules
 from privacygames.tables.estimates import estimate
+from privacygames.tables.kernel import Tally, require_near, secrets_of
 from privacygames.tables.rules import ColumnRule, layout_of, rules_from
 from privacygames.tables.table_files import files_in, open_table
 
@@ -124,15 +125,17 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
 
 def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
     """How often each secret occurs, and how many rows hold none."""
-    counts, odd = np.zeros(len(rule.rule.mechanism.secrets)), 0
+    counts, odd, tally = np.zeros(len(rule.rule.mechanism.secrets)), 0, Tally()
     for path in files:
         table = open_table(path, (rule,), separator)
         layout_of(table.schema.names, (rule,), ())  # refuses columns that are not there
         for batch in table.batches(rule.columns):
             columns = {name: batch.column(name) for name in rule.columns}
-            found = rule.reader.positions(columns, nearest=rule.rule.invalid == "nearest")
+            found = secrets_of(rule, columns, tally)
+            tally.rows += batch.num_rows
             counts += np.bincount(found[found >= 0], minlength=len(counts))
             odd += int((found < 0).sum())
+    require_near((rule,), tally)
     return counts, odd
 
 

@@ -13,8 +13,9 @@ from privacygames.arguments import is_whole, several
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
-from privacygames.spaces import Grid, Outside
+from privacygames.spaces import Box, Grid, Outside
 from privacygames.traces import clock
+from privacygames.traces.public_lattice import public_box
 from privacygames.zones import time_zone
 
 SLOTS_APART = 1.5
@@ -184,6 +185,27 @@ class Visits(Visited):
         """
         cells = self._cells(grid, self._slice(user), outside)
         return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
+
+    def public_box(self, user: str | None = None) -> Box:
+        """The box to lay a grid over: (west, south, east, north) in degrees, on a lattice that is the same for all.
+
+        Edges are multiples of 0.02°, or of 0.04°, 0.08°, … where the places are farther apart, so that a box has at
+        most eight strips along each axis. It depends on visits only through the strips of 0.02° that they are in: what
+        it says is that the outermost strips hold a visit. From 20 visits on, the outermost hundredth beyond each edge
+        (one visit at least) may be outside, so that no edge rests on a single visit.
+
+        >>> import privacygames as pg
+        >>> visits = pg.traces.synthetic(users=1, days=7, seed=0)
+        >>> visits.public_box()
+        (5.12, 52.1, 5.2, 52.14)
+
+        Args:
+            user: whose places; by default everybody's.
+        """
+        which = slice(None) if user is None else self._slice(user)
+        if not len(self.longitude[which]):
+            raise InvalidProblem("there are no visits to draw a box around")
+        return public_box(self.longitude[which], self.latitude[which])
 
     def during(self, *, days: Days | None = None, hours: tuple[int, int] | None = None, zone: str = "UTC") -> "Visits":
         """Only the visits of some days of the week or hours of the day: what somebody knows who sees no others.

@@ -5,7 +5,10 @@ errors add up, and the smallest exponent to any third secret counts. The multipl
 of the whole by passing on, along ratios inside a group, what one member has too much and another too little. A ratio
 with exponent e loses a share e of what is passed on over it, so secrets that are *nearly* the same may be taken
 together, too: the mechanism is valid all the same, and the certified gap says whether it was worth it.
-docs/theory/solver.md has the proof.
+
+One direction is enough: where p(o|s) ≤ p(o|s') for every o, the rows are equal, for both sum to one. In the proof there
+is a multiplier of only one sign then; adding the same to it for every output changes the minima of the two rows by as
+much up as down. docs/theory/solver.md has the proof.
 """
 
 from dataclasses import dataclass
@@ -15,6 +18,9 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import RatioMultipliers
+
+BOTH_WAYS = 1e-6
+"""Exponents up to this are passed on over in both directions: a share of as much is lost."""
 
 
 def added_up(table: FloatArray, whose: IntArray, count: int) -> FloatArray:
@@ -40,11 +46,11 @@ class Groups:
 
     @classmethod
     def where(cls, exponents: FloatArray, most: float) -> "Groups":
-        """Groups of secrets that exponents of at most so much, both ways, tie together; every other is on its own."""
+        """Groups of secrets that exponents of at most so much, one way or both, tie together."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        near = np.maximum(exponents, exponents.T) <= most
+        near = np.minimum(exponents, exponents.T) <= most
         if not near.any():
             return cls(np.arange(len(exponents)), exponents)
         labels = connected_components(csr_array(near), directed=False)[1]
@@ -120,10 +126,22 @@ class Groups:
         price = share @ residual[:, members]  # of each member's row sum; they add up to the group's
         wanted = price + ((total - share @ total) / len(members))[:, None]
         have = residual[:, members].copy()
+        every = np.arange(len(residual))
         passed = []
         for at in range(len(members) - 1, 0, -1):  # leaves first
             member, parent = int(members[at]), int(members[parents[at]])
             over = have[:, at] - wanted[:, at]
+            upward, downward = float(self.exponents[member, parent]), float(self.exponents[parent, member])
+            if upward <= downward and downward > BOTH_WAYS:  # only p(o|member) ≤ γ p(o|parent) has a multiplier
+                value = over.max() - over
+                passed.append((every, member, parent, value))
+                have[:, parents[at]] -= value * np.exp(upward)
+                continue
+            if upward > BOTH_WAYS:
+                value = (over - over.min()) * np.exp(-downward)
+                passed.append((every, parent, member, value))
+                have[:, parents[at]] += value
+                continue
             gives, takes = np.flatnonzero(over > 0), np.flatnonzero(over < 0)
             given = over[gives] * np.exp(-self.exponents[parent, member])
             passed.append((gives, parent, member, given))
@@ -135,7 +153,7 @@ class Groups:
     def _tree(self, group: int) -> tuple[IntArray, IntArray]:
         """The members of a group from a root on, and each one's parent: the way to the root over small exponents."""
         members = np.flatnonzero(self.of == group)
-        inside = np.maximum(self.exponents, self.exponents.T)[np.ix_(members, members)]
+        inside = np.minimum(self.exponents, self.exponents.T)[np.ix_(members, members)]
         order, parents = [0], [0]
         way, by = inside[0].copy(), np.zeros(len(members), dtype=np.int64)
         way[0] = np.inf

@@ -114,7 +114,7 @@ class Presolved:
                 return float(each.max() if worst_case else each @ weight)
 
             least, most = spent(cheap), spent(uniform)
-            if most > limit:
+            if most > max(limit, least):
                 share = min(share, 0.5 * (limit - least) / (most - least))
         mixed = (1 - share) * cheap + share * uniform
         members = np.bincount(self.groups.of)

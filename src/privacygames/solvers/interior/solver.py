@@ -7,6 +7,7 @@ from time import monotonic
 import numpy as np
 
 from privacygames.arguments import is_whole
+from privacygames.certificates import NEGLIGIBLE, at_stake
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.events import Progress
 from privacygames.problem import Bounds, Problem
@@ -23,7 +24,6 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
-NEGLIGIBLE = 1e-6
 AIM, NEARLY = 0.3, 0.6
 """The gap to aim for, as a share of the tolerance, which leaves room for repair; and the one that needs no second run,
 where rounding ends the first before it gets there."""
@@ -68,9 +68,11 @@ class Interior:
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
         """Whether the program is of the kind this method is for."""
+        if np.isinf(problem.cost).any():
+            return False
         exponents = bounds.exponents(problem.distinguishability)
         if (Groups.where(exponents, self.alike).between < LEAST_EXPONENT).any():
-            return False  # a constant mechanism is not inside: one way, but not the other, answers must be the same
+            return False  # a constant mechanism is hardly inside
         for each in guessers(problem, bounds, merge_dominated=True):
             least = float(each.blind.min())
             if each.part == "sought" and not least > NEAR_THE_TOP * float(each.opponent.errors.max()):
@@ -88,8 +90,8 @@ class Interior:
         """Solve the design program for these bounds."""
         if not self.can_solve(problem, bounds):
             raise InvalidProblem(
-                "Interior() needs answers that must be alike to be so both ways, and one best blind guess where the "
-                'largest distortion is asked for; use solver="auto" or Highs()'
+                "Interior() needs finite costs, one best guess without an output where the largest distortion is asked "
+                'for, and secrets that are not too nearly the same; use solver="auto" or Highs()'
             )
         started = monotonic()
         reduced, outcome = self._minimised(problem, bounds, options)
@@ -132,14 +134,14 @@ class Interior:
             device=self.device,
         )
         _tell(reduced.effort, options)
-        measure = bounds.facing(problem)[0].errors if bounds.reverse else problem.cost
-        scale = NEGLIGIBLE * (float(measure.max()) or 1 / NEGLIGIBLE)
-        with self._algebra(reduced.effort) as algebra:
+        unit = at_stake(bounds, problem.cost, problem.prior.probabilities, bounds.facing(problem))
+        # Where rounding wins, the iterates are not numbers; the bound is looked at before anything is returned.
+        with self._algebra(reduced.effort) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             outcome = minimise(
                 reduced.program,
                 algebra,
                 tolerance=AIM * options.tolerance,
-                scale=scale,
+                scale=NEGLIGIBLE * unit,
                 time_limit=options.time_limit,
                 progress=options.progress,
                 enough=options.enough,

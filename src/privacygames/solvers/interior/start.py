@@ -89,7 +89,8 @@ def _worth_of_room(formulation: Formulation, u: FloatArray, size: float) -> floa
     gain = float(program.sought.sum(axis=1).min()) - program.least_error(program.adversaries - 1, column)
     dearer = float(program.limited.sum(axis=1).min()) - float((program.limited * column).sum())
     left = float(formulation.coupling_slack(u, 0.0)[-1])
-    return max(gain * left / max(dearer, left), LEAST_WORTH * size)
+    bought = gain * left / max(dearer, left) if left > 0 else 0.0
+    return max(bought, LEAST_WORTH * size)
 
 
 def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray | None:

@@ -29,7 +29,7 @@ export async function ask(method, path, body, { raw = false, bytes = false, keep
   }
   if (answer.ok) return bytes ? answer.blob() : answer.json();
   const told = await answer.json().catch(() => ({ error: { kind: "Error", status: "ERROR", message: `The server answered ${answer.status}.` } }));
-  if (answer.status === 401 && askToken) askToken();
+  if ((answer.status === 401 || told.error.status === "TOKEN_WAIT") && askToken) askToken();
   throw new ApiError(told.error, answer.status);
 }
 
@@ -49,6 +49,7 @@ export const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 export async function finished(job, tell, stopped = () => false) {
   // Ask for a job until it is over; `tell` is called with each answer. Slower while nobody looks.
   for (;;) {
+    if (stopped()) return null; // forgotten with what it was about
     const now = await get(`jobs/${job}`);
     if (stopped()) return null;
     tell(now);

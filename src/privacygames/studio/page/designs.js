@@ -27,8 +27,13 @@ export function setUpDesigns() {
     drawHistory();
     $("design").disabled = !problem.id;
     markOld();
-    stop(); // it is about something else by now
     if (problem.id && $("auto").checked) run();
+  });
+  on("cleared", () => {
+    say("design-error", "");
+    $("use-limit").hidden = true;
+    drawHistory();
+    markOld();
   });
   on("opened", (view) => adopt(view, "from a file"));
 }
@@ -62,13 +67,13 @@ async function run() {
     const started = await startJob({ problem: problem.id, ...asked });
     job = started.id;
     state.names.add(job);
-    if (state.problem !== problem) await stop(); // it is about something else by now
-    const done = await finished(job, (now) => progress(now, asked));
-    if (done.state === "cancelled") $("progress-text").textContent = "Cancelled.";
+    const done = await finished(job, (now) => progress(now, asked), () => state.problem !== problem);
+    if (!done || done.state === "cancelled") $("progress-text").textContent = "Cancelled.";
     else if (state.problem === problem) adopt(await get(`mechanisms/${done.result.mechanism}`), settingOf(asked), asked);
+    else forget([done.result.mechanism]);
   } catch (error) {
-    if (state.problem !== problem) return;
-    if (error.status === "NOT_FOUND") emit("lost");
+    if (state.problem !== problem) $("progress-text").textContent = "Cancelled."; // forgotten with what it was about
+    else if (error.status === "NOT_FOUND") emit("lost");
     else failed(error);
   } finally {
     if (job && job !== "starting") forget([job]);

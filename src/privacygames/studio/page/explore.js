@@ -32,6 +32,17 @@ export function setUpPicture() {
     choose("view", "prior");
     refresh();
   });
+  on("cleared", () => {
+    choose("view", "prior");
+    refresh();
+    for (const id of ["picture", "trace", "marks", "attacker"]) $(id).replaceChildren();
+    for (const id of ["trace", "matrix-box", "attacker-label", "step-label", "send-day"]) $(id).hidden = true;
+    for (const id of ["drop", "send-1", "send-2"]) $(id).disabled = true;
+    for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior";
+    $("matrix").width = 0; // a canvas of another width is empty
+    $("ramp-most").textContent = "";
+    $("picture-says").textContent = "Nothing is loaded.";
+  });
   on("result", () => { state.sent = null; state.samples = []; if (chosen("view") === "sent") choose("view", "answers"); refresh(); });
 }
 
@@ -97,6 +108,7 @@ const views = {
   beliefs: (p) => {
     const found = attackers.find((each) => each.name === $("attacker").value) ?? attackers[0];
     if (!found) return views.prior(p);
+    if (!found.belief) return ["labels", p.prior, { answer: p.same_answers ? state.answer : null }, `The answer ${shown(p.answers[state.answer])} is never given, so nobody has anything to conclude from it: this is what is believed before any answer. Choose another answer.`];
     const guess = found.guesses_secret ? p.labels.findIndex((label) => shown(label) === shown(found.guess)) : null;
     const marks = { answer: p.same_answers ? state.answer : null, guess };
     return ["labels", found.belief, marks, `After the answer ${shown(p.answers[state.answer])}: what the attacker who ${found.name} believes. Her best guess is ${shown(found.guess)}.${p.same_answers ? " Choose another answer in the picture." : ""}`];

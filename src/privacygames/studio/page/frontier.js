@@ -15,6 +15,7 @@ export function setUpFrontier() {
   $("draw-cancel").addEventListener("click", () => { if (job) ask("DELETE", `jobs/${job}`).catch(() => {}); });
   on("problem", () => { drop(); $("draw-says").textContent = ""; drawFrontier(); });
   on("unloaded", () => { $("draw").disabled = true; });
+  on("cleared", () => { drop(); $("draw-says").textContent = ""; drawFrontier(); });
   on("wishes", () => { if (!job && points.length) $("draw-says").textContent = fits() ? `${points.length} points.` : "Of another setting: draw it again for this one."; });
   on("problem", (problem) => { if (!job) $("draw").disabled = !problem.id; });
   on("result", drawFrontier);
@@ -48,7 +49,7 @@ async function run() {
       points.forEach((each) => state.names.add(each.mechanism));
       $("draw-says").textContent = now.state === "queued" ? "waiting …" : `${points.length} points, ${now.seconds.toFixed(0)} s`;
       drawFrontier();
-    });
+    }, () => problem !== state.problem);
     if (problem === state.problem) $("draw-says").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points${done.result.left_out ? `; ${done.result.left_out} more cannot be had with everything else as asked` : ""}.`;
   } catch (error) {
     if (problem !== state.problem) return;

@@ -3,11 +3,23 @@ import { ask, get } from "./api.js";
 import { $, element, on, save, say, state } from "./shared.js";
 
 const PIXELS = 2;
+const AGAIN = ["toml", "python", "shareable-toml", "shareable-report"]; // of what was designed here
 
 export function setUpMeaning() {
   on("result", (view) => { words(view); recipe(view); });
-  on("problem", () => { $("words").replaceChildren(element("p", { class: "soft" }, "Design something first.")); $("recipe").hidden = $("recipe-none").hidden = true; enable(false); });
+  on("problem", empty);
+  on("cleared", empty);
+  on("loading", () => enable(false)); // what is there may be somebody else's
   document.querySelectorAll("[data-take]").forEach((each) => each.addEventListener("click", () => take(each.dataset.take)));
+}
+
+function empty() {
+  // Nothing of the mechanism before is left to be taken away.
+  $("words").replaceChildren(element("p", { class: "soft" }, "Design something first."));
+  $("recipe").hidden = $("recipe-none").hidden = true;
+  $("command").textContent = $("python").textContent = "";
+  say("away-error", "");
+  enable(false);
 }
 
 function words(view) {
@@ -24,12 +36,13 @@ function words(view) {
 }
 
 function enable(yes, again = yes) {
-  document.querySelectorAll("[data-take]").forEach((each) => { each.disabled = !yes || (["toml", "python"].includes(each.dataset.take) && !again); });
+  document.querySelectorAll("[data-take]").forEach((each) => { each.disabled = !yes || (AGAIN.includes(each.dataset.take) && !again); });
 }
 
 async function recipe(view) {
   say("away-error", "");
   enable(true, view.reproducible);
+  document.querySelectorAll("[data-take]").forEach((each) => { each.title = view.exports[each.dataset.take].disclosure; });
   $("recipe").hidden = !view.reproducible;
   $("recipe-none").hidden = view.reproducible;
   if (!view.reproducible) return;
@@ -46,27 +59,35 @@ async function take(what) {
   if (!result) return;
   say("away-error", "");
   const text = (content, kind) => new Blob([content], { type: kind });
+  const { disclosure } = result.exports[what];
   try {
-    if (what === "file") save(await ask("GET", `mechanisms/${result.id}/file`, undefined, { bytes: true }), "mechanism.pgm");
-    else if (what === "report") save(await ask("GET", `mechanisms/${result.id}/report`, undefined, { bytes: true }), "report.html");
-    else if (what === "certificate") save(text(JSON.stringify(result.certificate, null, 2), "application/json"), "certificate.json");
-    else if (what === "svg") save(text(drawn().text, "image/svg+xml"), "picture.svg");
-    else if (what === "png") save(await png(), "picture.png");
-    else {
-      const found = await get(`mechanisms/${result.id}/recipe`);
-      save(text(found[what], "text/plain"), what === "toml" ? "problem.toml" : "make_again.py");
-    }
+    let content;
+    if (what in ROUTES) content = await ask("GET", `mechanisms/${result.id}/${ROUTES[what]()}`, undefined, { bytes: true });
+    else if (what === "certificate") content = text(JSON.stringify({ disclosure, ...result.certificate }, null, 2), "application/json");
+    else if (what === "svg") content = text(drawn(disclosure).text, "image/svg+xml");
+    else if (what === "png") content = await png();
+    else content = text((await get(`mechanisms/${result.id}/recipe`))[what], "text/plain");
+    if (state.result === result) save(content, result.exports[what].name); // not of what was there before
   } catch (error) { say("away-error", error.message); }
 }
 
-function drawn() {
+const ROUTES = {
+  file: () => "file",
+  report: () => `report?counts=${$("with-counts").checked}`,
+  "shareable-toml": () => "shareable/problem",
+  "shareable-report": () => "shareable/report",
+};
+
+function drawn(disclosure = "") {
   const copy = document.querySelector("#picture svg").cloneNode(true);
   const [x, y, width, height] = copy.getAttribute("viewBox").split(" ").map(Number);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [name, value] of Object.entries({ x, y, width, height, fill: getComputedStyle(document.querySelector(".card")).backgroundColor })) paper.setAttribute(name, value);
-  copy.prepend(paper);
+  const told = document.createElementNS("http://www.w3.org/2000/svg", "metadata");
+  told.textContent = disclosure;
+  copy.prepend(told, paper);
   return { text: new XMLSerializer().serializeToString(copy), width, height };
 }
 

@@ -26,6 +26,13 @@ export function digits(value) {
   if (size === 0) return "0";
   return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
 }
+export function twoDigits(value, round) {
+  // Rounded to two significant digits: Math.floor for what must not become more, Math.ceil for what must not become less.
+  if (!(value > 0)) return 0;
+  const places = 1 - Math.floor(Math.log10(value));
+  const whole = round(Number((value * 10 ** places).toPrecision(12)));
+  return Number((whole / 10 ** places).toPrecision(2));
+}
 export const percent = (share) => (share === 0 ? "0\u00a0%" : share > 0 && share < 0.001 ? "<0.1\u00a0%" : `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`);
 const RAISED = { 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 export const power = (value) => (value > 1e4 ? (Number.isFinite(value) ? `10${[...String(Math.round(Math.log10(value)))].map((each) => RAISED[each]).join("")}` : "10³⁰⁸") : digits(value));

@@ -4,6 +4,7 @@ import { $, chosen, element, emit, forget, on, percent, say, state } from "./sha
 
 let traces = null;
 let latest = 0;
+let uploads = 0;
 
 const shapes = {
   even: () => 1,
@@ -44,10 +45,11 @@ export async function load() {
     const body = await wanted();
     if (mine !== latest) return;
     if (body === null) {
-      $("source-note").textContent = `Choose a file.${state.problem ? " Until then the picture is of what was there before." : ""}`;
-      emit("unloaded");
+      $("source-note").textContent = "Choose a file.";
+      clear();
       return;
     }
+    emit("loading");
     setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
     const found = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
@@ -62,12 +64,21 @@ export async function load() {
     if (body.pgm) emit("opened", found);
   } catch (error) {
     if (mine !== latest) return;
-    $("source-note").textContent = state.problem ? "The picture is of what was there before." : "";
+    $("source-note").textContent = "";
     say("source-error", error.status === "NOT_FOUND" ? "The file was forgotten after a while without use: choose it again." : error.message);
-    emit("unloaded");
+    clear();
   } finally {
     waiting = false;
   }
+}
+
+function clear() {
+  // Nothing of the source before is left: not in the page, and not in the server.
+  const names = [...state.names].filter((name) => name !== traces);
+  allStarted().then(() => forget(names));
+  Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, answer: null, sent: null, samples: [] });
+  emit("unloaded");
+  emit("cleared");
 }
 
 async function wanted() {
@@ -118,12 +129,20 @@ function categories() {
 async function readTraces() {
   const files = [...$("traces").files];
   if (!files.length) return;
+  const mine = (uploads += 1);
+  latest += 1; // what was being loaded is not wanted any more
   say("source-error", "");
+  $("source-note").textContent = "";
   $("traces-note").textContent = "Reading …";
+  if (traces) forget([traces]);
+  traces = null;
+  $("user").replaceChildren();
+  $("user-label").hidden = true;
+  clear(); // before anything of the new file is known: whoever's it was before may be somebody else
   try {
     const [content, form] = await together(files);
     const found = await ask("POST", `traces?form=${form}`, content, { raw: true });
-    if (traces) forget([traces]);
+    if (mine !== uploads) { forget([found.id]); return; }
     traces = found.id;
     state.names.add(traces);
     $("user").replaceChildren(...found.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
@@ -132,11 +151,9 @@ async function readTraces() {
     await load();
     $("traces-note").textContent = `${found.rows} ${found.rows === 1 ? "row" : "rows"} read${skipped ? `; left out: ${skipped}` : ""}.`;
   } catch (error) {
-    if (traces) forget([traces]);
-    traces = null;
-    $("user-label").hidden = true;
+    if (mine !== uploads) return;
     $("traces-note").textContent = "";
-    await load(); // nothing is chosen any more
+    $("source-note").textContent = "Choose a file.";
     say("source-error", error.message);
   }
 }

@@ -1,5 +1,5 @@
 // 2 What you want: knobs in people's units, and the bounds that they mean.
-import { $, asCost, asError, choose, chosen, digits, element, emit, inUnit, on, percent, perUnit, power, say, state } from "./shared.js";
+import { $, asCost, asError, choose, chosen, digits, element, emit, inUnit, on, percent, perUnit, power, say, state, twoDigits } from "./shared.js";
 
 const STEPS = 1000;
 const FULL = 0.998;
@@ -15,6 +15,16 @@ export function setUpWishes() {
   for (const id of ["with-epsilon", "share", "cap", "with-within", "within"]) $(id).addEventListener("change", () => { describe(); emit("turned"); });
   document.querySelectorAll('input[name="goal"], input[name="case"]').forEach((each) => each.addEventListener("change", () => { describe(); emit("turned"); }));
   on("problem", offer);
+  on("cleared", () => {
+    recalled = ticked().filter((key) => !key.startsWith("file-"));
+    exact = {};
+    $("offers").replaceChildren();
+    $("adversaries").hidden = true;
+    for (const id of KNOBS) { $(id).removeAttribute("aria-valuetext"); for (const part of ["out", "most", "means"]) if ($(`${id}-${part}`)) $(`${id}-${part}`).textContent = ""; }
+    $("cap").value = 0.9;
+    $("within").value = "";
+    $("with-within").checked = false;
+  });
 }
 
 export const recallAdversaries = (keys) => { recalled = keys; };
@@ -22,8 +32,9 @@ export const ticked = () => [...document.querySelectorAll("#offers input:checked
 
 const part = (id) => Number($(id).value) / STEPS;
 const rounded = (value) => Number(value.toPrecision(4)); // what is shown is what is asked
-export const errorAsked = () => exact.error ?? rounded(part("error") * FULL * state.problem.most_distortion);
-export const priceAsked = () => exact.price ?? rounded(part("price") * state.problem.blind_cost);
+// Errors and costs have two digits: their ranges are computed from the prior, which more digits would tell.
+export const errorAsked = () => exact.error ?? twoDigits(part("error") * FULL * state.problem.most_distortion, Math.floor);
+export const priceAsked = () => exact.price ?? twoDigits(part("price") * state.problem.blind_cost, Math.ceil);
 export const epsilonAsked = () => { const { low, high } = state.problem.epsilon; return exact.epsilon ?? rounded(low * (high / low) ** part("epsilon")); };
 const promisesError = () => exact.error !== undefined || part("error") > 0;
 
@@ -83,7 +94,7 @@ export function restore(wished) {
 
 function take(limit) {
   delete exact.price;
-  $("price").value = Math.ceil((STEPS * limit * 1.005) / state.problem.blind_cost);
+  $("price").value = Math.ceil((STEPS * limit * 1.005) / state.problem.blind_cost); // priceAsked rounds up, too
   describe();
 }
 
@@ -179,12 +190,12 @@ export function failed(error) {
   say("design-error", what ? `No mechanism does that: with everything else as asked, ${what} is ${asCost(error.limit)}, and that is proved.` : error.message);
   $("use-limit").hidden = !what;
   if (!what) return;
-  const room = error.limit * 1.005;
+  const room = twoDigits(error.limit * 1.005, Math.ceil);
   $("use-limit").textContent = `Use ${asCost(room)}`;
   $("use-limit").onclick = () => {
     $("use-limit").hidden = true;
     if (error.bound === "cost_at_most") take(error.limit);
-    else { $("cap").value = Number(room.toPrecision(4)); describe(); }
+    else { $("cap").value = room; describe(); }
     emit("design");
   };
 }

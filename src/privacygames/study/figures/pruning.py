@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import partial
-from math import isfinite, isinf
+from math import inf, isfinite, isinf
 
 import numpy as np
 
@@ -26,8 +26,11 @@ from privacygames.study.figures.style import (
 )
 
 KEYS = ("user", "epsilon", "d_m_km", "columns", "rows", "kind", "radius_km")
-KINDS = {"secrets": ("secret–secret pruned", "#56b4e9"), "both": ("both pruned", "#cc79a7")}
-EXACT = ("none pruned", "#bbbbbb")
+KINDS = {
+    "secrets": ("secret–secret pruned", "#56b4e9"),
+    "ratios": ("ratios pruned by both distances", "#e69f00"),
+    "both": ("ratios and guesses pruned", "#cc79a7"),
+}
 WIDE = 30.0
 """Values further apart than this factor are shown on a logarithmic axis."""
 
@@ -54,7 +57,7 @@ def _select_epsilon(tables: Tables) -> Table:
 
 
 def _paint(value: str, exact: str | None, label: str, level: float | None, rows: Table) -> Canvas:
-    """Box plots over the radius: a panel per grid, a box per way of pruning, and one without pruning at the end.
+    """Box plots over the radius: a panel per grid, a box per way of pruning; at the end, without pruning.
 
     Where values are infinite, a lower panel shows how often.
     """
@@ -77,8 +80,7 @@ def _paint(value: str, exact: str | None, label: str, level: float | None, rows:
     panels[0, 0].set_ylabel(label, fontsize=10)
     if endless:
         panels[1, 0].set_ylabel("infinite\n(%)", fontsize=10)
-    names = [style for kind, style in KINDS.items() if where(rows, kind=kind)]
-    legend(figure, patches([*names, EXACT] if exact is not None else names))
+    legend(figure, patches([style for kind, style in KINDS.items() if where(rows, kind=kind)]))
     return figure
 
 
@@ -90,8 +92,9 @@ def _boxes(axes: Axes, rows: Table, value: str, exact: str | None, level: float 
     radii = distinct(rows, "radius_km")
     ticks = [plain(float(str(radius))) for (radius,) in radii]
     if exact is not None:
-        settings = {tuple(row[name] for name in KEYS[:5]): number(row, exact) for row in rows}
-        box(axes, _finite(settings.values()), place=len(radii), width=0.5, colour=EXACT[1])
+        for colour, place, width, here in _slots([row | {"radius_km": inf} for row in rows], first=len(radii)):
+            settings = {tuple(row[name] for name in KEYS[:5]): number(row, exact) for row in here}
+            box(axes, _finite(settings.values()), place=place, width=width, colour=colour)
         ticks.append("all")
     axes.set_xticks(range(len(ticks)), ticks)
     axes.set_xlim(-0.6, len(ticks) - 0.4)
@@ -104,7 +107,7 @@ def _scale(axes: Axes, rows: Table, value: str, exact: str) -> None:
     drawn = _finite(number(row, name) for row in rows for name in (value, exact))
     if drawn and 0 < WIDE * min(drawn) < max(drawn):
         plain_log(axes)
-    elif value == "seconds":
+    elif value == "processor_seconds":
         axes.set_ylim(bottom=0)
 
 
@@ -122,12 +125,12 @@ def _finite(values: Iterable[float]) -> list[float]:
     return [value for value in values if isfinite(value)]
 
 
-def _slots(rows: Table) -> list[tuple[str, float, float, Table]]:
+def _slots(rows: Table, first: int = 0) -> list[tuple[str, float, float, Table]]:
     """Colour, place, width and rows of each box: the kinds of one radius stand side by side."""
     kinds = [(kind, style) for kind, style in KINDS.items() if where(rows, kind=kind)]
-    width = 0.35 if len(kinds) > 1 else 0.5
+    width = 0.5 if len(kinds) == 1 else 0.7 / len(kinds)
     slots = []
-    for index, (radius,) in enumerate(distinct(rows, "radius_km")):
+    for index, (radius,) in enumerate(distinct(rows, "radius_km"), start=first):
         for turn, (kind, (_name, colour)) in enumerate(kinds):
             here = where(rows, radius_km=radius, kind=kind)
             if here:
@@ -161,36 +164,52 @@ def _see_error(rows: Table) -> str:
     return f"Above zero privacy is lost. {_capital('; '.join(said))}."
 
 
+def _select_time(tables: Tables) -> Table:
+    """Only where the approximate and the exact design are by the same solver can their times be compared."""
+    rows = _select(("processor_seconds", "exact_processor_seconds", "solver", "exact_solver"), tables)
+    return [row for row in rows if row["solver"] == row["exact_solver"]]
+
+
 def _see_time(rows: Table) -> str:
     said = [
-        f"{name}: median {seconds(_median(near, 'seconds'))} at a radius of {plain(low)} km, "
-        f"{seconds(_median(far, 'seconds'))} at {plain(high)} km, {seconds(_median(far, 'exact_seconds'))} with all"
+        f"{name} ({' or '.join(str(solver) for (solver,) in distinct([*near, *far], 'solver'))}): median "
+        f"{seconds(_median(near, 'processor_seconds'))} at a radius of {plain(low)} km, "
+        f"{seconds(_median(far, 'processor_seconds'))} at {plain(high)} km, "
+        f"{seconds(_median(far, 'exact_processor_seconds'))} with all, by the same solver"
         for name, low, near, high, far in _ends(rows)
     ]
     return f"{_capital('; '.join(said))}."
 
 
 def _see_epsilon(rows: Table) -> str:
-    said = []
-    for name, low, near, _high, _far in _ends(rows):
-        (ratios,) = columns(near, "times_nominal")
-        finite = ratios[np.isfinite(ratios)]
-        most = f"at a radius of {plain(low)} km it is {middle(finite)} times the nominal one" if len(finite) else ""
-        infinite = f"infinite in {share(np.isinf(ratios))}" if np.isinf(ratios).any() else ""
-        said.append(f"{name}: {' and '.join(filter(None, (most, infinite or '')))}")
+    said = [f"{name}: {_realised(near)} at a radius of {plain(low)} km" for name, low, near, _high, _far in _ends(rows)]
     (ratios,) = columns(rows, "times_nominal")
     over = share(ratios > 1 + 1e-6)
     return (
-        f"Above the dashed line less is kept than was asked for: in {over} cases over all radii. "
+        f"Above the dashed line the realised ε exceeds the one asked for: in {over} cases over all radii. "
         f"{_capital('; '.join(said))}."
     )
+
+
+def _realised(rows: Table) -> str:
+    """In how many cases no ε is realised, and which multiple of the nominal one in the others."""
+    (ratios,) = columns(rows, "times_nominal")
+    finite = ratios[np.isfinite(ratios)]
+    multiple = f"{middle(finite)} times the nominal ε" if len(finite) else ""
+    if len(finite) == len(ratios):
+        return multiple
+    infinite = f"infinite in {share(np.isinf(ratios))}"
+    return f"{infinite} and {multiple} in the other {len(finite)}" if len(finite) else infinite
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_KINDS = " Pruned are the constraints between secrets, or both these and those between observables and secrets."
+_KINDS = (
+    " Pruned are ratio constraints between far secrets; these and ratio constraints on observables far from a secret; "
+    "or these and guess constraints on observables far from the estimate."
+)
 _BOX = (
     " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond; of fewer than "
     f"{FEW} values, these and their median."
@@ -213,21 +232,21 @@ APPROXIMATION = (
         "approximation-time",
         "Time of approximate designs",
         "approximation",
-        (*KEYS, "seconds", "exact_seconds"),
-        "Time to design the joint mechanism with only the constraints between places nearer than a radius, and with "
-        "all of them (right)." + _KINDS + _BOX,
-        partial(_select, ("seconds", "exact_seconds")),
-        partial(_paint, "seconds", "exact_seconds", "time of the design (s)", None),
+        (*KEYS, "processor_seconds", "exact_processor_seconds", "solver", "exact_solver"),
+        "Processor time to design the joint mechanism with only the constraints between places nearer than a radius, "
+        "and with all of them by the same solver (right)." + _KINDS + _BOX,
+        _select_time,
+        partial(_paint, "processor_seconds", "exact_processor_seconds", "processor time of the design (s)", None),
         _see_time,
         own_grid=True,
     ),
     FigurePlan(
         "approximation-epsilon",
-        "The ε that approximate designs keep",
+        "The realised ε of approximate designs",
         "approximation",
         (*KEYS, "realised_epsilon", "exact_epsilon", "times_nominal", "exact_times_nominal"),
-        "The ε that a mechanism designed with only the constraints between places nearer than a radius keeps over all "
-        "pairs of secrets, as a multiple of the ε asked for; not repaired." + _KINDS + _BOX,
+        "The realised ε, over all pairs of secrets, of a mechanism designed with only the constraints between places "
+        "nearer than a radius, as a multiple of the ε asked for; not repaired." + _KINDS + _BOX,
         _select_epsilon,
         partial(_paint, "times_nominal", "exact_times_nominal", "realised ε ÷ nominal ε", 1.0),
         _see_epsilon,

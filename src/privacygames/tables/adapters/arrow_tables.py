@@ -3,7 +3,7 @@
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.kernel import CHUNK, Tally
+from privacygames.tables.kernel import CHUNK, Tally, require_near
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup, Survey
@@ -29,7 +29,7 @@ def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
     tally = Tally()
     survey.manifest()  # refuses before anything is drawn
     made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), tally)), schema=kernel.schema)
-    return made, survey.manifest(tally=tally)
+    return made, survey.committed(tally)
 
 
 def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Survey:
@@ -51,15 +51,25 @@ def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
         )
     pa = needed_for_tables("pyarrow")
     kernel, tally = setup.kernel(reader.schema), Tally()
-    made = pa.RecordBatchReader.from_batches(kernel.schema, kernel.batches(reader, tally))
-    return made, setup.manifest(tally, None)  # counts are complete when the reader was read to its end
+    made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, tally), setup, tally))
+    # Counts are complete when the reader was read to its end; what a row costs is known before.
+    return made, setup.commit(setup.manifest(tally, None))
+
+
+def _near(batches: Any, setup: Setup, tally: Tally) -> Any:
+    """Batches as long as not too many of the rows so far were moved far."""
+    for batch in batches:
+        require_near(setup.rules, tally)
+        yield batch
 
 
 def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
     pa = needed_for_tables("pyarrow")
     kernel = setup.kernel(dataset.schema)
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
-    manifest = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True).manifest()
+    survey = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True)
+    manifest = survey.committed()
+    kernel.expect(survey.marks)
     batches = kernel.batches(dataset.scanner().to_reader(), Tally())
     return pa.RecordBatchReader.from_batches(kernel.schema, batches), manifest
 

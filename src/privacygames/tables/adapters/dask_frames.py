@@ -1,12 +1,13 @@
-"""Dask DataFrames: each partition by itself, with the position that its first row has in the whole."""
+"""Dask DataFrames: each partition by itself. Partitions may be computed again, so their rows need an identity."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from privacygames.errors import InvalidProblem
 from privacygames.tables.adapters.pandas_frames import kernel_for, survey_of, transform
-from privacygames.tables.kernel import Kernel
+from privacygames.tables.kernel import CHANGED, Kernel, Tally
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup, Survey
 
@@ -19,6 +20,7 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     import dask
     import dask.dataframe as dd
 
+    setup.require_identity("Dask")
     parts = frame.to_delayed()
     kernel = kernel_for(_typical(frame, parts, setup), setup)
     look = dask.delayed(partial(_surveyed, setup=setup, kernel=kernel), pure=False)
@@ -26,12 +28,12 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     whole = Survey(setup)
     for survey in surveys:
         whole.merge(survey)
-    manifest = whole.manifest()
-    starts = np.cumsum([0, *(survey.tally.rows for survey in surveys)])[:-1]
+    manifest = whole.committed()
     work = dask.delayed(partial(_transformed, kernel=kernel), pure=False)
     meta, _ = transform(frame._meta, kernel, 0)
-    made = [work(part, int(start)) for part, start in zip(parts, starts, strict=True)]
-    return dd.from_delayed(made, meta=meta, divisions=frame.divisions, verify_meta=False), manifest
+    made = [work(part, survey.tally) for part, survey in zip(parts, surveys, strict=True)]
+    with dask.config.set({"dataframe.convert-string": False}):  # else Dask makes texts of lists, bytes and dates, too
+        return dd.from_delayed(made, meta=meta, divisions=frame.divisions, verify_meta=False), manifest
 
 
 def _typical(frame: Any, parts: list[Any], setup: Setup) -> Any:
@@ -52,8 +54,13 @@ def _first_rows(part: Any) -> Any:
 
 
 def _surveyed(part: Any, *, setup: Setup, kernel: Kernel) -> Survey:
-    return survey_of(part, setup, kernel, odd=True)
+    survey = survey_of(part, setup, kernel, odd=True)
+    survey.marks.clear()  # the sum of them, in the tally, says enough about a whole partition
+    return survey
 
 
-def _transformed(part: Any, start: int, *, kernel: Kernel) -> Any:
-    return transform(part, kernel, start)[0]
+def _transformed(part: Any, surveyed: Tally, *, kernel: Kernel) -> Any:
+    made, tally = transform(part, kernel, 0)
+    if tally.draws != surveyed.draws:
+        raise InvalidProblem(CHANGED.format("Some"))
+    return made

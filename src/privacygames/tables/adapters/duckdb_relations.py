@@ -1,7 +1,8 @@
 """DuckDB: a function in SQL, marked as having side effects, and relations.
 
-DuckDB may call a function once for equal arguments, or again for each use of its result. The mark keeps it from taking
-one answer for all rows; the release key, from drawing a row twice: each call is told which row it is for.
+DuckDB may call a function once for equal arguments, or again for each use of its result, and computes a relation anew
+for each query. The mark keeps it from taking one answer for all rows; the release key, from drawing a row twice: each
+call is told which row it is for, by its identity. The order of rows is none: it may change between two queries.
 """
 
 from collections.abc import Callable
@@ -17,22 +18,24 @@ from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup
 
-ROW, FOUND, KEEP = "__privacygames_row", "__privacygames_found", "keep"
+FOUND, KEEP = "__privacygames_found", "keep"
 
 
 def release(relation: Any, setup: Setup, connection: Any) -> tuple[Any, Manifest]:
     """A relation with answers in it; the data is looked at once before."""
+    setup.require_identity("DuckDB")
     kernel = setup.kernel(relation.limit(0).to_arrow_table().schema)
-    if ROW in relation.columns or FOUND in relation.columns:
-        raise InvalidProblem(f"the column names {ROW!r} and {FOUND!r} are taken")
+    if FOUND in relation.columns:
+        raise InvalidProblem(f"the column name {FOUND!r} is taken")
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
     batches = relation.select(*map(_quoted, columns)).to_arrow_reader(1 << 17)
-    manifest = surveyed(batches, setup, kernel, odd=True).manifest()
+    survey = surveyed(batches, setup, kernel, odd=True)
+    manifest = survey.committed()
+    kernel.expect(survey.marks)
     name = f"privacygames_{uuid4().hex}"
     _register(connection, name, kernel, dict(zip(relation.columns, relation.types, strict=True)))
-    arguments = ", ".join(f"{_quoted(each)} := {_quoted(each)}" for each in (*kernel.needs, ROW))
-    numbered = relation.project(f"*, row_number() OVER () - 1 AS {_quoted(ROW)}")
-    drawn = numbered.project(f"*, {name}(struct_pack({arguments})) AS {_quoted(FOUND)}")
+    arguments = ", ".join(f"{_quoted(each)} := {_quoted(each)}" for each in kernel.needs)
+    drawn = relation.project(f"*, {name}(struct_pack({arguments})) AS {_quoted(FOUND)}")
     return drawn.filter(f"{_quoted(FOUND)}.{KEEP}").project(", ".join(_columns(kernel, relation))), manifest
 
 
@@ -62,7 +65,7 @@ def _register(connection: Any, name: str, kernel: Kernel, kinds: dict[str, Any])
     connection.create_function(
         name,
         _answering(kernel, fields),
-        [duckdb.struct_type({each: kinds[each] for each in kernel.needs} | {ROW: duckdb.sqltype("BIGINT")})],
+        [duckdb.struct_type({each: kinds[each] for each in kernel.needs})],
         returned,
         type="arrow",
         null_handling="special",
@@ -77,7 +80,7 @@ def _answering(kernel: Kernel, fields: list[Any]) -> Callable[..., Any]:
         whole = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         count = len(whole)
         columns = {name: whole.field(name) for name in kernel.needs}
-        found = kernel.answer(columns, count, whole.field(ROW).to_numpy(zero_copy_only=False))
+        found = kernel.answer(columns, count, 0)
         keep = np.ones(count, dtype=bool) if found.keep is None else found.keep
         places = pa.array(np.cumsum(keep) - 1, mask=~keep)
         arrays = [found.columns[field.name].take(places) for field in fields[1:]]

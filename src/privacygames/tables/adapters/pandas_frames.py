@@ -9,7 +9,6 @@ from privacygames.tables.kernel import CHUNK, Kernel, Tally
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup, Survey
-from privacygames.tables.row_identity import At
 
 
 def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -18,7 +17,7 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     survey = survey_of(frame, setup, kernel, odd=False)
     survey.manifest()  # refuses before anything is drawn
     made, tally = transform(frame, kernel, 0)
-    return made, survey.manifest(tally=tally)
+    return made, survey.committed(tally)
 
 
 def kernel_for(frame: Any, setup: Setup) -> Kernel:
@@ -41,7 +40,7 @@ def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool) -> Survey:
     return survey
 
 
-def transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:
+def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, Tally]:
     """A frame, or a part of one, with answers in it."""
     import pandas as pd
 
@@ -50,8 +49,7 @@ def transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:
     for first in range(0, len(frame), CHUNK) or [0]:
         some = {name: column.slice(first, CHUNK) for name, column in columns.items()}
         count = min(CHUNK, len(frame) - first)
-        where = at + first if isinstance(at, int) else at[first : first + CHUNK]
-        answered = kernel.answer(some, count, where)
+        answered = kernel.answer(some, count, at + first)
         tally.add(answered.tally)
         answers.append(answered.columns)
         kept.append(np.ones(count, dtype=bool) if answered.keep is None else answered.keep)

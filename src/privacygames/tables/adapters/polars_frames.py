@@ -1,17 +1,13 @@
-"""Polars, eager and lazy. A lazy frame stays one: rows are numbered where it starts, no filter passes the draw."""
+"""Polars, eager and lazy. A lazy frame stays one: its rows need an identity, and no filter passes the draw."""
 
 from typing import Any
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem
 from privacygames.tables.adapters.arrow_tables import surveyed
 from privacygames.tables.kernel import CHUNK, Kernel, Tally
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup
-from privacygames.tables.row_identity import At
-
-ROW = "__privacygames_row"
 
 
 def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -24,27 +20,27 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     survey = surveyed(frame.select(setup.watched).to_arrow().to_batches(CHUNK), setup, kernel, odd=False)
     survey.manifest()  # refuses before anything is drawn
     made, tally = _transform(frame, kernel, 0)
-    return made, survey.manifest(tally=tally)
+    return made, survey.committed(tally)
 
 
 def _lazy(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     import polars as pl
 
-    schema = frame.collect_schema()
-    if ROW in schema.names():
-        raise InvalidProblem(f"the column name {ROW!r} is taken")
-    empty = pl.DataFrame(schema=schema)
+    setup.require_identity("a lazy frame of Polars")
+    empty = pl.DataFrame(schema=frame.collect_schema())
     kernel = setup.kernel(empty.to_arrow().schema)
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
     batches = (batch for part in _parts(frame.select(columns)) for batch in part.to_arrow().to_batches(CHUNK))
-    manifest = surveyed(batches, setup, kernel, odd=True).manifest()
+    survey = surveyed(batches, setup, kernel, odd=True)
+    manifest = survey.committed()
+    kernel.expect(survey.marks)
 
     def answered(part: Any) -> Any:
-        return _transform(part.drop(ROW), kernel, part[ROW].to_numpy())[0]
+        return _transform(part, kernel, 0)[0]
 
     # Polars 1 moves filters, columns and slices before a function unless it is told not to: a filter on answers would
     # then be one on secrets.
-    made = frame.with_row_index(ROW).map_batches(
+    made = frame.map_batches(
         answered,
         schema=_transform(empty, kernel, 0)[0].schema,
         streamable=True,
@@ -60,7 +56,7 @@ def _parts(frame: Any) -> Any:
     return frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
 
 
-def _transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:
+def _transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, Tally]:
     import polars as pl
 
     tally = Tally()
@@ -69,8 +65,7 @@ def _transform(frame: Any, kernel: Kernel, at: At) -> tuple[Any, Tally]:
     for first in range(0, frame.height, CHUNK) or [0]:
         some = table.slice(first, CHUNK).combine_chunks()
         columns = {name: _whole(some.column(name)) for name in kernel.needs}
-        where = at + first if isinstance(at, int) else at[first : first + CHUNK]
-        answered = kernel.answer(columns, some.num_rows, where)
+        answered = kernel.answer(columns, some.num_rows, at + first)
         tally.add(answered.tally)
         part = frame.slice(first, CHUNK)
         rest = part if answered.keep is None else part.filter(pl.Series(np.asarray(answered.keep)))
@@ -86,14 +81,24 @@ def _assembled(rest: Any, frame: Any, kernel: Kernel, answers: dict[str, Any]) -
         if origin == "answer":
             series = pl.Series(name, answers[name])
             before = frame.schema.get(name)
-            # Categories and the like stay what they were; an Enum only knows its own values, and becomes a text.
-            plain = before is not None and not isinstance(before, pl.Enum) and series.dtype != before
+            if isinstance(before, pl.Enum):
+                made.append(_enum(series, answers[name]))
+                continue
+            plain = before is not None and series.dtype != before  # categories and the like stay what they were
             made.append(series.cast(before) if plain and _same_kind(series.dtype, before) else series)
         elif origin == "null":
             made.append(pl.Series(name, [None] * rest.height, dtype=rest.schema[name]))
         else:
             made.append(rest[name])
     return pl.DataFrame(made)
+
+
+def _enum(series: Any, answers: Any) -> Any:
+    """An Enum of the possible answers, where they have an order; categories that are no answers may be secrets."""
+    import polars as pl
+
+    ordered = getattr(answers.type, "ordered", False)
+    return series.cast(pl.Enum(answers.dictionary.to_pylist())) if ordered else series
 
 
 def _same_kind(one: Any, other: Any) -> bool:

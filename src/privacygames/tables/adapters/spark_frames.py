@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from privacygames.errors import InvalidProblem
@@ -11,22 +12,58 @@ from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup, Survey
 
 COUNTED = "tally string, refused string"
+TAGS = "low bigint, high bigint"
 
 
 def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     """A Spark frame with answers in it. People, keys and odd rows are counted by Spark before."""
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-    if setup.identity.by_position:
-        raise InvalidProblem(
-            "Spark may compute a partition again, in another order: rows have no position there. Say with key_columns "
-            "what tells them apart (an id; for Parquet files, columns selected from _metadata.file_path and .row_index)"
-        )
+    setup.require_identity("Spark")
     if any(mark in name for name in frame.columns for mark in ".`"):
         raise InvalidProblem("Spark's mapInArrow takes no columns with dots or backticks in their names: rename them")
-    kernel = setup.kernel(to_arrow_schema(frame.schema))
-    manifest = _surveyed(frame, setup, kernel)
-    return frame.mapInArrow(_answering(kernel), schema=from_arrow_schema(kernel.schema)), manifest
+    kernel = setup.kernel(_arrow_schema(frame))
+    manifest = setup.commit(_surveyed(frame, setup, kernel))
+    return frame.mapInArrow(_answering(replace(setup, ledger=None)), schema=_spark_schema(frame, kernel)), manifest
+
+
+def _arrow_schema(frame: Any) -> Any:
+    """The Arrow types of the columns, as Spark itself hands them over: timestamps in the session's time zone."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.limit(0).toArrow().schema
+    except PySparkException:
+        refused = [name for name in frame.columns if not _reaches_arrow(frame.select(f"`{name}`"))]
+        if not refused:
+            raise
+    raise InvalidProblem(
+        f"Spark cannot hand columns whose type has no counterpart in Arrow to Python: {', '.join(refused)}. "
+        "Cast them, or leave them out"
+    )
+
+
+def _reaches_arrow(column: Any) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        column.limit(0).toArrow()
+    except PySparkException:
+        return False
+    return True
+
+
+def _spark_schema(frame: Any, kernel: Kernel) -> Any:
+    """Spark's own types for columns that stay; answers have the types that Spark gives Arrow's."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructField, StructType
+
+    fields = []
+    for name, origin in kernel.layout.columns:
+        if origin == "answer":
+            fields.append(StructField(name, from_arrow_type(kernel.schema.field(name).type)))
+        else:
+            before = frame.schema[name]
+            fields.append(StructField(name, before.dataType, before.nullable or origin == "null", before.metadata))
+    return StructType(fields)
 
 
 def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
@@ -37,23 +74,33 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
         if row["refused"] is not None:
             raise InvalidProblem(row["refused"])
         survey.tally.add(Tally.from_dict(json.loads(row["tally"])))
-    if setup.unique_wanted:
-        distinct = frame.select(*setup.identity.columns).distinct().count()
-        if distinct < survey.tally.rows:
-            raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
+    tagged = frame.select(*kernel.needs).mapInArrow(_tagging(kernel), schema=TAGS)
+    distinct = tagged.distinct().count()  # not of the columns themselves: 007 and 7 are one identity
+    if setup.unique_wanted and distinct < survey.tally.rows:
+        raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
     totals = None
     if setup.user is not None:
         named = functions.col(f"`{setup.user}`").cast("string")
-        if frame.filter(named.isNull() | (named == "")).limit(1).count():
-            raise InvalidProblem(f"user column {setup.user!r} is empty in some rows: nobody can be charged")
+        missing = named.isNull() | (named == "")
+        if frame.schema[setup.user].dataType.typeName() in ("float", "double"):
+            missing |= functions.isnan(f"`{setup.user}`")
+        if frame.filter(missing).limit(1).count():
+            raise InvalidProblem(
+                f"user column {setup.user!r} is empty in some rows (null, NaN or an empty text): nobody can be charged"
+            )
         found = frame.groupBy(f"`{setup.user}`").count().agg(functions.max("count"), functions.count("count")).first()
         totals = int(found[0] or 0), int(found[1])
+        if setup.identity.per_secret and distinct < totals[1]:
+            raise InvalidProblem(survey.not_unique(totals[1] - distinct))
     return setup.manifest(survey.tally, totals)
 
 
-def _answering(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _answering(setup: Setup) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def answered(batches: Iterator[Any]) -> Iterator[Any]:
-        return kernel.batches(batches, Tally())
+        kernel = None
+        for batch in batches:  # the batches' own types: the time zone is that of the session when Spark computes
+            kernel = kernel or setup.kernel(batch.schema)
+            yield from kernel.batches([batch], Tally())
 
     return answered
 
@@ -64,7 +111,7 @@ def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
         try:
             for batch in batches:
                 columns = {name: batch.column(name) for name in kernel.needs}
-                tally.add(kernel.survey(columns, batch.num_rows, None))
+                tally.add(kernel.survey(columns, batch.num_rows, None)[0])
                 kernel.require_known(columns)
         except InvalidProblem as error:  # an error of the worker's would be tried again, and come wrapped in Spark's
             refused = str(error)
@@ -73,3 +120,16 @@ def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
         yield pa.RecordBatch.from_pydict(found)
 
     return counted
+
+
+def _tagging(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Gives the identity of each row, as two numbers."""
+
+    def tagged(batches: Iterator[Any]) -> Iterator[Any]:
+        pa = needed_for_tables("pyarrow")
+        for batch in batches:
+            columns = {name: batch.column(name) for name in kernel.needs}
+            tags = kernel.tags(columns, batch.num_rows, 0).view("int64")
+            yield pa.RecordBatch.from_pydict({"low": pa.array(tags[:, 0]), "high": pa.array(tags[:, 1])})
+
+    return tagged

@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.errors import InvalidProblem, TooLarge, UnreadableFile
 from privacygames.traces import clock
 from privacygames.traces.readers.row_batch import Format, RowBatch, Source, numbers
-from privacygames.traces.readers.text_lines import Columns, Lines, lines_of, split_line, split_lines
+from privacygames.traces.readers.text_lines import (
+    MOST_UNFOLDED,
+    Columns,
+    Lines,
+    lines_of,
+    most_unpacked,
+    split_line,
+    split_lines,
+)
 
 NAMES: dict[str, tuple[str, ...]] = {
     "user": ("uid", "user", "user_id", "userid", "traj_id", "trajectory_id", "tid"),
@@ -26,6 +34,8 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 SEPARATORS = (",", ";", "\t")
 BATCH = 1 << 16
+BYTES_OF_ROW = 40
+"""What a visit takes in memory: user, slot, time, latitude and longitude."""
 LONGEST_NAME = 100
 DATA = re.compile(r"\d[-.,:]\d")
 
@@ -119,20 +129,50 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch
         ) from None
     name = source.path.name
     try:
-        with source.path.open("rb") as raw, parquet.ParquetFile(raw) as file:
-            present = file.schema_arrow.names
-            wanted = {role: present[at] for role, at in chosen_columns(present, named, name).items()}
-            total, first = max(file.metadata.num_rows, 1), 1
-            size = source.path.stat().st_size
-            for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(wanted.values()))):
-                position = size * (first - 1 + batch.num_rows) // total
-                source = _with_order(batch, wanted, source)
-                yield _from_batch(batch, wanted, source, first, position)
-                first += batch.num_rows
+        with source.path.open("rb") as raw:
+            with parquet.ParquetFile(raw) as file:
+                present, metadata = file.schema_arrow.names, file.metadata
+                wanted = {role: present[at] for role, at in chosen_columns(present, named, name).items()}
+                size = source.path.stat().st_size
+                _check_unpacked(metadata, set(wanted.values()), size, name)
+                texts = [each for each in set(wanted.values()) if _is_text(file.schema_arrow.field(each).type)]
+            raw.seek(0)
+            # Texts stay packed: a long one that every row repeats is in memory once.
+            with parquet.ParquetFile(raw, metadata=metadata, read_dictionary=texts) as file:
+                total, first = max(metadata.num_rows, 1), 1
+                for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(wanted.values()))):
+                    position = size * (first - 1 + batch.num_rows) // total
+                    source = _with_order(batch, wanted, source)
+                    yield _from_batch(batch, wanted, source, first, position)
+                    first += batch.num_rows
     except FileNotFoundError as error:
         raise UnreadableFile(source.path, error.strerror) from None
     except (pa.ArrowException, KeyError, OSError) as error:  # its message may show values
         raise InvalidProblem(f"{name} cannot be read as Parquet ({type(error).__name__})") from None
+
+
+def _check_unpacked(metadata: Any, wanted: set[str], size: int, name: str) -> None:
+    """Refuse a file that its own metadata says to unfold as no trace does, before anything of it is unpacked."""
+    unpacked = metadata.num_rows * BYTES_OF_ROW
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        columns = (group.column(at) for at in range(group.num_columns))
+        unpacked += sum(each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)
+    if unpacked > most_unpacked(size):
+        raise TooLarge(
+            f"{name} unfolds to over {MOST_UNFOLDED} times its size, as no trace does; write it again "
+            "without compression if you trust it"
+        )
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a column is of texts, packed in a dictionary or not."""
+    import pyarrow as pa
+
+    kinds = pa.types
+    plain = kind.value_type if kinds.is_dictionary(kind) else kind
+    return any(
+        is_kind(plain) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_string_view, kinds.is_binary)
+    )
 
 
 def read_frame(frame: Any, named: Mapping[str, str], zone: tzinfo, dates: clock.Dates | None) -> Iterator[RowBatch]:
@@ -159,48 +199,64 @@ def read_frame(frame: Any, named: Mapping[str, str], zone: tzinfo, dates: clock.
 
 def _with_order(batch: Any, wanted: Mapping[str, str], source: Source) -> Source:
     """The source with the order of its dates, where they are texts and the batch tells it."""
-    import pyarrow as pa
-
-    times = _plain(batch.column(wanted["time"]))
-    if source.dates is not None or not pa.types.is_string(times.type):
+    times = batch.column(wanted["time"])
+    if source.dates is not None or not _is_text(times.type):
         return source
-    texts = (text.strip() for text in times.to_pylist() if text)
-    return replace(source, dates=clock.date_order(texts, source.path.name))
+    texts = (text.strip() for text in _texts(times))
+    return replace(source, dates=clock.date_order([text for text in texts if text], source.path.name))
 
 
 def _from_batch(batch: Any, wanted: Mapping[str, str], source: Source, first: int, position: int) -> RowBatch:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    users = [(user or "").strip() for user in batch.column(wanted["user"]).cast(pa.string()).to_pylist()]
+    named = batch.column(wanted["user"])
+    if not _is_text(named.type):
+        named = _plain(named)
+        if pa.types.is_floating(named.type):  # NaN is nobody, and no user of that name
+            named = pc.if_else(pc.is_nan(named), None, named)
+        named = named.cast(pa.string())
+    users = [user.strip() for user in _texts(named)]
     whose = np.array([bool(user) for user in users], dtype=bool)
     lines = np.arange(first, first + len(users))
     return RowBatch(
         users=[user for user in users if user],
-        times=_times(_plain(batch.column(wanted["time"])), source)[whose],
-        latitude=_floats(_plain(batch.column(wanted["latitude"])))[whose],
-        longitude=_floats(_plain(batch.column(wanted["longitude"])))[whose],
+        times=_times(batch.column(wanted["time"]), source)[whose],
+        latitude=_floats(batch.column(wanted["latitude"]))[whose],
+        longitude=_floats(batch.column(wanted["longitude"]))[whose],
         lines=lines[whose].tolist(),
         broken=lines[~whose].tolist(),
         position=position,
     )
 
 
-def _plain(column: Any) -> Any:
-    """A column without categories, its texts all of one kind."""
+def _texts(column: Any) -> list[str]:
+    """The texts of a column, "" for those that are missing; equal ones are one object, however often they occur."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    other = pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type)
-    return column.cast(pa.string()) if other else column
+    if pa.types.is_string_view(column.type):  # Arrow cannot pack these
+        column = column.cast(pa.large_string())
+    packed = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    used, places = np.unique(codes, return_inverse=True)
+    known = packed.dictionary.take(pa.array(used[used >= 0])).cast(pa.string()).to_pylist()
+    texts = [""] * int((used < 0).any()) + [(text or "") for text in known]
+    return [texts[place] for place in places]
+
+
+def _plain(column: Any) -> Any:
+    """A column of numbers or times without categories."""
+    import pyarrow as pa
+
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _floats(column: Any) -> FloatArray:
     import pyarrow as pa
 
-    if pa.types.is_string(column.type):
-        return numbers((text or "" for text in column.to_pylist()), len(column))
-    return np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if _is_text(column.type):
+        return numbers(_texts(column), len(column))
+    return np.asarray(_plain(column).cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _times(column: Any, source: Source) -> IntArray:
@@ -208,8 +264,9 @@ def _times(column: Any, source: Source) -> IntArray:
     import pyarrow as pa
 
     kinds = pa.types
-    if kinds.is_string(column.type):
-        return clock.from_text((text or "" for text in column.to_pylist()), source.zone, source.dates)
+    if _is_text(column.type):
+        return clock.from_text(_texts(column), source.zone, source.dates)
+    column = _plain(column)
     if not (kinds.is_timestamp(column.type) or kinds.is_date(column.type)):
         return clock.from_numbers(_floats(column))
     ticks = column.cast(pa.timestamp("us", tz=getattr(column.type, "tz", None)), safe=False).cast(pa.int64())

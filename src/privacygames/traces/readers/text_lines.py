@@ -22,6 +22,11 @@ MOST_UNFOLDED, LEAST_UNPACKED = 200, 1 << 26
 """A packed file may unfold to so many times its size, and to so many bytes in any case."""
 
 
+def most_unpacked(size: int) -> int:
+    """How many bytes a packed file of a size may unfold to: more is an attack, not a trace."""
+    return max(LEAST_UNPACKED, MOST_UNFOLDED * size)
+
+
 class Lines(NamedTuple):
     """Some lines of a file: the number of the first, the texts, and how far into the file they reach."""
 
@@ -49,7 +54,7 @@ class _Bounded:
 
     def __init__(self, unzipped: gzip.GzipFile, path: Path) -> None:
         self._unzipped, self._name = unzipped, path.name
-        self._most = max(LEAST_UNPACKED, MOST_UNFOLDED * path.stat().st_size)
+        self._most = most_unpacked(path.stat().st_size)
         self._read = 0
 
     def read(self, size: int) -> bytes:

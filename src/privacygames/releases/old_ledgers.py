@@ -1,0 +1,165 @@
+"""Ledgers of versions 1 and 2: verified by the rules of their time, and rewritten as a chain of events."""
+
+import json
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+from privacygames.errors import BrokenPromise, InvalidFile, PrivacyGamesError
+from privacygames.releases.amounts import NOTHING, minus, read_amount, total
+from privacygames.releases.entries import Event
+from privacygames.releases.event_log import read_events, write_event
+from privacygames.releases.ledger_state import PLACES, AccountTerms, LedgerBalances, follow, running_total
+
+Raw = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
+Limit = tuple[int, str, str | None, float | None, str]
+GENESIS = "0" * 64
+
+_TABLES = (
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    "CREATE TABLE accounts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, amount TEXT, every REAL, "
+    "subject TEXT NOT NULL) STRICT",
+    "CREATE TABLE releases (id INTEGER PRIMARY KEY, key TEXT UNIQUE, time REAL NOT NULL, clocked INTEGER NOT NULL, "
+    "observable INTEGER NOT NULL, mechanism TEXT, report TEXT NOT NULL, likelihood BLOB, belief TEXT NOT NULL, "
+    "chain TEXT NOT NULL) STRICT",
+    "CREATE TABLE charges (release INTEGER NOT NULL REFERENCES releases (id), account INTEGER NOT NULL REFERENCES "
+    "accounts (id), amount TEXT NOT NULL, total TEXT NOT NULL, charged INTEGER NOT NULL, "
+    "PRIMARY KEY (release, account)) STRICT",
+    "CREATE TABLE beliefs (id INTEGER PRIMARY KEY CHECK (id = 1), logarithms BLOB NOT NULL) STRICT",
+)
+_INDICES = (
+    "CREATE INDEX releases_by_time ON releases (time)",
+    "CREATE INDEX releases_by_mechanism ON releases (mechanism)",
+)
+OLD_TABLES: dict[int, set[str]] = {0: set(), 1: set(_TABLES), 2: {*_TABLES, *_INDICES}}
+"""How every table and index of an older version was made."""
+
+
+def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Callable[[], None]) -> None:
+    """Replace the tables of an older version, once they verify, by events that say the same."""
+    about = dict(connection.execute("SELECT name, value FROM settings").fetchall())
+    limits = connection.execute("SELECT id, name, amount, every, subject FROM accounts ORDER BY id").fetchall()
+    blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
+    rows = _rows(connection)
+    try:
+        chain = _verify(rows, limits, None if blob is None else blob[0], name)
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+        if isinstance(error, PrivacyGamesError):
+            raise
+        raise InvalidFile(f"{name} holds values that a ledger does not: it was altered") from None
+    if rows and (not about or not limits):
+        raise InvalidFile(f"{name} holds releases and does not say of what: it was altered")
+    if rows and about.get("counts") == PLACES:
+        raise InvalidFile(
+            f"{name} holds memoised answers, charged once for all places together by an earlier version of this "
+            "program; what each place cost cannot be told from it. Its releases stay made: count them when you "
+            "choose the budget of a new ledger"
+        )
+    for table in ("charges", "releases", "accounts", "settings", "beliefs"):
+        connection.execute(f"DROP TABLE {table}")
+    create()
+    if about:
+        terms = [
+            AccountTerms(label, most, every, subject, None, any_two=False) for _, label, most, every, subject in limits
+        ]
+        report = {"about": about, "accounts": [each.to_dict() for each in terms], "earlier chain": chain}
+        state = LedgerBalances(identity, name)
+        write_event(connection, state, Event(1, "change", report=json.dumps(report, sort_keys=True)))
+        _write(connection, follow(state, read_events(connection)), rows)
+        if blob is not None:
+            connection.execute("INSERT INTO beliefs VALUES (1, ?)", blob)
+
+
+def _rows(connection: sqlite3.Connection) -> list[Raw]:
+    """Releases as they stand in the file, each with its charges."""
+    rows = connection.execute(
+        "SELECT id, key, time, clocked, observable, mechanism, report, likelihood, belief, chain FROM releases "
+        "ORDER BY id"
+    ).fetchall()
+    query = "SELECT amount, total, charged FROM charges WHERE release = ? ORDER BY account"
+    return [(row, connection.execute(query, (row[0],)).fetchall()) for row in rows]
+
+
+def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[Raw]) -> None:
+    """Write every release of an older ledger as an event."""
+    for (number, *values, likelihood, belief, _), charges in rows:
+        key, time, clocked, observable, mechanism, report = values
+        listed = [
+            (name, amount, running_total(account, read_amount(amount)))
+            for (name, account), (amount, _, _) in zip(state.accounts.items(), charges, strict=True)
+        ]
+        event = Event(
+            number=number + 1,
+            kind="release",
+            key=key,
+            time=time,
+            clocked=clocked,
+            observable=observable,
+            mechanism=mechanism,
+            report=report,
+            likelihood=likelihood,
+            belief=belief,
+            charges=tuple(listed),
+        )
+        write_event(connection, state, event)
+        follow(state, read_events(connection, after=number))
+
+
+def _verify(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name: str) -> str:
+    """Go through every release and recompute the chain, every balance and every window; gives the last hash."""
+    balances = [_Running(limit) for limit in limits]
+    chain, time, mark = GENESIS, None, None
+    for count, (row, charges) in enumerate(rows, start=1):
+        number, _, at, clocked, *_ = row
+        if len(charges) != len(balances):
+            raise InvalidFile(f"{name}: release {number} is not charged to every account")
+        if time is not None and (at < time[0] or clocked != time[1]):
+            raise BrokenPromise(f"{name}: release {number} is earlier than the one before it")
+        mark, chain = row[8], _linked((row, charges), count, chain, name)
+        for balance, (amount, stated, charged) in zip(balances, charges, strict=True):
+            balance.add(at, read_amount(amount), (read_amount(stated), charged), number)
+        time = at, clocked
+    if mark is not None and (belief is None or sha256(belief).hexdigest() != mark):
+        raise InvalidFile(f"{name}: the belief is not the one that the last release left")
+    return chain
+
+
+def _linked(raw: Raw, number: int, chain: str, name: str) -> str:
+    """The hash of a release and all before it, if it is the one it should be and was not altered."""
+    row, charges = raw
+    if row[0] != number:
+        raise InvalidFile(f"{name}: release {number} is missing")
+    likelihood = None if row[7] is None else sha256(row[7]).hexdigest()
+    content = [chain, list(row[:7]), likelihood, row[8], [amount for amount, _, _ in charges]]
+    if sha256(json.dumps(content).encode()).hexdigest() != row[9]:
+        raise InvalidFile(f"{name}: release {number}, or one before it, was altered after it was written")
+    return str(row[9])
+
+
+class _Running:
+    """One account of an older ledger, followed from release to release."""
+
+    def __init__(self, limit: Limit) -> None:
+        _, self.name, most, self.every, _ = limit
+        self.most = None if most is None else read_amount(most)
+        self.spent, self.held, self.charged = NOTHING, NOTHING, 0
+        self._window: deque[tuple[float, Decimal]] = deque()
+
+    def add(self, time: float, amount: Decimal, stated: tuple[Decimal, int], number: int) -> None:
+        """Charge, and check what the ledger says and what the limit allows."""
+        self.spent = total([self.spent, amount])
+        self.charged += amount > 0
+        self.held = total([self.held, amount])
+        self._window.append((time, amount))
+        while self.every is not None and self._window[0][0] < time - self.every:
+            self.held = minus(self.held, self._window.popleft()[1])
+        if stated != (self.spent, self.charged):
+            raise BrokenPromise(
+                f"release {number}: the account {self.name!r} says {stated[0]} in {stated[1]} releases and adds up to "
+                f"{self.spent} in {self.charged}"
+            )
+        if self.most is not None and self.held > self.most:
+            raise BrokenPromise(f"release {number}: the account {self.name!r} holds {self.held}, above its {self.most}")

@@ -1,22 +1,22 @@
-"""The house keeps its shape: rooms are entered by their door, names mean one thing, tests look at no private parts.
+"""Architecture: packages are imported through their ``__init__``, caches are listed, tests use public names only.
 
-Which room may import which is import-linter's business (``make check``); what it cannot say is here.
+Which package may import which is checked by import-linter (``make check``); this file checks what it cannot express.
 """
 
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "privacygames"
-LONGEST = 400
 
 
 def modules() -> dict[str, Path]:
-    """Every module by its dotted name; a room by its own."""
+    """Every module by its dotted name; a package by its own."""
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = ("privacygames", *path.relative_to(SOURCE).with_suffix("").parts)
@@ -25,7 +25,7 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
-ROOMS = {name for name, path in MODULES.items() if path.name == "__init__.py" and name != "privacygames"}
+PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py" and name != "privacygames"}
 
 
 def parsed(path: Path) -> ast.Module:
@@ -41,49 +41,44 @@ def imports(path: Path) -> Iterator[tuple[str, str]]:
             yield from ((alias.name, "") for alias in node.names)
 
 
-def exported(room: str) -> set[str]:
-    """What a room's __all__ lists."""
-    for node in parsed(MODULES[room]).body:
+def exported(package: str) -> set[str]:
+    """The names in a package's ``__all__``."""
+    for node in parsed(MODULES[package]).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return set(ast.literal_eval(node.value))
     return set()
 
 
-def door(importer: str, target: str) -> str | None:
-    """The outermost room on the way to a module that the importer is not in: what it must import from."""
+def public_interface(importer: str, target: str) -> str | None:
+    """The outermost package on the path to a module that the importer is not in: what it must import from."""
     parts = target.split(".")
     for length in range(2, len(parts) + 1):
-        room = ".".join(parts[:length])
-        if room in ROOMS and importer != room and not importer.startswith(f"{room}."):
-            return room
+        package = ".".join(parts[:length])
+        if package in PACKAGES and importer != package and not importer.startswith(f"{package}."):
+            return package
     return None
 
 
 @pytest.mark.parametrize("importer", MODULES)
-def test_rooms_are_entered_by_their_door(importer: str) -> None:
+def test_packages_are_imported_through_their_init(importer: str) -> None:
     for module, name in imports(MODULES[importer]):
         if not module.startswith("privacygames.") or importer == "privacygames":
             continue
-        room = door(importer, module)
-        if room is not None:
-            assert module == room, f"{importer} imports {module}; {room} should export what it needs"
-            assert name in exported(room), f"{importer} takes {name} from {room}, which does not export it"
+        package = public_interface(importer, module)
+        if package is not None:
+            assert module == package, f"{importer} imports {module}; {package} should export what it needs"
+            assert name in exported(package), f"{importer} imports {name} from {package}, which does not export it"
 
 
-def test_no_two_files_have_one_name() -> None:
-    places = defaultdict(list)
-    for name, path in MODULES.items():
-        places[path.stem if path.name != "__init__.py" else ""].append(name)
-    assert {stem: names for stem, names in places.items() if stem and len(names) > 1} == {}
-
-
-def test_no_two_classes_have_one_name() -> None:
-    places = defaultdict(list)
-    for name, path in MODULES.items():
-        for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.ClassDef):
-                places[node.name.lstrip("_")].append(name)
-    assert {kind: names for kind, names in places.items() if len(names) > 1} == {}
+def test_exported_class_names_are_unique() -> None:
+    """Two packages may export the same class, but no two classes are exported under one name."""
+    classes = defaultdict(set)
+    for package in PACKAGES:
+        for name in exported(package):
+            value = getattr(import_module(package), name)
+            if isinstance(value, type):
+                classes[name].add(f"{value.__module__}.{value.__qualname__}")
+    assert {name: where for name, where in classes.items() if len(where) > 1} == {}
 
 
 STATE = {
@@ -144,8 +139,8 @@ def starts_empty(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Dict | ast.List | ast.Set) and not ast.unparse(value).strip("{}[]")
 
 
-def test_what_outlives_a_call_is_known() -> None:
-    """Whoever adds a cache says here by what it is keyed, and so whether it can be stale."""
+def test_every_cache_is_listed() -> None:
+    """Every cache is listed above with its key, which decides whether it can be stale."""
     assert sorted(each for name, path in MODULES.items() for each in state(name, parsed(path))) == sorted(STATE)
 
 
@@ -158,13 +153,8 @@ def test_no_cache_is_keyed_by_a_path() -> None:
                 assert not keyed_by_path, f"{name}.{function.name} is keyed by a path"
 
 
-def test_files_are_about_one_thing() -> None:
-    lengths = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.stem)
-def test_tests_look_at_no_private_parts(path: Path) -> None:
+def test_tests_use_no_private_names(path: Path) -> None:
     """No attribute, import or patched name of the library that starts with an underscore."""
     private = [
         node.attr

@@ -21,7 +21,7 @@ DEEPEST = 32
 """Nesting of tables and lists, and parts of a dotted key: no document of ours has more than a handful."""
 
 MOST_KEY_PARTS = 100_000
-"""Parts of all keys and headers of a TOML document: each may become a table, which takes a kilobyte while it is read."""
+"""Parts of all keys and headers of a TOML document: each may become a table, which takes a kilobyte."""
 
 BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
 HEADERS_AND_KEYS = re.compile(r"^[ \t]*\[[^\n]*|[^=,\[\]{}\n]*=", re.MULTILINE)

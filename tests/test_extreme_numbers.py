@@ -298,3 +298,58 @@ def test_both_methods_of_highs_share_one_time_limit(monkeypatch: pytest.MonkeyPa
     with pytest.raises(pg.SolveFailed):
         pg.Highs().solve_program(design_program(uniform(2, "hamming"), Bounds(epsilon=1.0)), time_limit=40.0)
     assert given == [40.0, 10.0]
+
+
+def costs_with_few_that_are_meant(size: int, never: float) -> np.ndarray:
+    """Free outputs, one neighbour at an ordinary cost for each secret, and "never" for all others."""
+    cost = np.full((size, size), never)
+    np.fill_diagonal(cost, 0.0)
+    for secret in range(size):
+        cost[(secret + 1) % size, secret] = 0.5 + secret / size
+    return cost
+
+
+@pytest.mark.parametrize("worst_case", [False, True])
+@pytest.mark.parametrize("never", [1e6, 1e9, 1e12, 1e15, 1e20])
+def test_most_entries_may_stand_for_never(never: float, *, worst_case: bool) -> None:
+    """Such costs were at stake themselves, so that a bound of 0 was certified with a gap of 10⁻⁷."""
+    problem = uniform(3, costs_with_few_that_are_meant(9, never))
+    assert stake(problem.cost, problem.prior.probabilities, worst_case=worst_case) < 1e3
+    forbidden = uniform(3, costs_with_few_that_are_meant(9, inf))
+    made, expected = (pg.design(each, distortion=0.2, worst_case=worst_case) for each in (problem, forbidden))
+    certificate = made.certificate
+    assert certificate.bound is not None
+    assert certificate.cost - certificate.bound <= 1e-6 * certificate.cost
+    assert certificate.cost == pytest.approx(expected.certificate.cost, rel=2e-6)
+
+
+@pytest.mark.parametrize("never", [1e12, 1e15, 1e20])
+def test_a_unit_of_weight_on_never_is_no_excuse(never: float) -> None:
+    """The gap was relative to 10⁸ units of weight in the dearest entry that is used, however large that is."""
+    cost = hamming(5)
+    cost[0, 4] = never
+    problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(5))), cost, "absolute")
+    best = pg.design(problem, distortion=0.3)
+    table = best.probabilities + 0.05 * (np.roll(np.eye(5), 2, axis=1) - np.eye(5))
+    table[4, 0] = 2.0**-61
+    assert (table >= 0).all()
+    made = pg.mechanism.certify(problem, Bounds(distortion=0.3), table, best.multipliers, origin="worse").certificate
+    assert made.bound is not None
+    assert made.bound < 0.9 * made.cost
+    assert made.gap == pytest.approx(1 - made.bound / made.cost)
+
+
+def test_what_cannot_be_stored_closely_is_not_certified() -> None:
+    """With γ = e⁴⁰ and a cost of 10²⁰ a mechanism ten times too dear was certified with a gap of 2·10⁻⁷."""
+    rng = np.random.default_rng(5)
+    for never in (1e12, 1e15, 1e20):
+        cost = rng.uniform(0.5, 1.5, (5, 5)) * hamming(5)
+        cost[0, 4] = never
+        apart = 10.0 * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+        problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(5))), cost, "absolute", apart)
+        try:
+            made = pg.design(problem, epsilon=1.0).certificate
+        except pg.SolveFailed:
+            continue
+        assert made.bound is not None
+        assert made.cost - made.bound <= max(1e-6 * made.cost, 1e-11)

@@ -20,7 +20,11 @@ MOST_TOML_BYTES = 2**24
 DEEPEST = 32
 """Nesting of tables and lists, and parts of a dotted key: no document of ours has more than a handful."""
 
+MOST_KEY_PARTS = 100_000
+"""Parts of all keys and headers of a TOML document: each may become a table, which takes a kilobyte."""
+
 BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
+HEADERS_AND_KEYS = re.compile(r"^[ \t]*\[[^\n]*|[^=,\[\]{}\n]*=", re.MULTILINE)
 
 
 @contextmanager
@@ -37,12 +41,16 @@ def open_regular(path: Path, *, most: int = MOST_BYTES) -> Iterator[IO[bytes]]:
         raise UnreadableFile(path, error.strerror) from None
     except ValueError:
         raise UnreadableFile("the file", "its name is not possible") from None
-    with os.fdopen(handle, "rb") as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFile(path, "it is not a regular file")
         if status.st_size > most:
             raise TooLarge(f"{path} has {status.st_size} bytes; at most {most} are read")
+    except BaseException:
+        os.close(handle)
+        raise
+    with os.fdopen(handle, "rb") as file:
         yield file
 
 
@@ -82,6 +90,11 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
     """The tables of a TOML text; messages call it by a name."""
     if any(piece.count(".") > DEEPEST for piece in BETWEEN_KEYS.split(text)):  # takes the parser quadratic time
         raise InvalidProblem(f"{name} has a dotted key, or a text, with more than {DEEPEST} dots")
+    parts = 0
+    for piece in HEADERS_AND_KEYS.finditer(text):
+        parts += 1 + (piece[0].count(".") if piece[0][-1] == "=" or "," not in piece[0] else 0)
+        if parts > MOST_KEY_PARTS:
+            raise TooLarge(f"{name} has too many keys and tables: at most {MOST_KEY_PARTS} parts of their names")
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -181,3 +181,13 @@ def test_a_search_can_be_cancelled() -> None:
 def test_wrong_questions(what: str, given: dict[str, float], message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
         pg.find(two_secrets(), what, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most", [1e-10, 1e-12])
+def test_a_cost_that_a_large_epsilon_reaches_is_not_called_impossible(most: float) -> None:
+    """The search ended up to a factor of three below the largest ε that weights can tell from ∞."""
+    problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))))
+    assert pg.design(problem, epsilon=40.0).certificate.cost < most
+    found = pg.find(problem, "epsilon", cost_at_most=most)
+    assert found.mechanism.certificate.cost <= most
+    assert found.value < 40

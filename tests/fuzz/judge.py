@@ -165,15 +165,6 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def _resolution(mechanism: pg.Mechanism) -> Fraction:
-    """What 10⁸ units of weight cost in the dearest entry that is used: gaps are relative to no less (guarantee.md)."""
-    bounds, problem = mechanism.certificate.bounds, mechanism.problem
-    shares = np.ones(len(problem.space)) if bounds.worst_case else problem.prior.probabilities
-    used = mechanism.weights > 0
-    entries = np.where(used, np.where(used, problem.cost.T, 0.0) * shares[:, None], 0.0)
-    return Fraction(0) if bounds.reverse else Fraction(float(entries.max())) * Fraction(10**8, 2**mechanism.bits)
-
-
 def _mechanism(case: Case, mechanism: pg.Mechanism, tolerance: float) -> str:
     """A mechanism must keep all promises, cost no more than it may, and its certificate must claim what is true."""
     found = measure(case, mechanism.weights.astype(object), mechanism.bits)
@@ -188,7 +179,7 @@ def _mechanism(case: Case, mechanism: pg.Mechanism, tolerance: float) -> str:
     achieved = -found.privacy[0] if reference.reverse else found.cost(case)
     claimed = Fraction(sign * certificate.bound)
     if best is not None:
-        stake = max(reference.stake(best.value if best.converged else achieved), _resolution(mechanism))
+        stake = reference.stake(best.value if best.converged else achieved)
         excess = (achieved - best.lower) / stake if stake else Fraction(0)
         above = reference.admissible if best.converged and stake else None
         value = achieved if above is None else -above.privacy[0] if reference.reverse else above.cost(case)

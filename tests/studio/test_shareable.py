@@ -99,6 +99,12 @@ def test_the_frontier_asks_for_round_bounds(api: TestClient) -> None:
     body = {"kind": "frontier", "problem": made_problem(api), "bounds": {"epsilon": 0.8}}
     parts = over(api, api.post("/api/jobs", json=body).json()["id"])["parts"]
     asked = [part["asked"] for part in parts if part["asked"] is not None]
+    for part in parts:
+        for route in SHAREABLE_ROUTES:  # two digits change with a single visit, too
+            answer = api.get(f"/api/mechanisms/{part['mechanism']}/{route}")
+            assert answer.status_code == 422
+            words = "not designed here" if part["asked"] is None else "computed from the prior"
+            assert words in answer.json()["error"]["message"]
     assert asked
     assert all(len(re.sub(r"^0\.0*|\.", "", f"{each:.10g}").rstrip("0")) <= 2 for each in asked)
 

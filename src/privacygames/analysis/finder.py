@@ -313,9 +313,9 @@ class _Search:
         at = at if refused is None else max(at, 2 * refused.at)
         while (found := self._trial(at)).excess is None or found.excess > 0:
             refused = refused if found.excess is None else found
-            if at * smallest * STEP > LARGEST_EXPONENT and self.last is not None:
+            if at >= LARGEST_EXPONENT / smallest and self.last is not None:
                 raise self._too_little(self.last, at)
-            at *= STEP
+            at = min(at * STEP, LARGEST_EXPONENT / smallest)
         met = found
         while refused is None:
             at /= STEP

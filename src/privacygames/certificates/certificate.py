@@ -2,8 +2,6 @@
 
 from dataclasses import asdict, dataclass, replace
 
-import numpy as np
-
 from privacygames.certificates.stake import at_stake
 from privacygames.certificates.statement import Statement, Subject
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
@@ -12,9 +10,6 @@ from privacygames.problem import Bounds, hulls
 
 NEGLIGIBLE = 1e-6
 """A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
-
-UNITS = 1e8
-"""A gap is not relative to less than so many units of weight: a hundred of them, which repair may need, are 10⁻⁶."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +53,7 @@ class Certificate:
         bound: no mechanism with these promises costs less; when the cost is what is limited, none has more
             distortion privacy. None if no evidence is attached.
         gap: the difference between what this mechanism achieves and ``bound``, relative to the larger of the two; or
-            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that,
-            or to 10⁸ units of weight, which is as exactly as a mechanism can be stored.
+            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that.
         provenance: solver, version, cost of the repair.
         usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
         blind: where promises are against several adversaries, the most that is possible against each.
@@ -80,10 +74,7 @@ class Certificate:
         """The certificate of a statement whose promises were found to hold."""
         bounds = statement.bounds
         cost = findings.cost(worst_case=bounds.worst_case)
-        least = max(
-            NEGLIGIBLE * at_stake(bounds, statement.cost, statement.prior, statement.opponents),
-            UNITS * _unit_of_weight(statement),
-        )
+        least = NEGLIGIBLE * at_stake(bounds, statement.cost, statement.prior, statement.opponents)
         if bounds.reverse:
             gap = _gap(findings.optimum, achieved(bounds, findings), least)
         else:
@@ -181,19 +172,6 @@ def _carried(useful: Usefulness) -> str:
         return "nothing: the answers do not depend on the secret"
     more = "at least " if useful.kinds == MOST_KINDS else ""
     return f"{useful.bits:.3g} bits; {more}{useful.kinds} kinds of secrets are told apart"
-
-
-def _unit_of_weight(statement: Statement) -> float:
-    """The most that a single unit of weight changes what is optimised, among the entries that are used."""
-    bounds = statement.bounds
-    if bounds.reverse:
-        opponent = statement.opponents[0]
-        losses = opponent.weighted[[int((opponent.errors @ opponent.prior).argmin())]]  # of the best blind guess
-    else:
-        cost = np.where(statement.allowed.T, statement.cost, 0.0)
-        losses = cost if bounds.worst_case else cost * statement.prior
-    used = np.broadcast_to(losses.T, statement.weights.shape).max(where=statement.weights > 0, initial=0.0)
-    return float(np.ldexp(used, -statement.bits))
 
 
 def _gap(upper: float | None, lower: float | None, least: float) -> float | None:

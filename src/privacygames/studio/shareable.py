@@ -41,6 +41,11 @@ def _public_tables(kept: Shelved) -> Tables:
     """The tables of the problem that no visit had a part in; refused where that cannot be known."""
     if kept.tables is None:
         raise InvalidProblem("this mechanism was not designed here: what its file was computed from is not known")
+    if not kept.own_bounds:
+        raise InvalidProblem(
+            "the bounds of this mechanism are steps that were computed from the prior: to share it, design with a "
+            "round bound of your own"
+        )
     space, measures = kept.tables["space"], kept.tables.get("problem", {})
     box = space.get("box")
     if box is not None and not (is_public_box(box) or tuple(box) == WINDOW):

@@ -41,7 +41,10 @@ NEAR_ONE, SURE = 0.1, 7.0
 
 @dataclass(frozen=True)
 class Shelved:
-    """A mechanism on the shelf, with the problem it was designed for (and its name) where that is known."""
+    """A mechanism on the shelf, with the problem it was designed for (and its name) where that is known.
+
+    ``own_bounds`` is whether its bounds are what the user asked for, and not computed from the prior.
+    """
 
     mechanism: Mechanism
     tables: View | None = None
@@ -49,6 +52,7 @@ class Shelved:
     problem: str = ""
     label: str = ""
     seconds: float | None = None
+    own_bounds: bool = True
 
     @property
     def size(self) -> int:

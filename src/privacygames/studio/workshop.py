@@ -163,8 +163,9 @@ class Workshop:
             part = ticket.parts[len(running.parts)]
             bounds = part.get("bounds")
             tables = None if bounds is None else {**running.tables, "bounds": bounds}
+            made = load_bytes(part.pop("mechanism"))
             kept = Shelved(
-                load_bytes(part.pop("mechanism")), tables, running.described, running.problem, label=part["name"]
+                made, tables, running.described, running.problem, label=part["name"], own_bounds=bounds is None
             )
             running.parts.append(part | {"mechanism": self.mechanisms.put(kept)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:

@@ -219,6 +219,10 @@ def test_releases_are_charged_to_a_ledger(folder: Path, monkeypatch: pytest.Monk
     listed = json.loads(CliRunner().invoke(app, ["ledger", "show", "t.ledger", "--json"]).stdout)
     assert listed["total"] == 2
     assert listed["accounts"]["spent"]["per year"] == pytest.approx(0.8)
+    head = json.loads((folder / "two.csv.manifest.json").read_text())["ledger"]["chain"]
+    for given, status in ((head, 0), ("0" * 64, 7)):
+        told = CliRunner().invoke(app, ["ledger", "verify", "t.ledger", "--head", given])
+        assert (told.exit_code, "To tell an older copy" in told.stdout) == (status, status == 0)
     verified = CliRunner().invoke(app, ["ledger", "verify", "t.ledger"])
     assert "no account above its limit" in verified.stdout
     content = (folder / "t.ledger").read_text()

@@ -222,7 +222,7 @@ def test_no_altered_byte_goes_unnoticed(tmp_path: Path, data: st.DataObject) -> 
     path = tmp_path / "altered.ledger"
     path.write_bytes(content)
     before = ReleaseLedger(path).state()
-    at = data.draw(st.integers(0, len(content) - 2))  # without its last line break the last line counts as torn
+    at = data.draw(st.integers(0, len(content) - 1))
     content[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[at]))
     path.write_bytes(content)
     try:
@@ -250,6 +250,41 @@ def test_altered_entries_are_refused(tmp_path: Path, change: str) -> None:
     path.write_bytes(b"".join(LINES[change](filled(tmp_path).splitlines(keepends=True))))
     with pytest.raises(pg.InvalidFile):
         ReleaseLedger(path)
+
+
+def test_a_last_entry_without_its_line_break_counts(tmp_path: Path) -> None:
+    path = tmp_path / "t.ledger"
+    path.write_bytes(filled(tmp_path)[:-1])
+    before = ReleaseLedger(path).verify()
+    assert before.releases == 3
+    _, manifest = apply(frame(), {"ill": ILL}, ledger=path)
+    assert manifest.charge is not None
+    assert path.read_bytes().startswith(filled(tmp_path))
+    assert ReleaseLedger(path).verify(before.head).releases == 4
+
+
+@pytest.mark.parametrize("ending", [b"x", b"\x00", b" {", b"}"])
+def test_an_entry_with_something_behind_it_is_refused(tmp_path: Path, ending: bytes) -> None:
+    path = tmp_path / "t.ledger"
+    path.write_bytes(filled(tmp_path)[:-1] + ending)
+    with pytest.raises(pg.InvalidFile, match="altered"):
+        ReleaseLedger(path)
+
+
+def test_a_head_tells_whether_entries_were_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "t.ledger"
+    ReleaseLedger.create(path, budget=90.0)
+    empty = ReleaseLedger(path).verify()
+    _, manifest = apply(frame(), {"age": AGE}, ledger=path)
+    assert manifest.charge is not None
+    assert ReleaseLedger(path).verify(empty.head).head == manifest.charge.chain
+    whole = path.read_bytes()
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
+    assert ReleaseLedger(path).verify().head == empty.head  # in order in itself
+    with pytest.raises(pg.InvalidFile, match="does not have the head"):
+        ReleaseLedger(path).verify(manifest.charge.chain)
+    path.write_bytes(whole)
+    ReleaseLedger(path).verify(manifest.charge.chain)
 
 
 def test_a_manifest_says_whether_entries_were_cut_off(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
+OLDER_COPY = "To tell an older copy"
 
 
 def show(
@@ -55,16 +56,18 @@ def verify(
 
     Exit status 6: a balance does not add up, or a budget is exceeded. 7: the file is damaged or was altered. An older
     copy of the whole file is in order in itself: keep the head that is printed somewhere else, and give it with --head.
+    The manifest of a table's release has the head of its ledger, too, as chain.
     """
     from privacygames.releases import Ledger
     from privacygames.tables import ReleaseLedger, is_release_ledger
 
     if is_release_ledger(file):
-        state = ReleaseLedger(file).verify()
+        state = ReleaseLedger(file).verify(head)
         if as_json:
             print_json(state.to_dict())
             return
         _print_state(f"{file.name}: every entry is as it was written, no account above its limit", state)
+        print_rows(OLDER_COPY, [("head", state.head)])
         return
     with Ledger.existing(file) as ledger:
         found = ledger.verify(head)
@@ -74,7 +77,7 @@ def verify(
     rows = [(name, found.spent[name], found.fullest[name], found.limits[name] or "no limit") for name in found.spent]
     title = f"{file.name}: every balance adds up, none above its limit; releases made: {found.releases}"
     print_rows(title, rows, ("budget", "spent in all", "fullest window", "limit"))
-    print_rows("To tell an older copy", [("head", found.head)])
+    print_rows(OLDER_COPY, [("head", found.head)])
 
 
 def correct_clock(

@@ -194,8 +194,8 @@ def remove(
 ) -> Fleet:
     """The fleet without some people: no byte of its folder is theirs any more.
 
-    The folder's files are written anew. What a file system, a backup or another copy still has of the old ones is
-    beyond this library.
+    The folder's files are written anew; killed meanwhile, the same call finishes that. What a file system, a backup or
+    another copy still has of the old ones is beyond this library.
 
     Args:
         fleet: the fleet, or its folder.
@@ -214,8 +214,9 @@ def remove(
     workers = workers_for(jobs, None)
     with changing(_folder(fleet)) as log:
         _require_fleet(log)
-        _require_known(log.places, leaving, "nobody was removed")
-        hashes = {name_hash(name) for name in leaving}
+        left = [name for name in leaving if not (isinstance(name, str) and name_hash(name) in log.left_out)]
+        _require_known(log.places, left, "nobody was removed")
+        hashes = {name_hash(name) for name in left}
         staying = {hashed: place for hashed, place in log.places.items() if hashed not in hashes}
         members = _pooled_again(log, staying) if pooled_priors == "redesign" and hashes else []
         log.rewrite({**staying, **design_records(log, members, workers, progress)})

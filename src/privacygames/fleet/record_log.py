@@ -56,6 +56,7 @@ class RecordLog:
     Attributes:
         committed: the generation that counts; None where there is none yet.
         places: where its records are, by the hash of the name.
+        left_out: the hashes of names in the records that an interrupted rewrite replaced, which it left out.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,6 +65,7 @@ class RecordLog:
             leftover.unlink()
         self.committed = Generation.open(folder) if (folder / INDEX).exists() else None
         self.places: Places = {} if self.committed is None else self.committed.places()
+        self.left_out: set[bytes] = set()
         self._settle_names()
         self._file: IO[bytes] = (folder / RECORDS).open("r+b")
         self._pending: dict[bytes, Place] = {}
@@ -188,6 +190,7 @@ class RecordLog:
         records, following = self.folder / RECORDS, self.folder / NEXT_RECORDS
         if self.committed is not None:
             if following.exists() and _identity(following) == self.committed.identity:
+                self.left_out = self._names_in(records) - set(self.places)
                 following.replace(records)
                 keep_the_name(self.folder)
             following.unlink(missing_ok=True)
@@ -198,20 +201,36 @@ class RecordLog:
 
     def _recover(self, start: int) -> None:
         """Find whole records that no index counts yet; what a killed process left half-written behind them goes."""
-        end = self._file.seek(0, os.SEEK_END)
-        while start < end:
-            self._file.seek(start)
-            prefix = self._file.read(PREFIX)
-            size = int.from_bytes(prefix[4:8], "little")
-            if len(prefix) < PREFIX or prefix[:4] != RECORD_MARK or start + PREFIX + size > end:
-                break
-            payload = self._file.read(size)
-            if sha256(payload).digest() != prefix[8:]:
-                break
+        for place, payload in _whole_records(self._file, start):
             with suppress(InvalidFile):  # of a stranger: it is no record, and nobody's
-                self._pending[name_hash(header_in(payload)[0]["name"])] = Place(start + PREFIX, size, prefix[8:])
-            start += PREFIX + size
+                self._pending[name_hash(header_in(payload)[0]["name"])] = place
+            start = place.start + place.size
         self._file.truncate(start)
+
+    def _names_in(self, records: Path) -> set[bytes]:
+        """The hashes of names in a file of records; none where there is no such file."""
+        names: set[bytes] = set()
+        with suppress(FileNotFoundError), records.open("rb") as file:
+            for _, payload in _whole_records(file, DATA_START if any(_identity(records)) else 0):
+                with suppress(InvalidFile):
+                    names.add(name_hash(header_in(payload)[0]["name"]))
+        return names
+
+
+def _whole_records(file: IO[bytes], start: int) -> Iterator[tuple[Place, bytes]]:
+    """The records from a place on, up to the first that is damaged or cut short."""
+    end = file.seek(0, os.SEEK_END)
+    while start < end:
+        file.seek(start)
+        prefix = file.read(PREFIX)
+        size = int.from_bytes(prefix[4:8], "little")
+        if len(prefix) < PREFIX or prefix[:4] != RECORD_MARK or start + PREFIX + size > end:
+            return
+        payload = file.read(size)
+        if sha256(payload).digest() != prefix[8:]:
+            return
+        yield Place(start + PREFIX, size, prefix[8:]), payload
+        start += PREFIX + size
 
 
 def _identity(path: Path) -> bytes:

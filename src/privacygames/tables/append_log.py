@@ -1,9 +1,9 @@
 """A file of JSON entries, one a line, to which entries are only appended: each on the disk before anybody relies on it.
 
 Every entry carries a hash of itself and of all before it, so that an entry that was changed, moved or removed from the
-middle does not go unnoticed. (Entries removed from the end do: whoever wants to notice that compares the last hash with
-the one in a manifest.) Processes that append take turns. What a crash left of a last line is dropped: an entry counts
-from the moment that it is written whole.
+middle does not go unnoticed. Entries removed from the end do: to notice these, too, keep the last hash elsewhere, and
+look for it among the hashes of the file. Processes that append take turns. What a crash left of a last line is dropped.
+A whole entry counts, with or without the end of its line, which editors and transfers may take away.
 """
 
 import json
@@ -30,19 +30,29 @@ class OpenLog:
     Attributes:
         entries: all there are, without their hashes.
         chain: the hash of the last one and of all before it.
+        heads: the hash before the first entry, and after each one.
     """
 
     entries: list[Entry]
     chain: str
+    heads: list[str] = field(init=False)
     _handle: int | None = None
+
+    def __post_init__(self) -> None:
+        self.heads = [self.chain]
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Write an entry, and wait until it is on the disk."""
         after = _chained(self.chain, entry)
         if self._handle is not None:
             _write(self._handle, json.dumps({**entry, CHAIN: after}, allow_nan=False).encode() + b"\n")
+        self.extend(entry, after)
+
+    def extend(self, entry: Mapping[str, Any], chain: str) -> None:
+        """Take in an entry that is on the disk, and the hash of it and of all before it."""
         self.entries.append(dict(entry))
-        self.chain = after
+        self.chain = chain
+        self.heads.append(chain)
 
 
 @dataclass
@@ -89,10 +99,14 @@ class AppendLog:
 
     def entries(self) -> list[Entry]:
         """All entries there are now."""
+        return list(self.read().entries)
+
+    def read(self) -> OpenLog:
+        """The log as it is now, for reading only."""
         if self.path is None:
-            return list(self._memory.entries)
+            return self._memory
         try:
-            return self._read(self.path.read_bytes()).entries
+            return self._read(self.path.read_bytes())[0]
         except OSError as error:
             raise UnreadableFile(self.path, error.strerror) from None
 
@@ -111,33 +125,54 @@ class AppendLog:
             _lock(handle)
             with open(handle, "rb", closefd=False) as file:
                 content = file.read()
-            opened = self._read(content, handle)
-            os.ftruncate(handle, content.rfind(b"\n") + 1)
+            opened, end = self._read(content, handle)
+            os.ftruncate(handle, end)
+            if not content[:end].endswith(b"\n"):
+                _write(handle, b"\n")
             yield opened
         finally:
             os.close(handle)
 
-    def _read(self, content: bytes, handle: int | None = None) -> OpenLog:
-        """What a file holds, its last line left out if it is torn; refuses what was altered."""
+    def _read(self, content: bytes, handle: int | None = None) -> tuple[OpenLog, int]:
+        """What a file holds, and where its last whole entry ends; refuses what was altered."""
         if not content.startswith(self.header) or not self.header.endswith(b"\n"):
             raise InvalidFile(f"{self.path} was replaced since it was opened, or its first lines are damaged")
         log = OpenLog([], _start(self.about), handle)
-        lines = content[len(self.header) : content.rfind(b"\n") + 1].split(b"\n")[:-1]
+        *lines, tail = content[len(self.header) :].split(b"\n")
         for number, line in enumerate(lines, start=1):
-            try:
-                entry = json.loads(line)
-                stated = entry.pop(CHAIN)
-                log.chain = _chained(log.chain, entry)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                raise self._altered(number) from None
-            if stated != log.chain:
+            if not _extends(log, line):
                 raise self._altered(number)
-            log.entries.append(entry)
-        return log
+        if _extends(log, tail):
+            return log, len(content)
+        if _starts_with_json(tail):
+            raise self._altered(len(lines) + 1)
+        return log, len(content) - len(tail)
 
     def _altered(self, number: int) -> InvalidFile:
         name = self.path.name if self.path else "the log"
         return InvalidFile(f"{name}: entry {number}, or one before it, was altered after it was written, or is damaged")
+
+
+def _extends(log: OpenLog, line: bytes) -> bool:
+    """Take in a line, if it is an entry that follows on those before it."""
+    try:
+        entry = json.loads(line)
+        stated = entry.pop(CHAIN)
+        if stated != _chained(log.chain, entry):
+            return False
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+    log.extend(entry, stated)
+    return True
+
+
+def _starts_with_json(line: bytes) -> bool:
+    """Whether a whole value stands at the start of a line: no part of an entry that is cut off is one."""
+    try:
+        json.JSONDecoder().raw_decode(line.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _start(about: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from privacygames.arguments import is_number
 from privacygames.errors import BrokenPromise, BudgetSpent, InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.tables.accounting import ANY_PAIR, Charge, ReleaseAccount
-from privacygames.tables.append_log import AppendLog, Entry
+from privacygames.tables.append_log import AppendLog, Entry, OpenLog
 
 FIRST_LINE = "privacygames table ledger 1"
 HEADER = f"{FIRST_LINE}\n".encode()
@@ -84,17 +84,21 @@ class LedgerState:
         protects: what the amounts are about: a person, or a row.
         releases: how many releases of columns were charged.
         spent: by account, in all.
+        head: the hash over all entries. Keep it elsewhere, as manifests do: ``verify(head=...)`` then tells whether
+            entries were removed from the end, or the file is an older copy.
     """
 
     limits: Mapping[str, float]
     protects: str | None
     releases: int
     spent: Mapping[str, float]
+    head: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         spent = {name: _plain(each) for name, each in self.spent.items()}
-        return {"protects": self.protects, "releases": self.releases, "spent": spent, "limits": dict(self.limits)}
+        counted = {"protects": self.protects, "releases": self.releases}
+        return {**counted, "spent": spent, "limits": dict(self.limits), "head": self.head}
 
 
 class ReleaseLedger:
@@ -140,24 +144,34 @@ class ReleaseLedger:
 
     def state(self) -> LedgerState:
         """The budget, and what is spent of it."""
-        return _state(self._log.entries())
+        return _state(self._log.read())
 
     def entries(self) -> list[Entry]:
         """Every charge, the first first: what was released, when, and for how much."""
         return self._log.entries()[1:]
 
-    def verify(self) -> LedgerState:
+    def verify(self, head: str | None = None) -> LedgerState:
         """Recompute the hashes and sums of all entries.
+
+        Args:
+            head: the head of an earlier :meth:`verify`, or the chain in a manifest, kept elsewhere: the ledger must
+                still have it. Only this tells whether entries were removed from the end.
 
         Raises:
             BrokenPromise: more was spent than the budget has.
-            InvalidFile: the file is damaged, or an entry was altered after it was written.
+            InvalidFile: the file is damaged, an entry was altered after it was written, or it is an older copy.
         """
-        found = self.state()
-        for name, limit in found.limits.items():
-            if found.spent.get(name, 0.0) > limit:
-                raise BrokenPromise(f"the account {name!r} holds {found.spent[name]:g}, above its limit of {limit:g}")
-        return found
+        log = self._log.read()
+        state = _state(log)
+        for name, limit in state.limits.items():
+            if state.spent.get(name, 0.0) > limit:
+                raise BrokenPromise(f"the account {name!r} holds {state.spent[name]:g}, above its limit of {limit:g}")
+        if head is not None and head not in log.heads:
+            raise InvalidFile(
+                "the ledger does not have the head that was given: entries were removed from its end, it is an older "
+                "copy, or another ledger"
+            )
+        return state
 
     def charge(self, charges: Sequence[RuleCharge], protects: str, *, commit: bool = True) -> LedgerCharge:
         """Charge what was not charged before, durably; refuse, and charge nothing, where the budget has no room.
@@ -168,7 +182,7 @@ class ReleaseLedger:
             commit: whether to write the charge, rather than only see that there is room.
         """
         with self._log.alone() as log:
-            before = _state(log.entries)
+            before = _state(log)
             charged = [each for entry in log.entries[1:] for each in entry["rules"]]
             known = {each["release"] for each in charged}
             new = [each for each in charges if each.release not in known]
@@ -221,7 +235,8 @@ def _times(count: int, epsilon: float) -> float:
     return float(count * Decimal(repr(epsilon)))
 
 
-def _state(entries: list[Entry]) -> LedgerState:
+def _state(log: OpenLog) -> LedgerState:
+    entries = log.entries
     try:
         limits = {str(name): float(each) for name, each in entries[0]["budget"].items()}
         rules = [each for entry in entries[1:] for each in entry["rules"]]
@@ -231,7 +246,7 @@ def _state(entries: list[Entry]) -> LedgerState:
             raise ValueError
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise InvalidFile("the ledger holds values that a ledger does not: it was altered") from None
-    return LedgerState(limits, next(iter(protects), None), len(rules), spent)
+    return LedgerState(limits, next(iter(protects), None), len(rules), spent, log.chain)
 
 
 def _amounts(rule: Entry) -> dict[str, float]:

@@ -23,7 +23,7 @@ from privacygames.errors import (
 from privacygames.events import Progress
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, Promise, cheapest_constant, rounding
-from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, solve_scaled
+from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, choose, solve_scaled
 
 LOWERED = (1e6, 1e10)
 """Costs and errors above these multiples of what is at stake are lowered to them, in the first and second attempt."""
@@ -43,10 +43,28 @@ class _Attempt:
 
 
 class Design:
-    """One design: the solver chosen and its fallbacks, one after the other, until the time for all of them is over."""
+    """One design: the solver chosen and its fallbacks, one after the other, until the time for all of them is over.
 
-    def __init__(self, problem: Problem, bounds: Bounds, solver: Solver, options: SolveOptions) -> None:
+    Args:
+        problem: the problem.
+        bounds: what the mechanism has to keep.
+        solver: the solver to try first; None chooses one for each program that has to be solved.
+        options: tolerance, time limit and so on.
+        best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
+            instead of raising ``SolveFailed``.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        solver: Solver | None,
+        options: SolveOptions,
+        *,
+        best_effort: bool = False,
+    ) -> None:
         self.problem, self.bounds, self.solver, self.options = problem, bounds, solver, options
+        self.best_effort = best_effort
         self.deadline = None if options.time_limit is None else monotonic() + options.time_limit
 
     def mechanism(self) -> Mechanism:
@@ -58,7 +76,7 @@ class Design:
         tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
         best = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), tight)
         if best.certificate.achieved < floor:
-            raise too_little_distortion(first.adversary.name, floor, best)
+            raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
         return certify(self.problem, self.bounds, best.weights, best.multipliers, origin=_origin(best))
 
     def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
@@ -71,8 +89,14 @@ class Design:
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
         mixed = not (allowed == allowed[0]).all()
         margins = RAISED if mixed else RAISED[:1]
-        solvers = (self.solver, *self.solver.fallbacks)
+        first = self.solver or self._chosen(bounds)
+        solvers = (first, *first.fallbacks)
         return [_Attempt(*each) for each in product(solvers, limits, margins)]
+
+    def _chosen(self, bounds: Bounds) -> Solver:
+        """The solver that suits a program as it is posed in the first attempt: in its units, with its margins."""
+        scaling = Scaling.of(self.problem, _aimed(self.problem, bounds, 0.0))
+        return choose(scaling.scaled_problem, scaling.scaled_bounds)
 
     def _solved(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
         """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its result."""
@@ -81,7 +105,8 @@ class Design:
         trouble: PrivacyGamesError | None = None
         before = ""
         start = None if cheapest is None else cheapest.probabilities
-        for number, attempt in enumerate(self._attempts(bounds)):
+        attempts = self._attempts(bounds)
+        for number, attempt in enumerate(attempts):
             if number and self._is_over():  # the first attempt says itself when its time is over
                 break
             given = replace(options, start=start, time_limit=self._left())
@@ -97,7 +122,7 @@ class Design:
             except (SolveFailed, InvalidProblem, BrokenPromise) as error:
                 if error.status is Status.TIME_LIMIT:
                     break
-                if attempt.solver is self.solver and isinstance(error, InvalidProblem):
+                if attempt.solver is attempts[0].solver and isinstance(error, InvalidProblem):
                     raise
                 trouble = trouble or error
                 before = before or f"{name} failed ({error.status.name.lower().replace('_', ' ')})"
@@ -115,10 +140,16 @@ class Design:
         if not certified:
             self._require_allowed(bounds)
             raise SolveFailed(f"no solver found a mechanism: {trouble}", status=Status.NUMERICAL) from trouble
+        return self._nearest([*certified, *combined], options.tolerance)
+
+    def _nearest(self, candidates: Sequence[Mechanism], tolerance: float) -> Mechanism:
+        """The candidate with the smallest gap, all being above the tolerance; an error unless that will do."""
+        nearest = min(candidates, key=_gap)
+        if self.best_effort:
+            return nearest
         raise SolveFailed(
-            f"the gap to the best possible is {min(map(_gap, [*certified, *combined])):.1e}, above the tolerance of "
-            f"{options.tolerance:.1e}: rescale distances or costs, keep a little away from the largest distortion or "
-            "the least cost, or raise tolerance"
+            f"the gap to the best possible is {_gap(nearest):.1e}, above the tolerance of {tolerance:.1e}: rescale "
+            "distances or costs, keep a little away from the largest distortion or the least cost, or raise tolerance"
         )
 
     def _require_allowed(self, bounds: Bounds) -> None:
@@ -196,7 +227,9 @@ class Design:
             cheapest = self._solved(rest, replace(tight, enough=enough), None)
         for worst_case, limit in bounds.limits:
             each = worst_case and bounds.worst_cost_at_most is not None
-            require_affordable(self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free)
+            require_affordable(
+                self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free, late=self._is_over()
+            )
         if rest is not None and rest.limits:
             return _inside(
                 self.problem, replace(rest, worst_cost_at_most=None), cheapest, inner, bounds.cost_at_most or 0.0

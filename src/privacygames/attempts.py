@@ -80,7 +80,22 @@ class Design:
         return certify(self.problem, self.bounds, best.weights, best.multipliers, origin=_origin(best))
 
     def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
-        return self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
+        best = self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
+        return best if bounds.reverse or best.certificate.cost == 0 else self._free_constant(bounds) or best
+
+    def _free_constant(self, bounds: Bounds) -> Mechanism | None:
+        """A constant output that costs nothing, if there is one that keeps the bounds: nothing is cheaper.
+
+        Solvers end a little above 0, and there no gap is small: what revealing nothing costs, which gaps are relative
+        to, is 0 as well.
+        """
+        if not np.isfinite(self.problem.cost).all(axis=1).any():
+            return None
+        try:
+            constant = _constant(self.problem, bounds, None, origin="none: a constant output costs nothing")
+        except BrokenPromise:
+            return None
+        return constant if constant.certificate.cost == 0 else None
 
     def _attempts(self, bounds: Bounds) -> list[_Attempt]:
         """What to try, in this order: each solver, with very large losses lowered first."""
@@ -298,11 +313,23 @@ def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
 
 def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
     """A valid mechanism that takes no time: the best constant answer, or the cheapest one where the cost is limited."""
-    answer = np.zeros(problem.shape)
     try:
-        answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
+        return _constant(problem, bounds, cheapest, origin="none: stopped by the time limit before it had an answer")
     except InvalidProblem as error:
         raise SolveFailed("the time was over before there was a mechanism", status=Status.TIME_LIMIT) from error
+
+
+def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, origin: str) -> Mechanism:
+    """The cheapest constant output, certified with dual values that prove no more than that costs are 0 or more.
+
+    Args:
+        problem: the problem.
+        bounds: what the mechanism has to keep.
+        instead: a mechanism to certify instead.
+        origin: what to call the solver.
+    """
+    answer = np.zeros(problem.shape)
+    answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
     secrets, observables = problem.shape
     attack = np.ones((observables, secrets))
     against = tuple(
@@ -311,5 +338,5 @@ def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | Non
     nothing = Multipliers(
         1.0, 0.0, attack, RatioMultipliers.none(), np.ones(secrets), against=against if bounds.against else ()
     )
-    table = answer if cheapest is None else cheapest.weights
-    return certify(problem, bounds, table, nothing, origin="none: stopped by the time limit before it had an answer")
+    table = answer if instead is None else instead.weights
+    return certify(problem, bounds, table, nothing, origin=origin)

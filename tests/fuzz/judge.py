@@ -349,6 +349,9 @@ def _followed_up(case: Case, problem: pg.Problem, mechanism: pg.Mechanism) -> tu
         for attack in (pg.attacks.minmax(mechanism, problem), pg.attacks.minmax_pairs(mechanism, problem)):
             if attack.bound is not None and attack.bound > attack.error * (1 + 1e-9):
                 return "wrong elsewhere", f"{attack.name}: bound {attack.bound!r} above error {attack.error!r}"
+            stake = float(case.distance.max(axis=1).min())  # what the best guess errs by without an output, at worst
+            if attack.bound is None or attack.error - attack.bound > 1.1e-6 * max(attack.error, 1e-6 * stake):
+                return "wrong elsewhere", f"{attack.name}: error {attack.error!r} proved only to {attack.bound!r}"
     except pg.SolveFailed as error:
         return "solve failed", f"after the design: {error}"
     except Exception as error:

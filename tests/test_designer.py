@@ -352,6 +352,14 @@ def test_the_largest_distortion_can_be_promised_where_guesses_tie(space: pg.Spac
     assert pg.design(problem, distortion=most, **bounds).certificate.findings.distortion >= most
 
 
+def test_the_solver_chosen_takes_what_it_is_given() -> None:
+    """So near to the largest distortion a margin decides of what kind the program is: no refusal asks for "auto"."""
+    space = pg.Categories("abcdefgh")
+    problem = pg.Problem(pg.Prior.uniform(space), distinguishability=1e-9 * (1 - np.eye(8)))
+    found = pg.design(problem, epsilon=1.0, distortion=7 / 8 * (1 - 1e-9)).certificate
+    assert found.cost == pytest.approx(7 / 8, rel=1e-8)
+
+
 def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
     for bounds in ({"epsilon": np.float32(1)}, {"epsilon": np.int64(1)}, {"cost_at_most": np.float32(0.25)}):
         pg.design(two_secrets(), **bounds).save(tmp_path / "m.pgm")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.certificates import stake
+from privacygames.mechanism import certify
 from privacygames.problem import Bounds
 from privacygames.solvers import Scaling, solve_scaled
 from privacygames.solvers.protocol import SolveOptions
@@ -353,3 +354,41 @@ def test_what_cannot_be_stored_closely_is_not_certified() -> None:
             continue
         assert made.bound is not None
         assert made.cost - made.bound <= max(1e-6 * made.cost, 1e-11)
+
+
+@pytest.mark.parametrize("worst_case", [False, True])
+def test_a_free_constant_output_is_the_optimum_exactly(worst_case: bool) -> None:
+    """Rare secrets leave a solver a little above 0, where no gap would be small: a constant output costs nothing."""
+    rng = np.random.default_rng(100962)
+    prior = np.array([4.6e-15, 0.52, 6e-15, 1.5e-14, 0.23, 1.4e-14, 3.3e-14, 8.6e-15, 2.5e-14, 0.22, 0.03])
+    cost = rng.random((11, 11))
+    cost[6] = 0.0
+    space = pg.Numbers(range(11))
+    problem = pg.Problem(pg.Prior(space, prior / prior.sum()), cost=cost)
+    distortion = 0.9 * pg.max_distortion(problem)
+    found = pg.design(problem, distortion=distortion, worst_case=worst_case)
+    assert (found.certificate.cost, found.certificate.bound, found.certificate.gap) == (0.0, 0.0, 0.0)
+    assert found.certificate.findings.distortion >= distortion
+
+
+def test_a_free_constant_output_that_breaks_another_limit_is_not_taken() -> None:
+    """It is free on average, for nobody has the secret whom it costs something."""
+    cost = np.array([[0.0, 5.0], [1.0, 1.0], [1.0, 0.0]])
+    problem = pg.Problem(pg.Prior(pg.Categories("ab"), [1.0, 0.0]), cost=cost, observables=pg.Categories("xyz"))
+    found = pg.design(problem, epsilon=1.0, worst_cost_at_most=1.0).certificate
+    assert found.findings.worst_cost <= 1.0
+    assert found.cost > 0.1
+
+
+def test_baselines_without_forbidden_outputs_have_a_cost_of_repair() -> None:
+    """Secrets that nobody has may be the ones an output is forbidden for: 0·∞ = 0, and no warning."""
+    cost = 1.0 - np.eye(3)
+    cost[0, 2] = np.inf
+    space = pg.Numbers(range(3))
+    far = np.where(np.eye(3) > 0, 0.0, np.inf)
+    problem = pg.Problem(pg.Prior(space, [0.5, 0.5, 0.0]), cost=cost, distinguishability=far)
+    given = np.full((3, 3), 1 / 3)
+    for worst_case in (False, True):
+        found = certify(problem, Bounds(epsilon=1.0, worst_case=worst_case), given, origin="test").certificate
+        assert np.isfinite(found.provenance.repair_cost)
+        assert found.cost == pytest.approx(2 / 3)

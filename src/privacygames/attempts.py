@@ -23,7 +23,7 @@ from privacygames.errors import (
 from privacygames.events import Progress
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, Promise, cheapest_constant, rounding
-from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, solve_scaled
+from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, choose, solve_scaled
 
 LOWERED = (1e6, 1e10)
 """Costs and errors above these multiples of what is at stake are lowered to them, in the first and second attempt."""
@@ -43,10 +43,28 @@ class _Attempt:
 
 
 class Design:
-    """One design: the solver chosen and its fallbacks, one after the other, until the time for all of them is over."""
+    """One design: the solver chosen and its fallbacks, one after the other, until the time for all of them is over.
 
-    def __init__(self, problem: Problem, bounds: Bounds, solver: Solver, options: SolveOptions) -> None:
+    Args:
+        problem: the problem.
+        bounds: what the mechanism has to keep.
+        solver: the solver to try first; None chooses one for each program that has to be solved.
+        options: tolerance, time limit and so on.
+        best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
+            instead of raising ``SolveFailed``.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        bounds: Bounds,
+        solver: Solver | None,
+        options: SolveOptions,
+        *,
+        best_effort: bool = False,
+    ) -> None:
         self.problem, self.bounds, self.solver, self.options = problem, bounds, solver, options
+        self.best_effort = best_effort
         self.deadline = None if options.time_limit is None else monotonic() + options.time_limit
 
     def mechanism(self) -> Mechanism:
@@ -58,11 +76,26 @@ class Design:
         tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
         best = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), tight)
         if best.certificate.achieved < floor:
-            raise too_little_distortion(first.adversary.name, floor, best)
+            raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
         return certify(self.problem, self.bounds, best.weights, best.multipliers, origin=_origin(best))
 
     def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
-        return self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
+        best = self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
+        return best if bounds.reverse or best.certificate.cost == 0 else self._free_constant(bounds) or best
+
+    def _free_constant(self, bounds: Bounds) -> Mechanism | None:
+        """A constant output that costs nothing, if there is one that keeps the bounds: nothing is cheaper.
+
+        Solvers end a little above 0, and there no gap is small: what revealing nothing costs, which gaps are relative
+        to, is 0 as well.
+        """
+        if not np.isfinite(self.problem.cost).all(axis=1).any():
+            return None
+        try:
+            constant = _constant(self.problem, bounds, None, origin="none: a constant output costs nothing")
+        except BrokenPromise:
+            return None
+        return constant if constant.certificate.cost == 0 else None
 
     def _attempts(self, bounds: Bounds) -> list[_Attempt]:
         """What to try, in this order: each solver, with very large losses lowered first."""
@@ -71,8 +104,14 @@ class Design:
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
         mixed = not (allowed == allowed[0]).all()
         margins = RAISED if mixed else RAISED[:1]
-        solvers = (self.solver, *self.solver.fallbacks)
+        first = self.solver or self._chosen(bounds)
+        solvers = (first, *first.fallbacks)
         return [_Attempt(*each) for each in product(solvers, limits, margins)]
+
+    def _chosen(self, bounds: Bounds) -> Solver:
+        """The solver that suits a program as it is posed in the first attempt: in its units, with its margins."""
+        scaling = Scaling.of(self.problem, _aimed(self.problem, bounds, 0.0))
+        return choose(scaling.scaled_problem, scaling.scaled_bounds)
 
     def _solved(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
         """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its result."""
@@ -81,7 +120,8 @@ class Design:
         trouble: PrivacyGamesError | None = None
         before = ""
         start = None if cheapest is None else cheapest.probabilities
-        for number, attempt in enumerate(self._attempts(bounds)):
+        attempts = self._attempts(bounds)
+        for number, attempt in enumerate(attempts):
             if number and self._is_over():  # the first attempt says itself when its time is over
                 break
             given = replace(options, start=start, time_limit=self._left())
@@ -97,7 +137,7 @@ class Design:
             except (SolveFailed, InvalidProblem, BrokenPromise) as error:
                 if error.status is Status.TIME_LIMIT:
                     break
-                if attempt.solver is self.solver and isinstance(error, InvalidProblem):
+                if attempt.solver is attempts[0].solver and isinstance(error, InvalidProblem):
                     raise
                 trouble = trouble or error
                 before = before or f"{name} failed ({error.status.name.lower().replace('_', ' ')})"
@@ -115,10 +155,16 @@ class Design:
         if not certified:
             self._require_allowed(bounds)
             raise SolveFailed(f"no solver found a mechanism: {trouble}", status=Status.NUMERICAL) from trouble
+        return self._nearest([*certified, *combined], options.tolerance)
+
+    def _nearest(self, candidates: Sequence[Mechanism], tolerance: float) -> Mechanism:
+        """The candidate with the smallest gap, all being above the tolerance; an error unless that will do."""
+        nearest = min(candidates, key=_gap)
+        if self.best_effort:
+            return nearest
         raise SolveFailed(
-            f"the gap to the best possible is {min(map(_gap, [*certified, *combined])):.1e}, above the tolerance of "
-            f"{options.tolerance:.1e}: rescale distances or costs, keep a little away from the largest distortion or "
-            "the least cost, or raise tolerance"
+            f"the gap to the best possible is {_gap(nearest):.1e}, above the tolerance of {tolerance:.1e}: rescale "
+            "distances or costs, keep a little away from the largest distortion or the least cost, or raise tolerance"
         )
 
     def _require_allowed(self, bounds: Bounds) -> None:
@@ -196,7 +242,9 @@ class Design:
             cheapest = self._solved(rest, replace(tight, enough=enough), None)
         for worst_case, limit in bounds.limits:
             each = worst_case and bounds.worst_cost_at_most is not None
-            require_affordable(self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free)
+            require_affordable(
+                self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free, late=self._is_over()
+            )
         if rest is not None and rest.limits:
             return _inside(
                 self.problem, replace(rest, worst_cost_at_most=None), cheapest, inner, bounds.cost_at_most or 0.0
@@ -265,11 +313,23 @@ def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
 
 def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
     """A valid mechanism that takes no time: the best constant answer, or the cheapest one where the cost is limited."""
-    answer = np.zeros(problem.shape)
     try:
-        answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
+        return _constant(problem, bounds, cheapest, origin="none: stopped by the time limit before it had an answer")
     except InvalidProblem as error:
         raise SolveFailed("the time was over before there was a mechanism", status=Status.TIME_LIMIT) from error
+
+
+def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, origin: str) -> Mechanism:
+    """The cheapest constant output, certified with dual values that prove no more than that costs are 0 or more.
+
+    Args:
+        problem: the problem.
+        bounds: what the mechanism has to keep.
+        instead: a mechanism to certify instead.
+        origin: what to call the solver.
+    """
+    answer = np.zeros(problem.shape)
+    answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
     secrets, observables = problem.shape
     attack = np.ones((observables, secrets))
     against = tuple(
@@ -278,5 +338,5 @@ def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | Non
     nothing = Multipliers(
         1.0, 0.0, attack, RatioMultipliers.none(), np.ones(secrets), against=against if bounds.against else ()
     )
-    table = answer if cheapest is None else cheapest.weights
-    return certify(problem, bounds, table, nothing, origin="none: stopped by the time limit before it had an answer")
+    table = answer if instead is None else instead.weights
+    return certify(problem, bounds, table, nothing, origin=origin)

@@ -13,7 +13,14 @@ CLOSE = 1e-6
 
 
 def require_affordable(
-    problem: Problem, cheapest: Mechanism, limit: float, *, worst_case: bool, each: bool = False, exact: bool = False
+    problem: Problem,
+    cheapest: Mechanism,
+    limit: float,
+    *,
+    worst_case: bool,
+    each: bool = False,
+    exact: bool = False,
+    late: bool = False,
 ) -> None:
     """Raise unless a mechanism that minimises the cost keeps a limit.
 
@@ -24,6 +31,7 @@ def require_affordable(
         worst_case: whether the worst secret's cost is limited, rather than the average.
         each: whether the limit is ``worst_cost_at_most``, for the message.
         exact: whether no mechanism is cheaper at all, by a closed form.
+        late: whether the time limit ended the search for it.
 
     Raises:
         Infeasible: the least possible cost is above the limit, with certainty.
@@ -37,7 +45,7 @@ def require_affordable(
     whom = "every secret " if each else ""
     name = "worst_cost_at_most" if each else "cost_at_most"
     if least is None or not (exact or least > limit):
-        raise undecided(f"costs {whom}at most {limit!r}", certificate, reached)
+        raise undecided(f"costs {whom}at most {limit!r}", certificate, reached, late=late)
     reachable = reached * (1 + MARGIN)
     raise Infeasible(
         f"no mechanism with these guarantees costs {whom}at most {limit:.9g}: {name} must be at least {least!r}, the "
@@ -57,17 +65,18 @@ def keeps_limit(problem: Problem, mechanism: Mechanism, limit: float, *, worst_c
     return True
 
 
-def too_little_distortion(name: str, floor: float, best: Mechanism) -> Infeasible | SolveFailed:
+def too_little_distortion(name: str, floor: float, best: Mechanism, *, late: bool = False) -> Infeasible | SolveFailed:
     """The error where the most distortion against an adversary is less than required, or not known to be enough.
 
     Args:
         name: of the adversary.
         floor: the distortion required against them.
         best: the mechanism with the most distortion against them.
+        late: whether the time limit ended the search for it.
     """
     certificate = best.certificate
     if certificate.bound is None or certificate.bound >= floor:
-        return undecided(f"leaves {name!r} {floor:.9g}", certificate, certificate.achieved)
+        return undecided(f"leaves {name!r} {floor:.9g}", certificate, certificate.achieved, late=late)
     return Infeasible(
         f"no mechanism leaves {name!r} {floor:.9g} with the other guarantees: the most is {certificate.bound!r}; "
         f"{certificate.achieved!r} can be certified",
@@ -76,15 +85,16 @@ def too_little_distortion(name: str, floor: float, best: Mechanism) -> Infeasibl
     )
 
 
-def undecided(asked: str, certificate: Certificate, reached: float) -> SolveFailed:
+def undecided(asked: str, certificate: Certificate, reached: float, *, late: bool = False) -> SolveFailed:
     """The error where a value lies between what was proved and what was reached.
 
     Args:
         asked: what was asked of a mechanism, as a verb with its object.
         certificate: of the best mechanism.
         reached: what it has.
+        late: whether the time limit ended the search for it.
     """
-    if certificate.gap is None or certificate.gap > CLOSE:
+    if late and (certificate.gap is None or certificate.gap > CLOSE):
         return SolveFailed(
             f"no mechanism that {asked} was found in time, and none was shown not to exist", status=Status.TIME_LIMIT
         )

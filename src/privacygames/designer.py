@@ -15,7 +15,7 @@ from privacygames.errors import (
 from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Distortion, Problem, rounding
-from privacygames.solvers import Effort, Interior, Scaling, SolveOptions, Solver, choose
+from privacygames.solvers import Effort, Interior, SolveOptions, Solver
 
 
 def design(
@@ -121,16 +121,24 @@ def designed(
     *,
     solver: Literal["auto"] | Solver = "auto",
     options: SolveOptions | None = None,
+    best_effort: bool = False,
 ) -> Mechanism:
-    """What :func:`design` does, for bounds that are put together already, and without remarks on the result."""
+    """What :func:`design` does, for bounds that are put together already, and without remarks on the result.
+
+    Args:
+        problem: as in :func:`design`.
+        bounds: what the mechanism has to keep.
+        solver: as in :func:`design`.
+        options: tolerance, time limit and so on.
+        best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
+            instead of raising ``SolveFailed``.
+    """
     of_kind(problem, Problem, "the problem")
     _require_possible(problem, bounds)
-    if isinstance(solver, str) and solver == "auto":
-        scaling = Scaling.of(problem, bounds)
-        solver = choose(scaling.scaled_problem, scaling.scaled_bounds)
-    if not isinstance(solver, Solver):
+    given = None if isinstance(solver, str) and solver == "auto" else solver
+    if given is not None and not isinstance(given, Solver):
         raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
-    return Design(problem, bounds, solver, options or SolveOptions()).mechanism()
+    return Design(problem, bounds, given, options or SolveOptions(), best_effort=best_effort).mechanism()
 
 
 def _require_possible(problem: Problem, bounds: Bounds) -> None:

@@ -113,6 +113,57 @@ def test_a_cost_nothing_meets_says_what_the_least_is() -> None:
     assert caught.value.limit == pytest.approx(1.0)
 
 
+def test_no_constant_output_is_needed_where_every_one_is_forbidden() -> None:
+    """Each output is forbidden for one secret, so no constant output exists; what then is possible decides."""
+    cost = np.array([[0.0, 1.0, np.inf], [np.inf, 0.0, 1.0], [1.0, np.inf, 0.0]])
+    space = pg.Categories("abc")
+    compared = pg.Problem(pg.Prior.uniform(space), cost=cost)
+    with pytest.raises(pg.Infeasible, match="no output is left"):
+        pg.find(compared, "epsilon", cost_at_most=0.5)
+    with pytest.raises(pg.Infeasible, match="no output is left"):
+        pg.find(compared, "epsilon", cost_at_most=0.5, distortion=0.1)
+    pairs = pg.Problem(
+        pg.Prior.uniform(pg.Categories("abcd")),
+        cost=np.array([[0.0, 1.0, np.inf, np.inf], [1.0, 0.0, np.inf, np.inf], [np.inf, np.inf, 0.0, 1.0]]),
+        observables=pg.Categories("xyz"),
+        distinguishability=np.where(np.kron(np.eye(2), np.ones((2, 2))) > 0, 1 - np.eye(4), np.inf),
+    )
+    found = pg.find(pairs, "epsilon", cost_at_most=0.375)  # 1/4 for the second pair, and half of randomised response
+    exact = log(3)  # 1/(1 + e^ε) = 2 (0.375 − 0.25)
+    assert found.limit < exact <= found.value * (1 + 1e-12)
+    assert found.value <= found.limit * 1.0010001
+
+
+def test_the_cheapest_constant_output_for_the_worst_secret() -> None:
+    """It is another one than the cheapest on average, and needs no ε at all."""
+    prior = pg.Prior(pg.Categories("ab"), [0.9, 0.1])
+    problem = pg.Problem(prior, cost=np.array([[0.0, 3.0], [1.0, 1.0]]), observables=pg.Categories("xy"))
+    found = pg.find(problem, "epsilon", cost_at_most=1.0, worst_case=True)
+    assert (found.limit, found.solves) == (0.0, 0)
+    assert found.mechanism.certificate.findings.worst_cost == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("apart", [0.75, 1.0, 7.0, 1e-6, 1e6])
+def test_the_largest_epsilon_is_tried_before_none_is_said_to_do(apart: float) -> None:
+    """A sentinel cost needs an exponent of 27, next to the largest of 45: in closed form, and in any unit."""
+    never, half = 4.3e10, 0.2821357968713263
+    problem = pg.Problem(
+        pg.Prior.uniform(pg.Categories("ab")),
+        cost=np.array([[0.0, half], [never, 0.0]]),
+        distance=np.array([[0.0, 0.75], [0.75, 0.0]]),
+        distinguishability=np.array([[0.0, apart], [apart, 0.0]]),
+    )
+    # Where p(b|a) costs less than ``half``, ratios e^k are attained: 2·cost = (never + half)/(1 + e^k).
+    cost = 0.033
+    exact = log((never + half) / (2 * cost) - 1) / apart
+    found = pg.find(problem, "epsilon", cost_at_most=cost)
+    assert found.limit <= exact * (1 + 1e-9)
+    assert exact * (1 - 1e-9) <= found.value <= found.limit * 1.0010001
+    with pytest.raises(pg.Infeasible, match=re.escape(f"with {45 / apart:.4g} the least")) as caught:
+        pg.find(problem, "epsilon", cost_at_most=0.0)
+    assert caught.value.limit <= 1.1 * (never + half) * np.exp(-45) / 2 + never * 2.0**-61
+
+
 def test_what_was_found_prints_with_its_units() -> None:
     """ε per km of a place and per year of an age are different things; within a threshold it counts per nothing."""
     city = pg.Problem(pg.Prior.uniform(pg.Grid(columns=2, rows=2, width=2.0, height=2.0)))

@@ -245,7 +245,8 @@ def _no_epsilon(case: Case, error: pg.Infeasible) -> str:
     limit = Fraction(case.bounds["cost_at_most"])
     reference = Reference(case.with_bounds(epsilon=_widest(case), cost_at_most=None))
     if reference.possible == "no":
-        _require_named(error, reference.blind_privacy, reference)
+        if np.isfinite(case.cost).all():  # else the limit depends on what is left to give
+            _require_named(error, reference.blind_privacy, reference)
         return "infeasible"
     best = reference.optimum
     if best is None or not best.converged or reference.possible == "borderline":
@@ -255,18 +256,18 @@ def _no_epsilon(case: Case, error: pg.Infeasible) -> str:
         raise Disagreement(
             "wrong infeasible", f"{error}; at ε = {_widest(case):g} a cost of {float(best.value)!r} is possible"
         )
-    if best.value <= Fraction(error.limit) <= reference.scale and "epsilon of" in str(error):
-        return "infeasible"  # it names the least cost with the largest ε that means anything
-    _require_named(error, [best.value], reference)
+    # The limit named is that of the largest ε searched: see the docstring of find.
+    largest = Reference(case.with_bounds(epsilon=_widest(case, LARGEST_EXPONENT), cost_at_most=None)).optimum
+    _require_named(error, [best.value, *([] if largest is None else [largest.value, largest.lower])], reference)
     return "infeasible"
 
 
-def _widest(case: Case) -> float:
-    """An ε at which even the nearest secrets may be told apart."""
+def _widest(case: Case, exponent: float = 3 * LARGEST_EXPONENT) -> float:
+    """An ε at which even the nearest secrets may be told apart, by so large an exponent."""
     apart = case.distinguishability
     positive = apart[np.isfinite(apart) & (apart > 0)]
     smallest = float(positive.min()) if positive.size and "within" not in case.bounds else 1.0
-    return min(max(3 * LARGEST_EXPONENT / smallest, 1e-50), 1e50)
+    return min(max(exponent / smallest, 1e-50), 1e50)
 
 
 def _smallest_epsilon(case: Case, found: pg.Found) -> str:
@@ -339,6 +340,9 @@ def _followed_up(case: Case, problem: pg.Problem, mechanism: pg.Mechanism) -> tu
         for attack in (pg.attacks.minmax(mechanism, problem), pg.attacks.minmax_pairs(mechanism, problem)):
             if attack.bound is not None and attack.bound > attack.error * (1 + 1e-9):
                 return "wrong elsewhere", f"{attack.name}: bound {attack.bound!r} above error {attack.error!r}"
+            stake = float(case.distance.max(axis=1).min())  # what the best guess errs by without an output, at worst
+            if attack.bound is None or attack.error - attack.bound > 1.1e-6 * max(attack.error, 1e-6 * stake):
+                return "wrong elsewhere", f"{attack.name}: error {attack.error!r} proved only to {attack.bound!r}"
     except pg.SolveFailed as error:
         return "solve failed", f"after the design: {error}"
     except Exception as error:

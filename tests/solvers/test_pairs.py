@@ -33,20 +33,20 @@ def programs(draw: st.DrawFn) -> tuple[Array, Array]:
 
 
 def optimum_by_hand(mechanism: Array, distance: Array) -> float:
-    """eq:lp:adversary:diff:minmax2 row by row, solved by SciPy: q(ŝ|o) at o·n + ŝ, then y."""
-    n, m = mechanism.shape
+    """eq:lp:adversary:diff:minmax2 row by row, solved by SciPy: q(ŝ|o) at o·k + ŝ for k guesses, then y."""
+    (n, m), k = mechanism.shape, len(distance)
     rows = []
     for s in range(n):
-        for guess in range(n):
-            row = np.zeros(n * m + 1)
+        for guess in range(k):
+            row = np.zeros(k * m + 1)
             row[-1] = -1.0
             for o in range(m):
-                row[o * n + guess] = mechanism[s, o] * distance[guess, s]
+                row[o * k + guess] = mechanism[s, o] * distance[guess, s]
             rows.append(row)
-    sums = np.zeros((m, n * m + 1))
+    sums = np.zeros((m, k * m + 1))
     for o in range(m):
-        sums[o, o * n : (o + 1) * n] = 1.0
-    found = linprog(np.eye(n * m + 1)[-1], np.array(rows), np.zeros(n * n), sums, np.ones(m), method="highs-ds")
+        sums[o, o * k : (o + 1) * k] = 1.0
+    found = linprog(np.eye(k * m + 1)[-1], np.array(rows), np.zeros(n * k), sums, np.ones(m), method="highs-ds")
     return float(found.fun)
 
 
@@ -192,3 +192,19 @@ def test_what_does_not_fit_is_refused_with_an_estimate(monkeypatch: pytest.Monke
     monkeypatch.setattr(memory, "SHARE", 1e-9)
     with pytest.raises(pg.InvalidProblem, match="min-max attack over pairs would need about"):
         by_blocks(*exponential(pg.Grid(3, 3), 1.0))
+
+
+@pytest.mark.parametrize("hopeless", [1e8, 7.4e12, 1e15])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_hopeless_guess_is_left_out_and_leaves_the_gap_as_it_is(hopeless: float, seed: int) -> None:
+    """It errs by 10¹⁵ on all secrets but one, and every output may come from any: no attack can afford it."""
+    rng = np.random.default_rng(seed)
+    mechanism, distance = rng.dirichlet(np.full(6, 0.3), 6) + 1e-9, rng.random((6, 6)) + 0.1
+    mechanism /= mechanism.sum(axis=1, keepdims=True)
+    np.fill_diagonal(distance, 0.0)
+    place = int(rng.integers(6))
+    distance[place] = hopeless
+    distance[place, place] = 0.0
+    found = least_largest_error(mechanism, distance)
+    assert found.error - found.bound <= 1e-6 * found.error
+    assert found.error == pytest.approx(optimum_by_hand(mechanism, np.delete(distance, place, axis=0)), rel=1e-5)

@@ -14,12 +14,12 @@ from privacygames.analysis.units import cost_scale, distance_scale, distinguisha
 from privacygames.arguments import of_kind, one_of
 from privacygames.arrays import expected_losses
 from privacygames.certificates import BITS
-from privacygames.cost_limits import require_affordable, undecided
+from privacygames.cost_limits import keeps_limit, require_affordable, undecided
 from privacygames.designer import designed
 from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism, Realised, certify
-from privacygames.problem import PLAIN, Adversary, Bounds, Distortion, Problem
+from privacygames.problem import PLAIN, Adversary, Bounds, Distortion, Problem, cheapest_constant
 from privacygames.solvers import SolveOptions
 
 What = Literal["epsilon", "distortion", "cost"]
@@ -124,7 +124,9 @@ def find(
 
     The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls
     as ε grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is
-    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it.
+    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it. The largest
+    ε searched is the one at which the nearest secrets may differ by a factor of e^45, which weights of 62 bits cannot
+    tell from ∞; where even that costs too much, :class:`Infeasible` names the least cost with that finite ε.
 
     Args:
         problem: secrets, prior, cost and distances.
@@ -216,21 +218,22 @@ class _Search:
         apart = ~np.eye(len(exponents), dtype=bool)
         self.tied = bool((exponents[apart] == 0).any() or np.isinf(problem.cost).any())
         self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
+        self.nearest = float(self.compared.min()) if self.compared.size else 1.0
+        self.farthest = float(self.compared.max()) if self.compared.size else 1.0
         self.connected = bool(np.isfinite(exponents[apart]).all())
 
     def run(self) -> Found:
         """The smallest ε, to the precision asked for."""
-        blind = certify(
-            self.problem, Realised(self.asked.within), baselines.constant(self.problem).weights, origin="constant"
-        )
-        kept = self._with_promises(blind)
+        kept = self._constant()
         if kept is not None and self._affordable(kept):
             return self._found(kept, 0.0, None)
         self._require_possible()
         refused, met = self._bracket()
         if refused is not None:
             refused, met = narrow(self._trial, refused, met, self.precision)
-        return self._found(self.met or blind, 0.0 if refused is None else refused.at, self.refuted)
+        if self.met is None:
+            raise SolveFailed("no design met the cost allowed")  # a bracket has one that does
+        return self._found(self.met, 0.0 if refused is None else refused.at, self.refuted)
 
     def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> Found:
         value = mechanism.certificate.bounds.epsilon or 0.0
@@ -238,25 +241,36 @@ class _Search:
         return Found("epsilon", value, limit, mechanism, refutation, report, self.solves)
 
     def _affordable(self, mechanism: Mechanism) -> bool:
-        return mechanism.certificate.findings.cost(worst_case=self.asked.worst_case) <= self.most
+        """Whether a mechanism costs no more than is allowed, decided exactly: a limit may be the very cost of one."""
+        return keeps_limit(self.problem, mechanism, self.most, worst_case=self.asked.worst_case)
 
-    def _with_promises(self, blind: Mechanism) -> Mechanism | None:
-        """A mechanism that tells nothing, with promises against adversaries in its certificate; None if it has none."""
+    def _constant(self) -> Mechanism | None:
+        """The cheapest constant output, certified with the promises against adversaries; None if there is none.
+
+        There is none where every output has an infinite cost for some secret, and none that keeps the promises where
+        they ask for more than revealing nothing leaves an adversary.
+        """
+        if not np.isfinite(self.problem.cost).all(axis=1).any():
+            return None
+        row = np.zeros(self.problem.shape[1])
+        row[cheapest_constant(self.problem, worst_case=self.asked.worst_case)] = 1.0
+        table = np.tile(row, (self.problem.shape[0], 1))
+        constant = certify(self.problem, Realised(self.asked.within), table, origin="constant")
         if self.asked.distortion is None and not self.asked.against:
-            return blind
-        realised = blind.certificate.bounds
+            return constant
+        realised = constant.certificate.bounds
         try:
             bounds = replace(self.asked, epsilon=realised.epsilon, within=realised.within)
-            kept = certify(self.problem, bounds, blind.weights, origin="constant")
+            kept = certify(self.problem, bounds, constant.weights, origin="constant")
         except BrokenPromise:
             return None
-        return kept if self.asked.against else blind  # as it is, it promises all the distortion there is
+        return kept if self.asked.against else constant  # as it is, it promises all the distortion there is
 
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""
         free = self.asked.distortion is None and not self.asked.against
         if self.tied:  # whatever ε is, some secrets must look the same
-            at = LARGEST_EXPONENT / float(self.compared.min(initial=1.0))
+            at = LARGEST_EXPONENT / self.nearest
             dearest = self._design(at, "an epsilon as large as any")
             if not self._affordable(dearest):
                 raise self._too_little(dearest, at)
@@ -300,26 +314,24 @@ class _Search:
         bounds = replace(self.asked, epsilon=epsilon)
         options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
         self.solves += 1
-        try:
-            return designed(self.problem, bounds, options=options)
-        except SolveFailed:  # a wide gap still decides wherever the cost is not within it
-            return designed(self.problem, bounds, options=replace(options, tolerance=1.0))
+        # A wide gap still decides wherever the cost allowed is not within it.
+        return designed(self.problem, bounds, options=options, best_effort=True)
 
     def _bracket(self) -> tuple[Trial | None, Trial]:
         """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""
-        smallest = float(self.compared.min(initial=1.0))
+        largest = LARGEST_EXPONENT / self.nearest
         refused = self._refused_by_formula()
         at = 1 / float(self.compared.mean()) if self.compared.size else 1.0
         at = at if refused is None else max(at, 2 * refused.at)
         while (found := self._trial(at)).excess is None or found.excess > 0:
             refused = refused if found.excess is None else found
-            if at >= LARGEST_EXPONENT / smallest and self.last is not None:
+            if at >= largest and self.last is not None:
                 raise self._too_little(self.last, at)
-            at = min(at * STEP, LARGEST_EXPONENT / smallest)
+            at = max(at, min(at * STEP, largest))
         met = found
         while refused is None:
             at /= STEP
-            if at * float(self.compared.max(initial=1.0)) < SMALLEST_EXPONENT:
+            if at * self.farthest < SMALLEST_EXPONENT:
                 break
             found = self._trial(at)
             if found.excess is not None and found.excess > 0:
@@ -337,7 +349,7 @@ class _Search:
         if not (self.connected and self.compared.size):
             return 0.0
         constant = float(expected_losses(self.problem.cost, self.problem.prior.probabilities).min())
-        return constant * (1 - ROUNDING) * exp(-epsilon * float(self.compared.max()))
+        return constant * (1 - ROUNDING) * exp(-epsilon * self.farthest)
 
     def _refused_by_formula(self) -> Trial | None:
         """An ε below which no design is needed to see that the cost is too high.
@@ -347,7 +359,7 @@ class _Search:
         constant = self._least_by_formula(0.0)
         if not 0 < self.most < constant:
             return None
-        at = log(constant / self.most) / float(self.compared.max()) * (1 - ROUNDING) - ROUNDING
+        at = log(constant / self.most) / self.farthest * (1 - ROUNDING) - ROUNDING
         return Trial(at, constant - self.most) if at > 0 else None
 
 

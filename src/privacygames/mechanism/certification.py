@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 
-from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, row_losses, sealed
+from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, expected_losses, row_losses, sealed
 from privacygames.certificates import (
     BITS,
     Findings,
@@ -77,7 +77,9 @@ def certified(
     else:
         statement, findings = _repaired(draft, table, cheapest)
         start = _as_probabilities(table) if before is None else before
-        added = cost_of(problem, bounds, probabilities(statement)) - cost_of(problem, bounds, start)
+        before_repair = cost_of(problem, bounds, start)
+        if isfinite(before_repair):  # else an output was taken away that is never allowed: nothing got dearer
+            added = cost_of(problem, bounds, probabilities(statement)) - before_repair
     return Contents(
         statement, problem.space, problem.observables, Provenance(origin[:LONGEST_ORIGIN], own_version(), added)
     ), findings
@@ -86,7 +88,9 @@ def certified(
 def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
     """The cost that counts, of any table of probabilities: the worst secret's, or the average."""
     per_secret = row_losses(table, problem.cost)
-    return float(per_secret.max() if bounds.worst_case else problem.prior.probabilities @ per_secret)
+    if bounds.worst_case:
+        return float(per_secret.max())
+    return float(expected_losses(per_secret[None], problem.prior.probabilities)[0])  # of secrets that occur
 
 
 @cache

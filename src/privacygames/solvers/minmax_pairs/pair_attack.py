@@ -8,6 +8,7 @@ whole program: the attack gives an upper bound, weights on the pairs a lower one
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.minmax_pairs.pair_bounds import largest_error, least_error_bound
 from privacygames.solvers.minmax_pairs.pair_engine import solve_by_blocks
-from privacygames.solvers.proved_attack import ProvedAttack
+from privacygames.solvers.proved_attack import ProvedAttack, better, blind_error, lowered, without_noise
 
 TOLERANCE = 1e-6
 SMALL = 15_000
@@ -28,7 +29,7 @@ LARGEST_WRITTEN_OUT = 2_000_000
 """Up to this n²m HiGHS is worth waiting for where the block method does not get there."""
 
 NEGLIGIBLE = 1e-9
-"""Errors are told apart down to this share of the largest distance."""
+"""Errors are told apart down to this share of what the best guess errs by without an output."""
 
 DIGITS = 12
 """Columns that agree to so many digits are proportional: what that loses, if anything, shows in the gap."""
@@ -50,11 +51,13 @@ def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, toleranc
     if not reduced.mechanism.size:
         return _measured(mechanism, distance, reduced.expand(np.zeros((0, len(distance)))), np.ones_like(distance))
     best: ProvedAttack | None = None
-    for solve in _engines(reduced.mechanism):
-        attack, weights = solve(reduced.mechanism, distance, tolerance)
-        found = _measured(mechanism, distance, reduced.expand(attack), weights)
-        best = found if best is None else _better(best, found)
-        if best.within(tolerance * max(best.error, NEGLIGIBLE * float(distance.max()))):
+    blind = blind_error(distance)
+    for solve, errors in product(_engines(reduced.mechanism), lowered(distance, blind)):
+        attack, weights = solve(reduced.mechanism, errors, tolerance)
+        whole = reduced.expand(attack)
+        for tried in (whole, without_noise(whole, np.any(errors < distance, axis=1))):
+            best = better(best, _measured(mechanism, distance, tried, weights))
+        if best is not None and best.within(tolerance * max(best.error, NEGLIGIBLE * blind)):
             return best
     gap = 0.0 if best is None else best.error - best.bound
     raise SolveFailed(
@@ -110,7 +113,7 @@ def _by_blocks(mechanism: FloatArray, distance: FloatArray, tolerance: float) ->
 def _by_highs(mechanism: FloatArray, distance: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
     del tolerance  # HiGHS' own are tighter
     n, m = mechanism.shape
-    scale = largest_error(mechanism, distance, np.full((m, n), 1 / n))  # makes y at most 1
+    scale = min(largest_error(mechanism, distance, np.full((m, n), 1 / n)), blind_error(distance))  # y is at most 1
     found = Highs().solve_program(minmax_pairs_attack_program(mechanism, distance / scale))
     duals = found.family("errors")
     weights = np.ones((n, n)) if duals is None else np.maximum(-duals.reshape(n, n).T, 0.0)
@@ -122,10 +125,3 @@ def _measured(mechanism: FloatArray, distance: FloatArray, attack: FloatArray, w
     weights = weights / total if total > 0 else np.full(weights.shape, 1 / weights.size)
     error = largest_error(mechanism, distance, attack)
     return ProvedAttack(attack, weights, error, least_error_bound(mechanism, distance, weights))
-
-
-def _better(one: ProvedAttack, other: ProvedAttack) -> ProvedAttack:
-    """The better attack and the better proof of two."""
-    attack = one if one.error <= other.error else other
-    proof = one if one.bound >= other.bound else other
-    return ProvedAttack(attack.attack, proof.weights, attack.error, proof.bound)

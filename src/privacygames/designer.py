@@ -135,8 +135,9 @@ def designed(
     """
     of_kind(problem, Problem, "the problem")
     _require_possible(problem, bounds)
-    given = None if isinstance(solver, str) and solver == "auto" else solver
-    if given is not None and not isinstance(given, Solver):
+    auto = isinstance(solver, str) and solver == "auto"
+    given = solver if isinstance(solver, Solver) else None
+    if not auto and given is None:
         raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
     return Design(problem, bounds, given, options or SolveOptions(), best_effort=best_effort).mechanism()
 

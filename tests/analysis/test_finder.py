@@ -159,22 +159,24 @@ def test_the_largest_epsilon_is_tried_before_none_is_said_to_do(apart: float) ->
     found = pg.find(problem, "epsilon", cost_at_most=cost)
     assert found.limit <= exact * (1 + 1e-9)
     assert exact * (1 - 1e-9) <= found.value <= found.limit * 1.0010001
-    with pytest.raises(pg.Infeasible, match=re.escape(f"with {45 / apart:.4g} the least")) as caught:
+    with pytest.raises(pg.Infeasible, match=re.escape(f"with {45 / apart:.4g} per unit of ")) as caught:
         pg.find(problem, "epsilon", cost_at_most=0.0)
     assert caught.value.limit <= 1.1 * (never + half) * np.exp(-45) / 2 + never * 2.0**-61
 
 
 def test_what_was_found_prints_with_its_units() -> None:
-    """ε per km of a place and per year of an age are different things; within a threshold it counts per nothing."""
+    """ε per km of a place and per year of an age are different things; within a threshold it counts up to there."""
     city = pg.Problem(pg.Prior.uniform(pg.Grid(columns=2, rows=2, width=2.0, height=2.0)))
     rows = dict(pg.find(city, "epsilon", cost_at_most=0.5).rows())
-    assert rows["smallest epsilon"].endswith(" per km")
+    assert re.fullmatch(r"[\d.]+ per km; [\d.]+ between any two secrets", rows["smallest epsilon"])
     assert rows["proved"].endswith(" per km or less")
     assert rows["distortion, optimal attack"].endswith(" km")
     years = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3], unit="years")))
-    assert dict(pg.find(years, "cost", epsilon=1.0).rows())["realised epsilon"].endswith(" per year")
+    assert dict(pg.find(years, "cost", epsilon=1.0).rows())["realised epsilon"].endswith(
+        " per year; 2 between any two secrets"
+    )
     near = dict(pg.find(years, "epsilon", cost_at_most=0.3, within=1.0).rows())
-    assert float(near["smallest epsilon"]) > 0
+    assert " between secrets at most 1 years apart; " in near["smallest epsilon"]
 
 
 def test_what_was_found_prints_with_its_proof_and_in_words() -> None:
@@ -195,8 +197,8 @@ def test_progress_narrows() -> None:
     assert sorted({now.done for now in seen}) == list(range(found.solves))
     assert [now.done for now in seen] == sorted(now.done for now in seen)
     known = [re.fullmatch("(.*) is too little, (.*) will do", now.message) for now in seen]
-    lows = [float(each[1]) for each in known if each is not None and each[1] != "nothing yet"]
-    highs = [float(each[2]) for each in known if each is not None and each[2] != "nothing yet"]
+    lows = [float(each[1].split()[0]) for each in known if each is not None and each[1] != "nothing yet"]
+    highs = [float(each[2].split()[0]) for each in known if each is not None and each[2] != "nothing yet"]
     assert lows == sorted(lows)
     assert highs == sorted(highs, reverse=True)
     assert all(high >= found.value * (1 - 1e-3) for high in highs)

@@ -104,7 +104,13 @@ def test_compare_prints_draws_and_writes(ages: Path, tmp_path: Path) -> None:
         "compare", ages, "--figure", figure, "--csv", table, "--file", own, "--adversary", tmp_path / "other.toml"
     )
     assert done.exit_code == 0, done.stderr
-    for expected in ("matched at epsilon 1", "geometric+remap", "own.pgm", "knows nothing", "years on average"):
+    for expected in (
+        "matched at epsilon 1 per year",
+        "geometric+remap",
+        "own.pgm",
+        "knows nothing",
+        "years on average",
+    ):
         assert expected in done.stdout
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open() as file:
@@ -142,15 +148,15 @@ def test_compare_at_both_bounds_of_a_file(ages: Path, tmp_path: Path) -> None:
     epsilon = made["matched"]["epsilon"][0]
     assert list(rows) == [
         "optimal for both",
-        f"optimal at epsilon {epsilon:g}",
-        f"exponential at epsilon {epsilon:g}",
+        f"optimal at epsilon {epsilon:g} per year",
+        f"exponential at epsilon {epsilon:g} per year",
         "constant",
-        "optimal at distortion 0.3",
-        "exponential at distortion 0.3",
+        "optimal at distortion 0.3 years",
+        "exponential at distortion 0.3 years",
     ]
     assert rows["optimal for both"]["epsilon"] <= epsilon * (1 + 1e-9)
     assert rows["optimal for both"]["distortion"] >= 0.3 * (1 - 1e-9)
-    assert rows["optimal at distortion 0.3"]["epsilon_promised"] is False
+    assert rows["optimal at distortion 0.3 years"]["epsilon_promised"] is False
     assert (tmp_path / "both.png").stat().st_size > 10_000
 
 

@@ -14,6 +14,7 @@ import privacygames as pg
 from fuzz.case import SOLVERS, Case
 from fuzz.exact_check import measure
 from fuzz.reference import EDGE, Reference
+from privacygames.certificates import moderate_loss
 from privacygames.mechanism import load_bytes
 
 FINE = ("agree", "infeasible", "edge", "refused")
@@ -165,6 +166,14 @@ def _place(error: BaseException) -> str:
     return place
 
 
+def _storage(case: Case, mechanism: pg.Mechanism) -> Fraction:
+    """What 10⁸ units of weight lose on moderate entries: gaps are relative to no less (guarantee.md)."""
+    reference = Reference(case)
+    belief, errors, _ = case.opponents()[0] if reference.reverse else (case.prior, case.cost, None)
+    moderate = moderate_loss(errors, belief, worst_case=bool(case.bounds.get("worst_case")) and not reference.reverse)
+    return Fraction(moderate) * Fraction(10**8, 2**mechanism.bits) if isfinite(moderate) else Fraction(0)
+
+
 def _mechanism(case: Case, mechanism: pg.Mechanism, tolerance: float) -> str:
     """A mechanism must keep all promises, cost no more than it may, and its certificate must claim what is true."""
     found = measure(case, mechanism.weights.astype(object), mechanism.bits)
@@ -179,7 +188,7 @@ def _mechanism(case: Case, mechanism: pg.Mechanism, tolerance: float) -> str:
     achieved = -found.privacy[0] if reference.reverse else found.cost(case)
     claimed = Fraction(sign * certificate.bound)
     if best is not None:
-        stake = reference.stake(best.value if best.converged else achieved)
+        stake = max(reference.stake(best.value if best.converged else achieved), _storage(case, mechanism))
         excess = (achieved - best.lower) / stake if stake else Fraction(0)
         above = reference.admissible if best.converged and stake else None
         value = achieved if above is None else -above.privacy[0] if reference.reverse else above.cost(case)

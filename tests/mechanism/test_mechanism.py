@@ -50,7 +50,7 @@ def test_the_certificate_prints_and_converts() -> None:
         assert word in printed
     assert json.loads(json.dumps(certificate.to_dict()))["bounds"]["distortion"] == 0.3
     turned = str(pg.design(two_secrets(), epsilon=1.0, within=2.0, cost_at_most=0.4).certificate)
-    assert "within distance 2" in turned
+    assert "1 between secrets at most 2 apart; " in turned
     assert "most distortion possible" in turned
     assert "at most 0.4" in turned
 
@@ -103,7 +103,7 @@ def test_a_report_prints_and_converts() -> None:
 def test_small_numbers_do_not_print_as_zero() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers([0, 25000, 50000])), cost="absolute")
     printed = str(pg.evaluate(pg.design(problem, epsilon=2e-5), problem))
-    assert "realised epsilon              2e-05" in printed
+    assert "realised epsilon              2e-05 per unit of the absolute distance" in printed
 
 
 def test_a_mistaken_adversary_is_measured_against_the_truth() -> None:

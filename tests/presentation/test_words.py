@@ -7,8 +7,8 @@ from hypothesis import given, settings
 import privacygames as pg
 from privacygames import metrics
 from privacygames.analysis import amount, percent
-from privacygames.analysis.units import scale_of
 from privacygames.presentation.words import cost_label, distortion_label, epsilon_label
+from privacygames.problem import scale_of
 from support import Case, cases
 
 
@@ -63,7 +63,8 @@ def test_places_are_off_by_kilometres() -> None:
     assert pg.in_words(*report_of(pg.Problem(pg.Prior(city, [0.6, 0.4])), HALF)) == (
         "An attacker's best guess is off by 0.5 km on average, and exact in 75 % of cases. "
         "Without the answer it would be off by 0.8 km, and exact in 60 % of cases. "
-        "No answer shifts the odds between two secrets 1 km apart by more than a factor of 1.73."
+        "No answer shifts the odds between two secrets 1 km apart by more than a factor of 1.73, "
+        "or between any two secrets by more than 3."
     )
 
 
@@ -128,7 +129,7 @@ def test_labels_of_axes_name_the_unit() -> None:
     assert epsilon_label(city) == "epsilon, per km"
     plain = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
     assert distortion_label(plain) == "share of wrong guesses"
-    assert epsilon_label(plain) == "epsilon"
+    assert epsilon_label(plain) == "epsilon, per unit of the hamming distance"
     blocks = pg.Grid(4, 2)
     assert scale_of(blocks.distance("euclidean", blocks.blocks(2, 1)), blocks, blocks.blocks(2, 1)).name == "euclidean"
 

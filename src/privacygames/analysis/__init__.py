@@ -5,13 +5,13 @@ from privacygames.analysis.attacks import Attack
 from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.finder import Found, find
-from privacygames.analysis.matching import contenders
+from privacygames.analysis.matching import contenders, matched_at
 from privacygames.analysis.quantities import amount, percent
 from privacygames.analysis.remarks import remarks
 from privacygames.analysis.stands import HEADINGS as STAND_HEADINGS
 from privacygames.analysis.stands import stand_cells
 from privacygames.analysis.ties import TieBreak, break_ties
-from privacygames.analysis.units import (
+from privacygames.problem import (
     UNTRUE,
     WRONG,
     Scale,
@@ -42,6 +42,7 @@ __all__ = [
     "distinguishability_scale",
     "evaluate",
     "find",
+    "matched_at",
     "metrics",
     "percent",
     "remarks",

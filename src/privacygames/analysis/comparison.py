@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from privacygames.analysis.evaluation import Report, evaluate
-from privacygames.analysis.matching import Make, contenders
+from privacygames.analysis.matching import Make, contenders, matched_at
 from privacygames.analysis.quantities import percent
 from privacygames.analysis.stands import HEADINGS as STAND
 from privacygames.analysis.stands import aligned, stand_cells
@@ -17,11 +17,10 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Adversary, Problem
+from privacygames.problem import ANY_PAIR, Adversary, Problem, distinguishability_scale
 from privacygames.storage import write_text
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
-HEADINGS = ("mechanism", "cost", "worst", "epsilon", "adversary", "optimal", "Bayesian", "exact", "seconds")
 STAND_HEADINGS = ("mechanism", *STAND)
 
 Whom = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
@@ -36,6 +35,7 @@ class Row:
         mechanism: its name.
         adversary: the adversary's name.
         asked: the ε or distortion it was matched at, on a trade-off curve.
+        matched: what of the two it was.
         seconds: how long making it took; None if it was given ready-made.
         bound: proved: no mechanism with its promises costs less; None if it has no such proof.
         report: everything measured.
@@ -49,16 +49,20 @@ class Row:
     bound: float | None
     report: Report
     made: Mechanism = field(repr=False, compare=False)
+    matched: str | None = None
 
     @property
     def name(self) -> str:
         """The mechanism's name, with what it was matched at on a trade-off curve."""
-        return self.mechanism if self.asked is None else f"{self.mechanism} at {self.asked:g}"
+        if self.asked is None or self.matched is None:
+            return self.mechanism
+        problem, within = self.report.problem, self.report.within
+        return f"{self.mechanism} at {matched_at(self.matched, self.asked, problem, within)}"
 
     def to_dict(self) -> dict[str, str | float | None]:
         """Plain values by name, one level deep."""
         head: dict[str, str | float | None] = {"mechanism": self.mechanism, "adversary": self.adversary}
-        rest = {"asked": self.asked, "seconds": self.seconds, "bound": self.bound}
+        rest = {"matched": self.matched, "asked": self.asked, "seconds": self.seconds, "bound": self.bound}
         return head | rest | self.report.to_dict()
 
 
@@ -76,16 +80,23 @@ class Comparison:
     rows: tuple[Row, ...]
     matched: str | None = None
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the table, with what ε is counted for."""
+        per = distinguishability_scale(self.problem).per(self.rows[0].report.within if self.rows else None)
+        own = ("mechanism", "cost", "worst", f"epsilon {per}", ANY_PAIR)
+        return (*own, "adversary", "optimal", "Bayesian", "exact", "seconds")
+
     def _cells(self) -> list[tuple[str, ...]]:
-        """The table as texts under ``HEADINGS``; what does not depend on the adversary is said once."""
+        """The table as texts under ``headings``; what does not depend on the adversary is said once."""
         lines: list[tuple[str, ...]] = []
         before: Row | None = None
         for row in self.rows:
             again = before is not None and before.made is row.made
             report = row.report
             epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
-            shown = f"{epsilon:.4f}" if report.epsilon_promised else "none"
-            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", shown)
+            shown = (f"{epsilon:.4f}", f"{report.any_pair:.4f}") if report.epsilon_promised else ("none", "")
+            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", *shown)
             seen = (
                 row.adversary,
                 f"{report.distortion:.4f}",
@@ -93,13 +104,13 @@ class Comparison:
                 percent(report.exact),
             )
             time = "" if again or row.seconds is None else f"{row.seconds:.2f}"
-            lines.append((*(("",) * 4 if again else own), *seen, time))
+            lines.append((*(("",) * len(own) if again else own), *seen, time))
             before = row
         return lines
 
     def table(self) -> str:
         """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
-        first = aligned([HEADINGS, *self._cells()], texts=(0, 4))
+        first = aligned([self.headings, *self._cells()], texts=(0, 5))
         stands = self._stand_cells()
         return first if not stands else f"{first}\n\n{aligned([STAND_HEADINGS, *stands], texts=(0, 1))}"
 
@@ -195,10 +206,10 @@ def trade_off(
     wanted = [(name, kind, value) for name in names for kind, value in points]
     for done, (name, kind, value) in enumerate(wanted):
         if progress is not None:
-            message = f"{name} at {kind} {value:g}"
+            message = f"{name} at {matched_at(kind, value, problem, within)}"
             progress(Progress(job="compare", done=done, total=len(wanted), message=message))
         made = contenders(problem, **{kind: value}, within=within, names=[name], progress=progress)
-        rows += _rows(problem, name, made[name], beliefs, crowd=crowd, within=within, asked=value)
+        rows += _rows(problem, name, made[name], beliefs, crowd=crowd, within=within, asked=value, matched=kind)
     return Comparison(problem, tuple(rows), matched=points[0][0])
 
 
@@ -236,6 +247,7 @@ def _rows(
     crowd: list[Adversary],
     within: float | None,
     asked: float | None = None,
+    matched: str | None = None,
 ) -> list[Row]:
     """One mechanism, made and timed once, against each adversary."""
     start = perf_counter()
@@ -250,6 +262,7 @@ def _rows(
             made.certificate.bound,
             evaluate(made, problem, adversary_prior=belief, within=within, adversaries=crowd),
             made,
+            matched,
         )
         for adversary, belief in adversaries.items()
     ]

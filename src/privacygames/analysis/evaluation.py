@@ -6,12 +6,20 @@ from dataclasses import dataclass, field, fields
 from privacygames.analysis import attacks, metrics
 from privacygames.analysis.remarks import remarks
 from privacygames.analysis.stands import stands_of, stands_table
-from privacygames.analysis.units import UNTRUE, WRONG, cost_scale, distance_scale, distinguishability_scale
 from privacygames.arrays import expected_losses
 from privacygames.beliefs import Prior
 from privacygames.certificates import Stand, Usefulness
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
-from privacygames.problem import Adversary, Measure, Problem
+from privacygames.problem import (
+    UNTRUE,
+    WRONG,
+    Adversary,
+    Measure,
+    Problem,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+)
 
 UNBOUNDED = "not bounded by design"
 
@@ -25,6 +33,8 @@ class Report:
         worst_cost: the cost of the worst secret.
         epsilon: realised ε in the metric form (∞ if no ε holds).
         epsilon_within: realised ε in the threshold form, if a threshold was given.
+        within: that threshold.
+        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
         epsilon_promised: whether the mechanism promises an ε at all. Where it does not, the realised one is an accident
             of rounding, not a property to rely on.
         distortion: distortion privacy against the optimal attack.
@@ -46,6 +56,8 @@ class Report:
     worst_cost: float
     epsilon: float
     epsilon_within: float | None
+    within: float | None
+    any_pair: float
     epsilon_promised: bool
     distortion: float
     distortion_bayesian: float
@@ -82,29 +94,35 @@ class Report:
             "cost_unit": cost_scale(problem).unit,
             "distance_unit": distance_scale(problem).unit,
             "epsilon_unit": distinguishability_scale(problem).unit,
+            "epsilon_counted": distinguishability_scale(problem).per(),
         }
         return numbers | remarks | units | stands
 
     def rows(self) -> list[tuple[str, str]]:
         """Pairs of name and value, in words."""
         cost, distance = cost_scale(self.problem), distance_scale(self.problem)
-        per = distinguishability_scale(self.problem)
         rows = [
             ("cost, average", cost.amount(_number(self.cost), UNTRUE)),
             ("cost, worst secret", cost.amount(_number(self.worst_cost), UNTRUE)),
             ("distortion, optimal attack", distance.amount(_number(self.distortion), WRONG)),
             ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), WRONG)),
             ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), WRONG)),
-            ("realised epsilon", per.rate(_number(self.epsilon)) if self.epsilon_promised else UNBOUNDED),
+            ("realised epsilon", self.told_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
             ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
-            within = _number(self.epsilon_within) if self.epsilon_promised else UNBOUNDED
-            rows.insert(6, ("realised epsilon, within", within))
+            rows.insert(6, ("realised epsilon, within", self.told_epsilon(self.within)))
         return rows
+
+    def told_epsilon(self, within: float | None = None) -> str:
+        """The realised ε as people read it, in the metric form or, with the report's threshold, in that form."""
+        if not self.epsilon_promised:
+            return UNBOUNDED
+        value = self.epsilon if within is None or self.epsilon_within is None else self.epsilon_within
+        return distinguishability_scale(self.problem).epsilon(_number(value), self.any_pair, within=within)
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
@@ -152,6 +170,8 @@ def evaluate(
         worst_cost=float(costs.max()),
         epsilon=metrics.epsilon(mechanism, problem),
         epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),
+        within=within,
+        any_pair=mechanism.certificate.any_pair,
         epsilon_promised=mechanism.certificate.bounds.epsilon is not None,
         distortion=metrics.distortion(mechanism, problem, best, real),
         distortion_bayesian=metrics.distortion(mechanism, problem, bayes, real),

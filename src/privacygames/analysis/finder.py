@@ -1,16 +1,16 @@
 """Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import exp, log
 from typing import Literal, get_args
 
 import numpy as np
 
 from privacygames import baselines
-from privacygames.analysis.evaluation import UNBOUNDED, Report, evaluate
+from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import Trial, narrow
-from privacygames.analysis.units import cost_scale, distance_scale, distinguishability_scale
 from privacygames.arguments import of_kind, one_of
 from privacygames.arrays import expected_losses
 from privacygames.certificates import BITS
@@ -19,7 +19,17 @@ from privacygames.designer import designed
 from privacygames.errors import BrokenPromise, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism, Realised, certify
-from privacygames.problem import PLAIN, Adversary, Bounds, Distortion, Problem, cheapest_constant
+from privacygames.problem import (
+    PLAIN,
+    Adversary,
+    Bounds,
+    Distortion,
+    Problem,
+    cheapest_constant,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+)
 from privacygames.solvers import SolveOptions
 
 What = Literal["epsilon", "distortion", "cost"]
@@ -70,17 +80,18 @@ class Found:
         }
         problem = self.report.problem
         cost, distance = cost_scale(problem).amount, distance_scale(problem).amount
-        rate = distinguishability_scale(problem).rate
-        within = certificate.bounds.within is not None  # ε between secrets that near counts per nothing
-        say = {"epsilon": str if within else rate, "distortion": distance, "cost": cost}[self.what]
-        rows = [(best, say(f"{self.value:.8g}")), ("proved", proved[self.what].format(say(f"{self.limit:.8g}")))]
+        rate = partial(distinguishability_scale(problem).epsilon, within=certificate.bounds.within)
+        by_kind: dict[What, Callable[[str], str]] = {"epsilon": rate, "distortion": distance, "cost": cost}
+        say = by_kind[self.what]
+        value = f"{self.value:.8g}"
+        told = rate(value, certificate.any_pair) if self.what == "epsilon" else say(value)
+        rows = [(best, told), ("proved", proved[self.what].format(say(f"{self.limit:.8g}")))]
         if self.refutation is not None:
             rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
         rows += [] if self.what == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
         distortion = distance(f"{self.report.distortion:.6g}")
         rows += [] if self.what == "distortion" else [("distortion, optimal attack", distortion)]
-        realised = rate(f"{self.report.epsilon:.6g}") if self.report.epsilon_promised else UNBOUNDED
-        rows += [] if self.what == "epsilon" else [("realised epsilon", realised)]
+        rows += [] if self.what == "epsilon" else [("realised epsilon", self.report.told_epsilon())]
         for stand in self.report.against:
             promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
             rows.append(
@@ -287,17 +298,19 @@ class _Search:
         certificate = last.certificate
         least = max(certificate.bound or 0.0, self._least_by_formula(at))
         if least <= self.most:
-            return undecided(f"with an epsilon of {at:.4g} costs at most {self.most!r}", certificate, certificate.cost)
+            what = f"with an epsilon of {self._told(at)} costs at most {self.most!r}"
+            return undecided(what, certificate, certificate.cost)
         return Infeasible(
-            f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {at:.4g} the least possible cost "
-            f"is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow {certificate.cost:.9g}",
+            f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {self._told(at)} the least "
+            f"possible cost is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow "
+            f"{certificate.cost:.9g}",
             limit=certificate.cost,
             bound="cost_at_most",
         )
 
     def _trial(self, epsilon: float) -> Trial:
         """One design: it shows that ε will do, or that no smaller ε will, or (too near to call) neither."""
-        known = f"{_shown(self.refuted)} is too little, {_shown(self.met)} will do"
+        known = f"{self._shown(self.refuted)} is too little, {self._shown(self.met)} will do"
         if self.progress is not None:
             self.progress(Progress(job="find", done=self.solves, message=known))
         mechanism = self.last = self._design(epsilon, known)
@@ -362,9 +375,12 @@ class _Search:
         at = log(constant / self.most) / self.farthest * (1 - ROUNDING) - ROUNDING
         return Trial(at, constant - self.most) if at > 0 else None
 
+    def _told(self, epsilon: float) -> str:
+        """An ε with what it is counted for."""
+        return distinguishability_scale(self.problem).epsilon(f"{epsilon:.4g}", within=self.asked.within)
 
-def _shown(mechanism: Mechanism | None) -> str:
-    return "nothing yet" if mechanism is None else f"{mechanism.certificate.bounds.epsilon or 0.0:.4g}"
+    def _shown(self, mechanism: Mechanism | None) -> str:
+        return "nothing yet" if mechanism is None else self._told(mechanism.certificate.bounds.epsilon or 0.0)
 
 
 def _cost(given: float | None) -> float:

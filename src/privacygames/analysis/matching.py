@@ -14,7 +14,14 @@ from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.events import Progress, Watcher, within_job
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Problem, cheapest_constant, max_distortion
+from privacygames.problem import (
+    Bounds,
+    Problem,
+    cheapest_constant,
+    distance_scale,
+    distinguishability_scale,
+    max_distortion,
+)
 from privacygames.solvers import SolveOptions
 
 Make = Callable[[], Mechanism]
@@ -84,6 +91,13 @@ def contenders(
         except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
             continue
     return found
+
+
+def matched_at(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
+    """What mechanisms are matched at, with its unit: ``"epsilon 0.6 per km"`` or ``"distortion 1.2 km"``."""
+    if kind == "epsilon":
+        return f"{kind} {distinguishability_scale(problem).epsilon(f'{value:g}', within=within)}"
+    return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
 
 
 def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -> Make:

@@ -15,7 +15,7 @@ from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
 from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Problem
+from privacygames.problem import Bounds, Problem, distinguishability_scale
 from privacygames.solvers import Interior, SolveOptions, Solver
 
 Chosen = Literal["auto"] | Solver
@@ -79,7 +79,8 @@ def prune(
     relaxed = np.maximum(solution.probabilities, 0.0)
     relaxed /= relaxed.sum(axis=1, keepdims=True)
     if not repair:
-        origin = f"{solution.solver}; {origin}, not repaired: ε = {epsilon:g} asked"
+        told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
+        origin = f"{solution.solver}; {origin}, not repaired: ε = {told} asked"
         return Mechanism.from_probabilities(problem, relaxed, origin=origin)
     candidates = mixtures(problem, bounds, relaxed)
     return cheapest_repaired(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
@@ -240,7 +241,8 @@ class _Thinned:
         found = self.design()
         if not repair:
             least = f"whose least cost is {found.certificate.bound:.6g} or more"
-            asked = f"not repaired: ε = {bounds.epsilon:g} asked, {least}"
+            told = distinguishability_scale(problem).epsilon(f"{bounds.epsilon:g}")
+            asked = f"not repaired: ε = {told} asked, {least}"
             solver = found.certificate.provenance.solver
             return Mechanism.from_weights(problem, found.weights, origin=f"{solver}; {origin}, {asked}")
         if realised_epsilon(found.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (

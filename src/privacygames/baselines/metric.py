@@ -6,7 +6,7 @@ from privacygames.arguments import of_kind
 from privacygames.baselines.published import published, require_epsilon, require_same
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem
+from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale
 
 
 def exponential(problem: Problem, epsilon: float) -> Mechanism:
@@ -28,7 +28,8 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
         raise InvalidProblem("the exponential mechanism needs a distinguishability with the triangle inequality")
     scores = np.exp(-epsilon / 2 * distance)
     table = scores / scores.sum(axis=1, keepdims=True)
-    return published(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {epsilon:g}")
+    told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
+    return published(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {told}")
 
 
 def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
@@ -46,4 +47,4 @@ def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
     table = np.full((size, size), others)
     np.fill_diagonal(table, 1 / (1 + (size - 1) * np.exp(-epsilon)))
     kept = np.full((size, size), epsilon)
-    return published(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} between any two")
+    return published(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")

@@ -10,7 +10,7 @@ from privacygames.baselines.published import published, require_epsilon, require
 from privacygames.baselines.rectangles import quadrant_masses
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem
+from privacygames.problem import Problem, Scale
 from privacygames.spaces import Grid
 
 DOUBLE_BITS = 53
@@ -42,7 +42,8 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
     pieces_x, pieces_y = _pieces(grid.columns), _pieces(grid.rows)
     table = np.einsum("kcu,lrv,uv->lkrc", pieces_x, pieces_y, masses, optimize=True)
     kept = epsilon * grid.distance("euclidean")
-    origin = f"planar Laplace, ε = {epsilon:g} per km in the plane"
+    told = Scale("euclidean", grid.unit("euclidean")).epsilon(f"{epsilon:g}")
+    origin = f"planar Laplace, ε = {told} in the plane"
     return published(problem, table.reshape(len(grid), len(grid)), kept, origin=origin)
 
 

@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.baselines.published import published, require_epsilon, require_same
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem
+from privacygames.problem import Problem, Scale
 from privacygames.spaces import Numbers
 
 SPACING_TOLERANCE = 1e-9
@@ -27,7 +27,8 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
     rank, spacing = _ranks(problem, "geometric")
     table = _clamped(_Noise(np.ones(1), epsilon * spacing), rank)
     kept = epsilon * spacing * np.abs(rank[:, None] - rank)
-    return published(problem, table, kept, origin=f"truncated geometric, ε = {epsilon:g}")
+    told = Scale("absolute", problem.space.unit("absolute")).epsilon(f"{epsilon:g}")
+    return published(problem, table, kept, origin=f"truncated geometric, ε = {told}")
 
 
 def staircase(
@@ -58,7 +59,8 @@ def staircase(
     shapes = [_Noise.stairs(stairs, width, epsilon) for width in range(1, stairs + 1)]
     noise = min(shapes, key=_Noise.mean_size) if steps is None else shapes[steps - 1]
     kept = epsilon * np.ceil(np.abs(rank[:, None] - rank) / stairs)
-    origin = f"staircase, ε = {epsilon:g} between numbers at most {reach:g} apart"
+    told = Scale("absolute", problem.space.unit("absolute")).epsilon(f"{epsilon:g}", within=reach)
+    origin = f"staircase, ε = {told}"
     return published(problem, _clamped(noise, rank), kept, origin=origin, within=reach * (1 + SPACING_TOLERANCE))
 
 

@@ -1,11 +1,11 @@
 """What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
 
 from privacygames.certificates.allowed import allowed_outputs
-from privacygames.certificates.certificate import NEGLIGIBLE, Certificate, Provenance, Stand
+from privacygames.certificates.certificate import Certificate, Provenance, Stand
 from privacygames.certificates.multipliers import AdversaryMultipliers, Multipliers, RatioMultipliers
-from privacygames.certificates.realised import realised_epsilon
+from privacygames.certificates.realised import ROUNDING, largest_log_ratio, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
-from privacygames.certificates.stake import at_stake, stake
+from privacygames.certificates.stake import NEGLIGIBLE, at_stake, moderate_loss, stake
 from privacygames.certificates.statement import BITS, Statement, Subject, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings, check, distortion_below, probabilities
@@ -14,6 +14,7 @@ __all__ = [
     "BITS",
     "MOST_KINDS",
     "NEGLIGIBLE",
+    "ROUNDING",
     "AdversaryMultipliers",
     "Certificate",
     "Findings",
@@ -29,7 +30,9 @@ __all__ = [
     "check",
     "check_form",
     "distortion_below",
+    "largest_log_ratio",
     "least_mixture",
+    "moderate_loss",
     "probabilities",
     "realised_epsilon",
     "repair",

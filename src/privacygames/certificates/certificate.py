@@ -2,14 +2,12 @@
 
 from dataclasses import asdict, dataclass, replace
 
-from privacygames.certificates.stake import at_stake
+from privacygames.certificates.realised import largest_log_ratio
+from privacygames.certificates.stake import NEGLIGIBLE, negligible_loss
 from privacygames.certificates.statement import Statement, Subject
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Findings
-from privacygames.problem import Bounds, hulls
-
-NEGLIGIBLE = 1e-6
-"""A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
+from privacygames.problem import Bounds, Scale, hulls
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,12 @@ class Certificate:
         bound: no mechanism with these promises costs less; when the cost is what is limited, none has more
             distortion privacy. None if no evidence is attached.
         gap: the difference between what this mechanism achieves and ``bound``, relative to the larger of the two; or
-            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that.
+            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that,
+            or to 10⁸ units of weight on a moderate cost, which is as exactly as a mechanism can be stored.
         provenance: solver, version, cost of the repair.
         usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
+        scale: of the distinguishability, in units of which ε is counted.
+        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
         blind: where promises are against several adversaries, the most that is possible against each.
     """
 
@@ -67,21 +68,35 @@ class Certificate:
     gap: float | None
     provenance: Provenance
     usefulness: Usefulness
+    scale: Scale
+    any_pair: float
     blind: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, statement: Statement, findings: Findings, provenance: Provenance) -> "Certificate":
-        """The certificate of a statement whose promises were found to hold."""
+    def of(cls, statement: Statement, findings: Findings, provenance: Provenance, scale: Scale) -> "Certificate":
+        """The certificate of a statement whose promises were found to hold; ``scale`` is its distinguishability's."""
         bounds = statement.bounds
         cost = findings.cost(worst_case=bounds.worst_case)
-        least = NEGLIGIBLE * at_stake(bounds, statement.cost, statement.prior, statement.opponents)
+        least = negligible_loss(bounds, statement.cost, statement.prior, statement.opponents, statement.bits)
         if bounds.reverse:
             gap = _gap(findings.optimum, achieved(bounds, findings), least)
         else:
             gap = _gap(cost, findings.optimum, least)
         useful = usefulness(statement)
         blind = tuple(opponent.blind for opponent in statement.opponents) if bounds.against else ()
-        return cls(bounds, statement.subject, findings, cost, findings.optimum, gap, provenance, useful, blind)
+        return cls(
+            bounds=bounds,
+            hashes=statement.subject,
+            findings=findings,
+            cost=cost,
+            bound=findings.optimum,
+            gap=gap,
+            provenance=provenance,
+            usefulness=useful,
+            scale=scale,
+            any_pair=largest_log_ratio(statement.weights),
+            blind=blind,
+        )
 
     @property
     def achieved(self) -> float:
@@ -108,6 +123,7 @@ class Certificate:
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         plain = asdict(replace(self, bounds=Bounds(distortion=0.0)))
+        plain["counted"] = self.scale.per(self.bounds.within)
         plain |= {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.stands]}
         mixtures = [{"adversaries": names, "distortion": least} for names, least in self.mixtures]
         return plain | {"mixtures": mixtures}
@@ -122,8 +138,8 @@ class Certificate:
         bounds, found = self.bounds, self.findings
         rows = []
         if bounds.epsilon is not None:
-            form = "times distance" if bounds.within is None else f"within distance {bounds.within:g}"
-            rows.append(("promised epsilon", f"{bounds.epsilon:.6g} ({form})"))
+            promised = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
+            rows.append(("promised epsilon", promised))
             rows.append(("largest ratio", f"{found.largest_ratio:.9f} of what is allowed"))
         if bounds.distortion is not None:
             rows.append(("promised distortion", f"{bounds.distortion:.6g}"))

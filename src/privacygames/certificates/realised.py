@@ -1,8 +1,13 @@
-"""Realised epsilon: the smallest ε a given mechanism actually keeps."""
+"""Realised epsilon: the smallest ε a given mechanism actually keeps, and its largest log-ratio."""
+
+from math import inf, log
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+
+ROUNDING = 1e-9
+"""Relative room for rounding in logarithms: numbers claimed are rounded up by it."""
 
 _ZERO = -1e300  # stands for log 0: differences of two are 0, of one with anything else are enormous
 
@@ -33,3 +38,13 @@ def realised_epsilon(
         return float("inf")
     compared = ~same & np.isfinite(distinguishability)
     return float((largest[compared] / distinguishability[compared]).max(initial=0.0))
+
+
+def largest_log_ratio(weights: IntArray) -> float:
+    """Max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε; ∞ where one is unbounded."""
+    highest, lowest = weights.max(axis=0), weights.min(axis=0)
+    if ((lowest == 0) & (highest > 0)).any():
+        return inf
+    used = highest > 0
+    pairs = zip(highest[used].tolist(), lowest[used].tolist(), strict=True)
+    return max(log(high) - log(low) for high, low in pairs) * (1 + ROUNDING)

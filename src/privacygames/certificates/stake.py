@@ -7,22 +7,29 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.problem import Bounds, Opponent
 
+NEGLIGIBLE = 1e-6
+"""A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
+
 QUARTILE = 0.25
-"""Share of a secret's positive entries that a moderate loss is above. A quarter, so that entries that stand for "never"
-do not count, unless they are three quarters of all."""
+"""Moderate losses are above this share of a secret's positive entries, or of secrets: entries that stand for "never" do
+not count unless they are three quarters of all, and neither do the next to nothing losses between a few near twins."""
 
 SPREAD = 1e3
-"""What is at stake is at most this multiple of the smallest positive entry: where most entries stand for "never", the
-others say what losses are worth. Costs that are all meant, such as squared distances on a map, spread about as far."""
+"""A moderate loss is at most this multiple of the smallest positive entry of a secret: where most entries stand for
+"never", the others say what losses are worth. Costs that are all meant, such as squared distances on a map, spread
+about as far."""
+
+STORED = 1e8
+"""A gap is relative to no less than what this many units of weight lose on moderate entries: one hundred units, which
+storing a mechanism as integers may need, are then a gap of 10⁻⁶."""
 
 
 def stake(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
-    """The loss of revealing nothing, or of a moderately bad row if that is less: single entries do not move it.
+    """The loss of revealing nothing, or a moderate one if that is less: single entries do not move it.
 
     One constant row loses Σ_s π(s) L(r,s), and the best one is what revealing nothing loses: no optimum is above it.
-    Where every row has some entry that stands for "never", such as 10¹², that is as large; the lower quartile of each
-    secret's positive entries, averaged over the prior, is not; and where most entries stand for "never", a multiple of
-    the smallest positive one is not, either. With ``worst_case`` secrets count by their maximum.
+    Where every row has some entry that stands for "never", such as 10¹², that is as large; a moderate loss is not.
+    With ``worst_case`` secrets count by their maximum.
 
     Args:
         losses: costs c(o,s) or errors E(g,s), (rows, secrets), 0 or more; ∞ counts as "never".
@@ -30,20 +37,33 @@ def stake(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) ->
         worst_case: whether the worst secret's loss is what counts.
 
     Returns:
-        The smallest of the three where it is positive and finite, else the largest finite entry, else 1.
+        The smaller of the two where it is positive and finite, else the largest finite entry, else 1.
     """
     counted = losses if worst_case else losses[:, prior > 0]
-    weights = prior[prior > 0]
-    blind = counted.max(axis=1) if worst_case else counted @ weights
+    blind = float((counted.max(axis=1) if worst_case else counted @ prior[prior > 0]).min())
+    candidates = [each for each in (blind, moderate_loss(losses, prior, worst_case=worst_case)) if 0 < each < np.inf]
+    finite = losses[np.isfinite(losses)]
+    return min(candidates, default=float(finite.max(initial=0.0)) or 1.0)
+
+
+def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
+    """The loss of a moderately bad output: neither next to nothing nor "never".
+
+    It is the lower quartile of each secret's positive losses, averaged over the prior (with ``worst_case``: the largest
+    of them), but no more than a multiple of the smallest positive loss of a secret (of their lower quartile by prior).
+
+    Returns:
+        The loss; 0 or ∞ where no loss is positive and finite.
+    """
+    counted, weights = (losses, np.ones(losses.shape[1])) if worst_case else (losses[:, prior > 0], prior[prior > 0])
     positive = np.sort(np.where(counted > 0, counted, np.inf), axis=0)
     count = np.isfinite(positive).sum(axis=0)
     place = ((count - 1).clip(min=0) * QUARTILE).astype(np.int64)
     moderate = np.where(count > 0, np.take_along_axis(positive, place[None], axis=0)[0], 0.0)
     typical = float(moderate.max() if worst_case else moderate @ weights)
-    smallest = float(positive[0].min(initial=np.inf))
-    candidates = [each for each in (float(blind.min()), typical, SPREAD * smallest) if 0 < each < np.inf]
-    finite = losses[np.isfinite(losses)]
-    return min(candidates, default=float(finite.max(initial=0.0)) or 1.0)
+    order = positive[0].argsort()
+    reached = np.searchsorted(weights[order].cumsum(), QUARTILE * weights[count > 0].sum())
+    return min(typical, SPREAD * float(positive[0][order][min(int(reached), len(order) - 1)]))
 
 
 def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[Opponent]) -> float:
@@ -51,3 +71,23 @@ def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Seq
     if bounds.reverse:
         return stake(opponents[0].errors, opponents[0].prior)
     return stake(cost, prior, worst_case=bounds.worst_case)
+
+
+def negligible_loss(
+    bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[Opponent], bits: int
+) -> float:
+    """What a gap is relative to where the optimum is smaller: a small part of what is at stake, or units of weight.
+
+    Args:
+        bounds: what is asked.
+        cost: c(o,s).
+        prior: π(s).
+        opponents: the adversaries the bounds are about.
+        bits: every row of weights sums to 2^bits.
+    """
+    if bounds.reverse:
+        moderate = moderate_loss(opponents[0].errors, opponents[0].prior)
+    else:
+        moderate = moderate_loss(cost, prior, worst_case=bounds.worst_case)
+    stored = STORED * float(np.ldexp(moderate, -bits)) if moderate < np.inf else 0.0
+    return max(NEGLIGIBLE * at_stake(bounds, cost, prior, opponents), stored)

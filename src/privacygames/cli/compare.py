@@ -88,7 +88,7 @@ def compare(
     if as_json:
         print_json({"matched": matched} | made.to_dict())
         return
-    at = " and ".join(f"{kind} {', '.join(f'{each:g}' for each in values)}" for kind, values in matched.items())
+    at = " and ".join(_told(described, kind, values, within) for kind, values in matched.items())
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
     typer.echo(f"{made.table()}\n\n{compared_in_words(made)}")
@@ -96,6 +96,13 @@ def compare(
     for path in (figure, more, table):
         if path is not None:
             typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
+
+
+def _told(problem: "Problem", kind: str, values: list[float], within: float | None) -> str:
+    """What mechanisms are matched at, with its unit."""
+    from privacygames.analysis import matched_at
+
+    return ", ".join(matched_at(kind, value, problem, within) for value in values)
 
 
 def _matched(
@@ -119,7 +126,7 @@ def _makers(
     show: "Watcher",
 ) -> "dict[str, Callable[[], Mechanism]]":
     """What makes each mechanism; matched at both bounds, each is there for either, the design for both first."""
-    from privacygames.analysis import contenders
+    from privacygames.analysis import contenders, matched_at
     from privacygames.designer import design
 
     found: dict[str, Callable[[], Mechanism]] = {}
@@ -135,7 +142,7 @@ def _makers(
     for kind, value in matched.items():
         bound = {kind: value, "within": within if kind == "epsilon" else None}
         made = contenders(problem, **bound, names=names, progress=show)
-        mark = f" at {kind} {value:g}" if len(matched) > 1 else ""
+        mark = f" at {matched_at(kind, value, problem, within)}" if len(matched) > 1 else ""
         found |= {name if name in WITHOUT_PARAMETER else f"{name}{mark}": make for name, make in made.items()}
     return found
 

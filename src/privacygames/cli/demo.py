@@ -25,11 +25,12 @@ def demo(
     if as_json:
         print_json({"report": made.report.to_dict(), "certificate": made.mechanism.certificate.to_dict()})
         return
-    bounds = made.mechanism.certificate.bounds
+    bounds, scale = made.mechanism.certificate.bounds, made.mechanism.certificate.scale
+    epsilon = scale.epsilon(f"{bounds.epsilon:g}")
     print_rows(
         "A synthetic resident, 7 × 5 cells of 0.9 km",
         [
-            ("asked for", f"epsilon ≤ {bounds.epsilon:g} per km, distortion ≥ {bounds.distortion:g} km"),
+            ("asked for", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.distortion:g} km"),
             *made.report.rows(),
         ],
     )

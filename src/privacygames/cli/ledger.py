@@ -9,7 +9,7 @@ import typer
 from privacygames.cli.output import Json, print_json, print_rows
 
 if TYPE_CHECKING:
-    from privacygames.releases import Record
+    from privacygames.releases import LedgerBalances, Record
     from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
@@ -22,6 +22,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the budgets of a ledger and its last releases. No true secret is in it."""
+    from privacygames.problem import ANY_PAIR
     from privacygames.releases import Ledger
     from privacygames.tables import ReleaseLedger, is_release_ledger
 
@@ -29,19 +30,20 @@ def show(
         _show_tables(file, ReleaseLedger(file), last, as_json=as_json)
         return
     with Ledger.existing(file) as ledger:
-        accounts, records = ledger.accounts(), ledger.records()
+        accounts, records, state = ledger.accounts(), ledger.records(), ledger.state()
     shown = records[-last:]
     if as_json:
-        print_json({"accounts": accounts, "releases": [_plain(each) for each in shown], "total": len(records)})
+        print_json({"accounts": accounts, "releases": [_plain(each, state) for each in shown], "total": len(records)})
         return
     print_rows(
         f"{file.name}: releases made: {len(records)}",
-        [(str(each["name"]), str(each["spent"]), str(each["limit"] or "no limit")) for each in accounts],
-        ("budget", "spent in all", "limit"),
+        [tuple(_text(each[name]) for name in ("name", "counted", "spent", "any_pair", "limit")) for each in accounts],
+        ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "limit"),
     )
-    rows = [_row(each) for each in shown]
+    rows = [_row(each, state) for each in shown]
     if rows:
-        print_rows(f"The last {len(rows)}", rows, ("number", "time", "answer", "where from", "epsilon", "spent", "key"))
+        headings = ("number", "time", "answer", "where from", "epsilon", "spent", ANY_PAIR, "key")
+        print_rows(f"The last {len(rows)}", rows, headings)
 
 
 def verify(
@@ -58,6 +60,7 @@ def verify(
     copy of the whole file is in order in itself: keep the head that is printed somewhere else, and give it with --head.
     The manifest of a table's release has the head of its ledger, too, as chain.
     """
+    from privacygames.problem import ANY_PAIR
     from privacygames.releases import Ledger
     from privacygames.tables import ReleaseLedger, is_release_ledger
 
@@ -74,9 +77,13 @@ def verify(
     if as_json:
         print_json(found.to_dict())
         return
-    rows = [(name, found.spent[name], found.fullest[name], found.limits[name] or "no limit") for name in found.spent]
+    rows = [
+        tuple(map(_text, (name, found.counted[name], spent, found.any_pair(name), found.fullest[name], limit)))
+        for (name, spent), limit in zip(found.spent.items(), found.limits.values(), strict=True)
+    ]
     title = f"{file.name}: every balance adds up, none above its limit; releases made: {found.releases}"
-    print_rows(title, rows, ("budget", "spent in all", "fullest window", "limit"))
+    headings = ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "fullest window", "limit")
+    print_rows(title, rows, headings)
     print_rows(OLDER_COPY, [("head", found.head)])
 
 
@@ -123,7 +130,8 @@ def _print_state(title: str, state: "LedgerState") -> None:
     print_rows(title, rows or [("nothing is charged", "0", "no limit")], ("account", "spent in all", "limit"))
 
 
-def _plain(record: "Record") -> dict[str, object]:
+def _plain(record: "Record", state: "LedgerBalances") -> dict[str, object]:
+    terms = state.charged_in(record.change)
     return {
         "number": record.number,
         "time": record.time,
@@ -131,14 +139,23 @@ def _plain(record: "Record") -> dict[str, object]:
         "source": record.report["source"],
         "charged": [str(each) for each in record.charges],
         "spent": [str(each) for each in record.totals],
+        "counted": [each.scale.per() for each in terms],
         "key": record.key,
     }
 
 
-def _row(record: "Record") -> tuple[str, ...]:
+def _row(record: "Record", state: "LedgerBalances") -> tuple[str, ...]:
     when = "" if record.time is None else _time(record.time)
     said = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
-    return (*said, str(record.charges[0]), str(record.totals[0]), record.key or "")
+    terms = state.charged_in(record.change)[0]
+    per, spent = terms.scale.per(), record.totals[0]
+    allowed = state.any_pair(terms.name, spent, record.change)
+    return (*said, f"{record.charges[0]} {per}", f"{spent} {per}", _text(allowed), record.key or "")
+
+
+def _text(value: object) -> str:
+    """A cell; None is a limit that there is not, also of what ε allows between secrets infinitely far apart."""
+    return "no limit" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _time(seconds: float) -> str:

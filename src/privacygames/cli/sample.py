@@ -12,7 +12,7 @@ import typer
 from privacygames.cli.output import Json, print_json, warn
 
 if TYPE_CHECKING:
-    from privacygames.mechanism import Mechanism
+    from privacygames.mechanism import Mechanism, PublicMechanism
     from privacygames.spaces import Label
 
 BLOCK = 1 << 18
@@ -45,16 +45,22 @@ def sample(
     more: the promises hold for one.
     """
     from privacygames.analysis import remarks
-    from privacygames.mechanism import load
+    from privacygames.mechanism import is_public, load, load_public
     from privacygames.spaces import shown
 
-    mechanism = load(file)
-    warn(remarks(mechanism.certificate.usefulness, mechanism.problem))
+    mechanism: Mechanism | PublicMechanism
+    if is_public(file):
+        mechanism = load_public(file)
+    else:
+        mechanism = load(file)
+        warn(remarks(mechanism.certificate.usefulness, mechanism.problem))
+    sampler, outputs = mechanism.sampler(), mechanism.observables.labels
     drawn: list[Label] = []
     batches = [list(enumerate(secret, start=1))] if secret else _lines()
     finder = _Finder(mechanism, "secret" if secret else "line", on_error)
     for batch in batches:
-        answers = mechanism.sample([label for label in finder.labels(batch) for _ in range(count)])
+        given = [label for label in finder.labels(batch) for _ in range(count)]
+        answers = [outputs[each] for each in sampler.draw(mechanism.secrets.indices(given))] if given else []
         if as_json:
             drawn += answers
         elif answers:
@@ -69,7 +75,7 @@ def sample(
 class _Finder:
     """Finds the labels people typed; what is none is reported by where it stood, never by what it was."""
 
-    def __init__(self, mechanism: "Mechanism", unit: str, on_error: OnError) -> None:
+    def __init__(self, mechanism: "Mechanism | PublicMechanism", unit: str, on_error: OnError) -> None:
         from privacygames.spaces import shown
 
         self._space, self._unit, self._on_error = mechanism.secrets, unit, on_error

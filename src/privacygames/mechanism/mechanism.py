@@ -19,7 +19,7 @@ from privacygames.mechanism import container
 from privacygames.mechanism.certification import Realised, certified
 from privacygames.mechanism.contents import Contents, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
-from privacygames.problem import Bounds, Problem
+from privacygames.problem import Bounds, Problem, scale_of
 from privacygames.spaces import Grid, Label, Space, Subsets, listed, space_digest
 
 Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
@@ -39,7 +39,8 @@ class Mechanism:
     @cached_property
     def certificate(self) -> Certificate:
         """What is promised, and what was found when it was checked."""
-        return Certificate.of(self.statement, self._findings, self._contents.provenance)
+        scale = scale_of(self.distinguishability, self.secrets)
+        return Certificate.of(self.statement, self._findings, self._contents.provenance, scale)
 
     @staticmethod
     def from_probabilities(

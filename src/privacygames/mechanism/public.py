@@ -16,7 +16,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, sealed
 from privacygames.canonical import digest_of
-from privacygames.certificates import Provenance, Statement, check
+from privacygames.certificates import Provenance, Statement, check, largest_log_ratio
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import container
 from privacygames.mechanism.contents import Contents
@@ -24,7 +24,7 @@ from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.sampling import Sampler
-from privacygames.problem import Bounds
+from privacygames.problem import Bounds, Scale, scale_of
 from privacygames.spaces import Allowance, Label, Space, describe, space_digest, space_from
 
 WITHHELD = ["prior", "cost"]
@@ -41,6 +41,8 @@ class PublicCertificate:
     Attributes:
         epsilon: the ε that holds for every pair of secrets and every observable.
         within: the threshold, in the threshold form.
+        scale: of the distances in which ε is counted.
+        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
         largest_ratio: the largest ratio of weights as a share of what is allowed; at most 1.
         distinguishability: SHA-256 of the distances in which ε counts.
         digest: of the mechanism.
@@ -48,19 +50,20 @@ class PublicCertificate:
 
     epsilon: float
     within: float | None
+    scale: Scale
+    any_pair: float
     largest_ratio: float
     distinguishability: str
     digest: str
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self)
+        return asdict(self) | {"counted": self.scale.per(self.within)}
 
     def rows(self) -> list[tuple[str, str]]:
         """The certificate in words: pairs of name and value."""
-        form = "times distance" if self.within is None else f"within distance {self.within:g}"
         return [
-            ("promised epsilon", f"{self.epsilon:.6g} ({form})"),
+            ("promised epsilon", self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)),
             ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
             ("distortion, cost", "nothing can be said: prior and cost are withheld"),
         ]
@@ -148,9 +151,14 @@ class PublicMechanism:
     @property
     def certificate(self) -> PublicCertificate:
         """What was verified."""
-        separation = content_hash(self.distinguishability)
         return PublicCertificate(
-            self.bounds.epsilon or 0.0, self.bounds.within, self._largest_ratio, separation, self.digest
+            epsilon=self.bounds.epsilon or 0.0,
+            within=self.bounds.within,
+            scale=scale_of(self.distinguishability, self.secrets),
+            any_pair=largest_log_ratio(self.weights),
+            largest_ratio=self._largest_ratio,
+            distinguishability=content_hash(self.distinguishability),
+            digest=self.digest,
         )
 
     def sample(self, secret: Label) -> Label:
@@ -183,7 +191,9 @@ class PublicMechanism:
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape
-        return f"PublicMechanism({secrets} secrets, {observables} observables, ε {self.bounds.epsilon:.4g})"
+        told = self.certificate
+        promised = told.scale.epsilon(f"{told.epsilon:.4g}", told.any_pair, within=told.within)
+        return f"PublicMechanism({secrets} secrets, {observables} observables, ε {promised})"
 
 
 def load_public(path: str | os.PathLike[str]) -> PublicMechanism:

@@ -81,7 +81,12 @@ def comparison(compared: Comparison) -> Figure:
     label = cost_label(compared.problem)
     _values_panel(panels[0], [row.report.cost for row in rows], "Cost on average", label, line=True)
     _values_panel(panels[1], [row.report.worst_cost for row in rows], "Cost, worst secret", label)
-    _values_panel(panels[2], [_epsilon(row) for row in rows], "Realised epsilon", epsilon_label(compared.problem))
+    _values_panel(
+        panels[2],
+        [_epsilon(row) for row in rows],
+        "Realised epsilon",
+        epsilon_label(compared.problem, rows[0].report.within),
+    )
     _attack_panel(panels[3], compared, adversaries)
     _time_panel(panels[4], rows)
     panels[0].set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
@@ -105,7 +110,8 @@ def trade_off(curve: Comparison) -> Figure:
         raise InvalidProblem("this comparison is at one value only; draw what trade_off returns, or plots.comparison")
     rows = [row for row in curve.rows if row.adversary == curve.rows[0].adversary]
     by_epsilon = curve.matched == "epsilon"
-    label, error = epsilon_label(curve.problem), f"optimal attack: {distortion_label(curve.problem)}"
+    label = epsilon_label(curve.problem, rows[0].report.within)
+    error = f"optimal attack: {distortion_label(curve.problem)}"
     asked, other = (label, error) if by_epsilon else (error, f"realised {label}")
     sides: list[tuple[str, str, Sequence[float | None]]]
     sides = [(cost_label(curve.problem), "What it costs", [row.report.cost for row in rows])]

@@ -65,9 +65,12 @@ def odds(report: Report, problem: Problem) -> str:
         pair = f"two secrets 1 {scale.one} apart"
     else:
         pair = "any two secrets" if scale.name == "hamming" else "two secrets at distance 1"
-    factor = exp(min(report.epsilon, 700.0))
-    shown = f"{factor:.3g}" if factor < LARGEST_FACTOR else f"e^{report.epsilon:.3g}"
-    return f"No answer shifts the odds between {pair} by more than a factor of {shown}."
+    near = f"No answer shifts the odds between {pair} by more than a factor of {_factor(report.epsilon)}"
+    if scale.name == "hamming" and not scale.unit:
+        return f"{near}."
+    if not isfinite(report.any_pair):
+        return f"{near}; between some secrets nothing limits it."
+    return f"{near}, or between any two secrets by more than {_factor(report.any_pair)}."
 
 
 def cost_label(problem: Problem) -> str:
@@ -82,10 +85,15 @@ def distortion_label(problem: Problem) -> str:
     return WRONG if scale.name == "hamming" else _with_unit("error", scale)
 
 
-def epsilon_label(problem: Problem) -> str:
-    """What ε counts, for an axis: ``"epsilon, distances in km"``."""
-    scale = distinguishability_scale(problem)
-    return f"epsilon, per {scale.one}" if scale.unit else "epsilon"
+def epsilon_label(problem: Problem, within: float | None = None) -> str:
+    """What ε counts, for an axis: ``"epsilon, per km"``."""
+    return f"epsilon, {distinguishability_scale(problem).per(within)}"
+
+
+def _factor(exponent: float) -> str:
+    """By how much an exponent shifts the odds."""
+    factor = exp(min(exponent, 700.0))
+    return f"{factor:.3g}" if factor < LARGEST_FACTOR else f"e^{exponent:.3g}"
 
 
 def _with_unit(what: str, scale: Scale) -> str:

@@ -6,10 +6,24 @@ from privacygames.problem.bounds import MOST_ADVERSARIES, PLAIN, Bounds, Distort
 from privacygames.problem.document import problem_from, read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, cheapest_constant, rounding
+from privacygames.problem.units import (
+    ANY_PAIR,
+    UNTRUE,
+    WRONG,
+    Scale,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+    scale_of,
+    told_epsilon,
+)
 
 __all__ = [
+    "ANY_PAIR",
     "MOST_ADVERSARIES",
     "PLAIN",
+    "UNTRUE",
+    "WRONG",
     "Adversary",
     "Bounds",
     "Distortion",
@@ -17,9 +31,13 @@ __all__ = [
     "Opponent",
     "Problem",
     "Promise",
+    "Scale",
     "adversaries_from",
     "cheapest_constant",
+    "cost_scale",
     "distance_matrix",
+    "distance_scale",
+    "distinguishability_scale",
     "finite",
     "hulls",
     "max_distortion",
@@ -28,4 +46,6 @@ __all__ = [
     "read_prior",
     "read_problem",
     "rounding",
+    "scale_of",
+    "told_epsilon",
 ]

@@ -4,6 +4,7 @@ from privacygames.releases import policies, replays, tracking
 from privacygames.releases.budgets import Budget
 from privacygames.releases.elapsed import CLOCK_TOLERANCE
 from privacygames.releases.entries import Record, Verified
+from privacygames.releases.ledger_state import LedgerBalances
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.policies import EvenSpread, Fixed, Memoised, Policy, Predictive
 from privacygames.releases.previews import Preview
@@ -25,6 +26,7 @@ __all__ = [
     "EvenSpread",
     "Fixed",
     "Ledger",
+    "LedgerBalances",
     "Memoised",
     "Observations",
     "Policy",

@@ -12,7 +12,15 @@ from privacygames.canonical import digest_of
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import BrokenPromise, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, Measure, Problem, distance_matrix
+from privacygames.problem import (
+    Bounds,
+    Measure,
+    Problem,
+    Scale,
+    distance_matrix,
+    distinguishability_scale,
+    scale_of,
+)
 from privacygames.releases.amounts import NOTHING, amount, at_least, at_most, minus
 from privacygames.spaces import Space, space_digest
 
@@ -62,6 +70,7 @@ class Account:
         subject: the hash of the distinguishability and of the secrets it is between.
         apart: the distinguishability.
         own: whether it is the problem's.
+        scale: of the distinguishability, in units of which ε is counted.
     """
 
     name: str
@@ -70,6 +79,11 @@ class Account:
     subject: str
     apart: FloatArray
     own: bool
+    scale: Scale
+
+    def told(self, epsilon: Decimal) -> str:
+        """ε with what it is counted for, and what it allows between any two secrets."""
+        return self.scale.epsilon(str(epsilon), float(epsilon) * float(self.apart.max(initial=0.0)))
 
 
 @dataclass(frozen=True)
@@ -87,8 +101,9 @@ def accounts_for(problem: Problem, budget: float | Budget | Sequence[Budget] | N
     totals = [each for each in made if each.own and each.every is None]
     if len(totals) > 1:
         raise InvalidProblem("there are two budgets for all time in the problem's distinguishability: give one")
-    apart = problem.distinguishability
-    first = totals or [Account(OWN_TOTAL, None, None, _subject(problem.space, apart), apart, own=True)]
+    apart, own_scale = problem.distinguishability, distinguishability_scale(problem)
+    subject = _subject(problem.space, apart)
+    first = totals or [Account(OWN_TOTAL, None, None, subject, apart, own=True, scale=own_scale)]
     found = (*first, *(each for each in made if each not in totals))
     names = [each.name for each in found]
     if len(set(names)) < len(names):
@@ -173,7 +188,9 @@ def _account(problem: Problem, budget: Budget) -> Account:
     subject = _subject(problem.space, apart)
     usual = OWN_TOTAL if budget.every is None else f"every {_duration(budget.every)}"
     name = budget.name or (usual if own else f"{usual}, distinguishability {subject[:8]}")
-    return Account(name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own)
+    return Account(
+        name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own, scale_of(apart, problem.space)
+    )
 
 
 def _duration(seconds: float) -> str:

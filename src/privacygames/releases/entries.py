@@ -141,6 +141,8 @@ class Verified:
         spent: by account, in all.
         fullest: by account, the most any window (or all time) holds.
         limits: by account; None where nothing limits it.
+        counted: by account, what ε is counted for: ``"per km"``.
+        farthest: by account, the largest distinguishability between any two secrets; None: unknown, or infinite.
         events: how many events there are: releases, changes and corrections of the clock.
         head: the hash over all of them. Keep it somewhere else: ``verify(head=...)`` then tells whether the file is an
             older copy.
@@ -150,8 +152,15 @@ class Verified:
     spent: dict[str, str]
     fullest: dict[str, str]
     limits: dict[str, str | None]
+    counted: dict[str, str]
+    farthest: dict[str, float | None]
     events: int
     head: str
+
+    def any_pair(self, account: str) -> float | None:
+        """What was spent allows between any two secrets; None: unknown, or without limit."""
+        farthest = self.farthest[account]
+        return None if farthest is None else float(self.spent[account]) * farthest
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 from math import inf, isfinite
 
 from privacygames.errors import BrokenPromise, InvalidFile, PrivacyGamesError
+from privacygames.problem import Scale
 from privacygames.releases.account_state import AccountState, Place
 from privacygames.releases.amounts import read_amount, total
 from privacygames.releases.entries import Event, Verified, chained, genesis
@@ -25,6 +26,8 @@ class AccountTerms:
         subject: the digest of the distinguishability and of the secrets it is between.
         largest: the largest distinguishability between any two secrets; None: unknown, or infinite.
         any_two: whether any two secrets are 1 apart, so that ε is the same unit whatever the secrets are.
+        measure: the name of the distance that ε counts in; empty where it has none, or an older ledger did not say.
+        unit: the unit of that distance, such as km; empty likewise.
     """
 
     name: str
@@ -33,6 +36,17 @@ class AccountTerms:
     subject: str
     largest: float | None
     any_two: bool
+    measure: str = ""
+    unit: str = ""
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the distinguishability."""
+        return Scale(self.measure, self.unit)
+
+    def told(self, epsilon: Decimal | float | str) -> str:
+        """ε with what it is counted for, and what it allows between any two secrets."""
+        return self.scale.epsilon(str(epsilon), any_pair(epsilon, self.largest))
 
     @property
     def lasting(self) -> tuple[str, str | None, float | None]:
@@ -96,6 +110,25 @@ class LedgerBalances:
         before = [terms.largest for change in self.changes[:-1] for terms in change.terms if terms.name == account]
         return max((inf if each is None else each for each in before), default=0.0)
 
+    def farthest(self, account: str, change: int | None = None) -> float | None:
+        """The largest distinguishability that releases were charged in, up to a change; None: unknown, or infinite."""
+        so_far = [each for each in self.changes if change is None or each.number <= change]
+        known = [each.largest for change in so_far for each in change.terms if each.name == account]
+        return None if None in known else max((each for each in known if each is not None), default=None)
+
+    def charged_in(self, change: int) -> tuple[AccountTerms, ...]:
+        """The accounts that releases were charged to from a change on."""
+        return next(each.terms for each in self.changes if each.number == change)
+
+    def told(self, account: str, epsilon: Decimal | float | str) -> str:
+        """ε of an account, over all that the ledger was about, with its unit."""
+        terms = next(each for each in self.change.terms if each.name == account)
+        return terms.scale.epsilon(str(epsilon), self.any_pair(account, epsilon))
+
+    def any_pair(self, account: str, epsilon: Decimal | float | str, change: int | None = None) -> float | None:
+        """The largest log-ratio between any two secrets that an account's ε allows, up to a change; None: unknown."""
+        return any_pair(epsilon, self.farthest(account, change))
+
     def add(self, event: Event) -> None:
         """Check the next event, and take it in."""
         if event.number != self.events + 1:
@@ -119,6 +152,8 @@ class LedgerBalances:
             spent={name: str(account.charged) for name, account in known.items()},
             fullest={name: str(account.fullest) for name, account in known.items()},
             limits={name: None if each.limit is None else str(each.limit) for name, each in known.items()},
+            counted={each.name: each.scale.per() for each in self.change.terms},
+            farthest={each.name: self.farthest(each.name) for each in self.change.terms},
             events=self.events,
             head=self.chain,
         )
@@ -173,12 +208,13 @@ class LedgerBalances:
         if read_amount(stated) != account.charged:
             raise BrokenPromise(
                 f"{self.name}: event {event.number}: the account {name!r} says {stated} and adds up to "
-                f"{account.charged}"
+                f"{self.told(name, account.charged)}"
             )
         held = account.spent(at).amount
         if account.limit is not None and amount > 0 and held > account.limit:
             raise BrokenPromise(
-                f"{self.name}: event {event.number}: the account {name!r} holds {held}, above its {account.limit}"
+                f"{self.name}: event {event.number}: the account {name!r} holds {self.told(name, held)}, above its "
+                f"{account.limit}"
             )
 
 
@@ -191,7 +227,12 @@ def follow(state: LedgerBalances, events: Iterable[Event]) -> LedgerBalances:
 
 def describe_limits(terms: Iterable[AccountTerms]) -> str:
     """Accounts and their limits, for messages."""
-    return "; ".join(f"{each.name}: {'no limit' if each.limit is None else each.limit}" for each in terms)
+    return "; ".join(f"{each.name}: {'no limit' if each.limit is None else each.told(each.limit)}" for each in terms)
+
+
+def any_pair(epsilon: Decimal | float | str, farthest: float | None) -> float | None:
+    """The largest log-ratio between any two secrets that ε allows; None where the largest distance is not known."""
+    return None if farthest is None else float(epsilon) * farthest
 
 
 def running_total(account: AccountState, amount: Decimal) -> str:

@@ -172,12 +172,20 @@ class Ledger(LedgerFile):
         return found
 
     def accounts(self) -> list[dict[str, object]]:
-        """Every account: its name, limit, window, and what was spent in all."""
+        """Every account: its name, limit, window, what was spent in all, and what that is counted for."""
         with self._reading() as connection:
-            known = self._synced(connection).accounts
+            state = self._synced(connection)
+            counted = {each.name: each for each in state.change.terms}
             return [
-                {"name": name, "limit": each.limit and str(each.limit), "every": each.every, "spent": str(each.charged)}
-                for name, each in known.items()
+                {
+                    "name": name,
+                    "limit": each.limit and str(each.limit),
+                    "every": each.every,
+                    "spent": str(each.charged),
+                    "counted": counted[name].scale.per(),
+                    "any_pair": state.any_pair(name, each.charged),
+                }
+                for name, each in state.accounts.items()
             ]
 
     def likelihoods(self) -> tuple[list[float], list[bool], list[FloatArray | None]]:

@@ -29,7 +29,18 @@ def terms_of(accounts: tuple[Account, ...]) -> tuple[AccountTerms, ...]:
         largest = float(each.apart.max(initial=0.0))
         finite = largest if np.isfinite(largest) else None
         apart = each.apart[~np.eye(len(each.apart), dtype=bool)]
-        found.append(AccountTerms(each.name, limit, each.every, each.subject, finite, any_two=bool((apart == 1).all())))
+        found.append(
+            AccountTerms(
+                name=each.name,
+                limit=limit,
+                every=each.every,
+                subject=each.subject,
+                largest=finite,
+                any_two=bool((apart == 1).all()),
+                measure=each.scale.name,
+                unit=each.scale.unit,
+            )
+        )
     return tuple(found)
 
 
@@ -47,7 +58,7 @@ def changed_terms(
     """The accounts to write down; None where the ledger is about this already.
 
     Budgets never change. An account goes on with another distinguishability only where its unit stays what it is: any
-    two secrets are 1 apart before and after, or the caller says so.
+    two secrets are 1 apart before and after, or the caller says so. Units that are known to differ are never added.
 
     Args:
         change: what the ledger is about.
@@ -80,6 +91,12 @@ def changed_terms(
             "when_changed='record' (--when-changed record); a ledger of its own would forget what was released"
         )
     for before, after in other:
+        if before.unit and after.unit and before.unit != after.unit:
+            raise InvalidProblem(
+                f"{name} counts {before.name!r} {before.scale.per()}, and here it would count {after.scale.per()}: "
+                "epsilons of different units do not add up. Keep a ledger for each; what each allows between any two "
+                "secrets, which `privacygames ledger show` prints, has no unit and adds up"
+            )
         if when_changed != "same-unit" and not (before.any_two and after.any_two):
             raise InvalidProblem(
                 f"{name} counts {before.name!r} in another distinguishability, and epsilons of different units do not "

@@ -4,7 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
 from privacygames.errors import InvalidFile
+from privacygames.problem import told_epsilon
 from privacygames.releases.entries import Record
+from privacygames.releases.ledger_state import LedgerBalances, any_pair
 from privacygames.spaces import Label, Space
 
 Source = Literal["drawn", "kept", "memoised", "repeated", "belief"]
@@ -25,11 +27,15 @@ class Balance:
         name: which.
         charged: what the release cost.
         left: what is left, in all or in the window that ends now; None: nothing limits it.
+        counted: what these are counted for: ``"per km"``.
+        left_any_pair: what is left allows between any two secrets; None: nothing limits it, or that is not known.
     """
 
     name: str
     charged: float
     left: float | None
+    counted: str
+    left_any_pair: float | None
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,9 @@ class Release:
         observable: the answer.
         epsilon: ε charged for it, in the problem's distinguishability.
         spent: ε charged so far, this release included.
+        counted: what ε is counted for: ``"per km"``.
+        any_pair: the largest log-ratio between any two secrets that ``epsilon`` allows, and
+        spent_any_pair: that ``spent`` does; None where distances are infinite, or unknown to an older ledger.
         left: the least that any budget in the problem's distinguishability has left; None: there is none.
         balances: every budget.
         source: ``"drawn"``; ``"kept"`` (a prediction that passed its test); ``"memoised"``; or, the budget being spent,
@@ -76,6 +85,9 @@ class Release:
     observable: Label
     epsilon: float
     spent: float
+    counted: str
+    any_pair: float | None
+    spent_any_pair: float | None
     left: float | None
     balances: tuple[Balance, ...]
     source: Source
@@ -101,11 +113,11 @@ class Release:
     def rows(self) -> list[tuple[str, str]]:
         """Names and values, for people."""
         shown = [("answer", str(self.observable)), ("where from", WORDS[self.source])]
-        shown.append(("epsilon charged", f"{self.epsilon:g}"))
-        shown.append(("epsilon spent", f"{self.spent:g}"))
-        shown += [
-            (f"left: {each.name}", "no limit" if each.left is None else f"{each.left:g}") for each in self.balances
-        ]
+        shown.append(("epsilon charged", told_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
+        shown.append(("epsilon spent", told_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
+        for each in self.balances:
+            left = "no limit" if each.left is None else f"{each.left:g}"
+            shown.append((f"left: {each.name}", told_epsilon(left, each.counted, each.left_any_pair)))
         if self.entropy is not None:
             shown.append(("what an observer does not know", f"{self.entropy:.3f} bits"))
         if self.promised is not None and self.realised is not None:
@@ -114,28 +126,37 @@ class Release:
         return [*shown, *(("remark", each) for each in self.remarks)]
 
 
-def released(record: Record, names: tuple[str, ...], observables: Space, *, again: bool) -> Release:
+def released(record: Record, state: LedgerBalances, observables: Space, *, again: bool) -> Release:
     """A release from what stands in the ledger."""
     try:
-        return _released(record, names, observables, again=again)
+        return _released(record, state, observables, again=again)
     except (KeyError, IndexError, TypeError, ValueError):
         raise InvalidFile(f"release {record.number} of the ledger is not one of ours: it was altered") from None
 
 
-def _released(record: Record, names: tuple[str, ...], observables: Space, *, again: bool) -> Release:
+def _released(record: Record, state: LedgerBalances, observables: Space, *, again: bool) -> Release:
     report = record.report
     if record.observable < 0:
         raise IndexError(record.observable)
     left = cast("list[float | None]", report["left"])
     own = cast("list[bool]", report["own"])
     charges = [float(each) for each in record.charges]
+    terms = state.charged_in(record.change)
+    total = terms[0]
+    balances = [
+        Balance(each.name, charge, most, each.scale.per(), None if most is None else any_pair(most, each.largest))
+        for each, charge, most in zip(terms, charges, left, strict=True)
+    ]
     limits = [each for each, mine in zip(left, own, strict=True) if mine and each is not None]
     return Release(
         observable=observables.labels[record.observable],
         epsilon=charges[0],
         spent=float(record.totals[0]),
+        counted=total.scale.per(),
+        any_pair=any_pair(charges[0], total.largest),
+        spent_any_pair=state.any_pair(total.name, record.totals[0], record.change),
         left=min(limits, default=None),
-        balances=tuple(Balance(*each) for each in zip(names, charges, left, strict=True)),
+        balances=tuple(balances),
         source=cast("Source", report["source"]),
         entropy=cast("float | None", report["entropy"]),
         promised=cast("float | None", report["promised"]),

@@ -184,14 +184,15 @@ class Releases:
     def _released(self, position: int, at: Moment | None, key: str | None) -> Release | None:
         """The answer stored under the key, or a new one; None if the ledger moved on meanwhile."""
         stored = None if key is None else self.ledger.find(key)
-        names = tuple(each.name for each in self.accounts)
         if stored is not None:
             self._require_same_answers(stored)
-            return released(stored, names, self.problem.observables, again=True)
+            return released(stored, self.ledger.state(), self.problem.observables, again=True)
         head = self._head()
         preview = self._preview(head, self._elapsed.when(head, at))
         record = self.ledger.append(head, lambda: self._entry(head, preview, position, key))
-        return None if record is None else released(record, names, self.problem.observables, again=False)
+        if record is None:
+            return None
+        return released(record, self.ledger.state(), self.problem.observables, again=False)
 
     def _preview(self, head: Head, when: When) -> Preview:
         """Choose, from what is public, and see whether every budget has room for it."""
@@ -302,7 +303,7 @@ class Releases:
     def _spent_message(self, preview: Preview) -> str:
         spent = self.ledger.spent(self.accounts, preview.when.time)
         left = [
-            f"{account.name}: {left_in(account, each)} of {account.limit} left"
+            f"{account.name}: {left_in(account, each)} of {account.told(account.limit)} left"
             for account, each in zip(self.accounts, spent, strict=True)
             if account.limit is not None
         ]

@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 
 from privacygames.beliefs import Mobility
-from privacygames.problem import Problem
+from privacygames.problem import Problem, Scale, distinguishability_scale
 from privacygames.releases.tracking import Observations, filtered, smoothed
 
 
@@ -17,6 +17,8 @@ class Claims:
     Attributes:
         counts: ``"releases"``: claim 1 as it stands; ``"places"``: there are memoised answers, so it holds between
             traces with the same returns only.
+        scale: of the distinguishability, in units of which ε is counted.
+        any_pair: what ``trace`` allows between any two traces, however far apart (∞ where secrets are).
         trace: claim 1, whatever the correlation and the adversary: no sequence of answers shifts the odds between two
             traces by more than exp(trace · the largest distance between them at any moment). A memoised place counts
             once. Over a change of the problem, distances are those of the problem at that moment.
@@ -24,34 +26,38 @@ class Claims:
             exponent itself, distances included (∞ where secrets are infinitely far apart). None for memoised answers.
         moment_under_chain: claim 2 under the declared chain, and only there: by how much the answers that were given
             shifted the odds at the worst moment, per unit of distance.
+        moment_any_pair: the exponent itself between any two secrets: no distance is in it.
         now: claim 3 under the declared chain, and only there: how far off the best attack on the last moment is,
         past: and on each moment so far, knowing everything.
     """
 
     counts: str
+    scale: Scale
+    any_pair: float
     trace: float
     moment: float | None
     moment_under_chain: float | None
+    moment_any_pair: float | None
     now: float | None
     past: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self)
+        return asdict(self) | {"counted": self.scale.per()}
 
     def __str__(self) -> str:
+        trace = self.scale.epsilon(f"{self.trace:g}", self.any_pair)
         said = {
-            "releases": f"whole trace, any correlation, any adversary: epsilon {self.trace:g}",
-            "places": f"memoised: epsilon {self.trace:g} between traces with the same returns only, each place counted "
+            "releases": f"whole trace, any correlation, any adversary: epsilon {trace}",
+            "places": f"memoised: epsilon {trace}, between traces with the same returns only, each place counted "
             "once; the returns themselves show",
         }
         lines = [said[self.counts]]
         if self.moment is not None:
             lines.append(f"one moment, any correlation: odds shift by exp({self.moment:.4g}) at most")
         if self.moment_under_chain is not None:
-            lines.append(
-                f"one moment, only under the declared chain: epsilon {self.moment_under_chain:.4g}, as answered"
-            )
+            shift = self.scale.epsilon(f"{self.moment_under_chain:.4g}", self.moment_any_pair)
+            lines.append(f"one moment, only under the declared chain: epsilon {shift}, as answered")
         if self.now is not None and self.past is not None:
             lines.append(f"best attack on now, only under the declared chain: {self.now:.4g} off")
             lines.append(
@@ -84,15 +90,19 @@ def claims_of(
     counts = "places" if earlier.places or earlier.now_places else "releases"
     same_returns = earlier.places or (earlier.now_places and not mobility.is_still)
     worst = None if same_returns else trace * farthest if trace else 0.0
+    scale, any_pair = distinguishability_scale(problem), trace * farthest if trace else 0.0
     if observations is None:
-        return Claims(counts, trace, worst, None, None, None)
+        return Claims(counts, scale, any_pair, trace, worst, None, None, None, None)
     smooth = smoothed(problem, mobility, observations)
     now = filtered(problem, mobility, observations)
     return Claims(
         counts=counts,
+        scale=scale,
+        any_pair=any_pair,
         trace=trace,
         moment=worst,
         moment_under_chain=float(smooth.shift(problem.distinguishability).max()),
+        moment_any_pair=float(smooth.shift(1.0 - np.eye(len(problem.space))).max()),
         now=float(now.errors[-1]),
         past=tuple(float(each) for each in smooth.errors),
     )

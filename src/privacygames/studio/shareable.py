@@ -80,11 +80,13 @@ def _promises(kept: Shelved) -> list[tuple[str, str]]:
     if "epsilon" in bounds:
         factor = exp(min(bounds["epsilon"], LARGEST_EXPONENT))
         if "within" in bounds:
-            apart = f"two secrets at most {per.amount(format(bounds['within'], 'g'))} apart"
+            apart, any_pair = f"two secrets at most {per.amount(format(bounds['within'], 'g'))} apart", None
         else:
             apart = f"two secrets 1 {per.one} apart" if per.unit else "two secrets at distance 1"
+            any_pair = bounds["epsilon"] * float(problem.distinguishability.max())
         shift = f"no answer shifts the odds between {apart} by more than a factor of {factor:.3g}"
-        rows.append(("epsilon", f"at most {per.rate(format(bounds['epsilon'], 'g'))}: {shift}"))
+        told = per.epsilon(format(bounds["epsilon"], "g"), any_pair, within=bounds.get("within"))
+        rows.append(("epsilon", f"at most {told}: {shift}"))
     if "distortion" in bounds:
         rows.append(("error of the best attack", f"at least {distance.amount(format(bounds['distortion'], 'g'))}"))
     if "cost_at_most" in bounds:

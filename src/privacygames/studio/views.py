@@ -89,7 +89,7 @@ def problem_view(name: str, given: Described) -> View:
         "entropy": problem.prior.entropy(),
         "most_distortion": max_distortion(problem),
         "blind_cost": blind,
-        "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.one},
+        "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.per(), "distinguishability": per.unit},
         "measures": {"cost": cost.name, "distance": distance.name},
         "epsilon": _epsilon_range(problem),
         "asked": given.asked,
@@ -131,6 +131,7 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "worst_cost": certificate.findings.worst_cost,
         "distortion": report.distortion,
         "epsilon": report.epsilon if report.epsilon_promised else None,
+        "any_pair": report.any_pair if report.epsilon_promised else None,
         "bound": certificate.bound,
         "against": [
             {"name": each.adversary, "promised": each.promised, "realised": each.realised, "possible": each.possible}
@@ -185,6 +186,7 @@ def sent_view(kept: Shelved, secrets: list[Label], *, moving: bool) -> View:
             "secret": mechanism.secrets.index(secret),
             "answer": mechanism.observables.index(made.observable),
             "epsilon": made.spent,
+            "any_pair": made.spent_any_pair,
             "error": made.realised,
             "entropy": made.entropy,
             "belief": rounded(releases.belief.probabilities),
@@ -237,9 +239,10 @@ def _epsilon_range(problem: Problem) -> View:
     apart = problem.distinguishability
     finite = apart[np.isfinite(apart) & (apart > 0)]
     if not finite.size:
-        return {"low": 0.01, "high": 10.0, "near": 1.0, "far": 1.0}
+        return {"low": 0.01, "high": 10.0, "near": 1.0, "far": 1.0, "farthest": None}
     near, far = float(finite.min()), float(np.median(finite))
-    return {"low": NEAR_ONE / far, "high": SURE / near, "near": near, "far": far}
+    farthest = float(apart.max()) if np.isfinite(apart).all() else None  # None: nothing limits those any two
+    return {"low": NEAR_ONE / far, "high": SURE / near, "near": near, "far": far, "farthest": farthest}
 
 
 def _warnings(kept: Shelved, gap: float | None) -> list[str]:

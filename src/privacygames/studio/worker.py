@@ -138,6 +138,7 @@ def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
         "worst_cost": report.worst_cost,
         "distortion": report.distortion,
         "epsilon": report.epsilon if report.epsilon_promised else None,
+        "any_pair": report.any_pair if report.epsilon_promised else None,
         "bound": made.certificate.bound,
         "mechanism": made.to_bytes(multipliers=name in ("optimal", "free")),
     }

@@ -1,6 +1,6 @@
 """Mechanisms applied to real tables: one Arrow kernel; pandas, Polars, PyArrow, DuckDB, Dask and Spark around it."""
 
-from privacygames.tables.accounting import ANY_PAIR
+from privacygames.problem import ANY_PAIR
 from privacygames.tables.application import apply
 from privacygames.tables.estimates import Estimate, Estimated, estimate
 from privacygames.tables.file_release import apply_files

@@ -16,27 +16,22 @@ Only what is true is claimed. Draws of different rows and columns are independen
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from privacygames.analysis import Scale, scale_of
 from privacygames.arguments import is_number
+from privacygames.certificates import ROUNDING, largest_log_ratio
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.people_column import require_people
+from privacygames.problem import ANY_PAIR, Scale, scale_of
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule, Mechanisms
 
-ANY_PAIR = "between any two secrets"
-"""What the largest exponent of a mechanism is counted for: it has no unit, so that all columns add up."""
-
 MANY_PARTS = 64
 """So many counts are kept before they are added up."""
-
-ROUNDING = 1e-9
-"""Relative room for rounding in logarithms: numbers claimed are rounded up by it."""
 
 
 @dataclass
@@ -108,15 +103,12 @@ class Charge:
     @property
     def per(self) -> str:
         """What ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
-        if self.within is not None:
-            return f"between secrets at most {self.scale.amount(f'{self.within:g}')} apart"
-        if self.scale.unit:
-            return f"per {self.scale.one}"
-        return f"per unit of {f'the {self.scale.name} distance' if self.scale.name else 'distinguishability'}"
+        return self.scale.per(self.within)
 
     def __str__(self) -> str:
-        promised = self.form if self.epsilon == inf else f"{self.epsilon:.6g} {self.form}"
-        return f"{promised}; {self.any_pair:.6g} {ANY_PAIR}"
+        if self.epsilon == inf:
+            return f"{self.form}; {self.any_pair:.6g} {ANY_PAIR}"
+        return self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)
 
 
 @dataclass(frozen=True)
@@ -222,13 +214,7 @@ def largest_exponent(mechanism: Mechanisms) -> float:
         exponents = mechanism.bounds.exponents(mechanism.distinguishability)
         np.fill_diagonal(exponents, 0.0)
         return float(exponents.max()) * (1 + ROUNDING)
-    highest, lowest = mechanism.weights.max(axis=0), mechanism.weights.min(axis=0)
-    if ((lowest == 0) & (highest > 0)).any():
-        return inf
-    used = highest > 0
-    return max(log(int(high)) - log(int(low)) for high, low in zip(highest[used], lowest[used], strict=True)) * (
-        1 + ROUNDING
-    )
+    return largest_log_ratio(mechanism.weights)
 
 
 @dataclass(frozen=True)

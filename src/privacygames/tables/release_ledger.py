@@ -20,7 +20,8 @@ from typing import Any
 
 from privacygames.arguments import is_number
 from privacygames.errors import BrokenPromise, BudgetSpent, InvalidFile, InvalidProblem, UnreadableFile
-from privacygames.tables.accounting import ANY_PAIR, Charge, ReleaseAccount
+from privacygames.problem import ANY_PAIR
+from privacygames.tables.accounting import Charge, ReleaseAccount
 from privacygames.tables.append_log import AppendLog, Entry, OpenLog
 
 FIRST_LINE = "privacygames table ledger 1"

@@ -1,6 +1,6 @@
 // Designing in the background: progress, cancel, what is old, and the results so far.
 import { ask, finished, get, startJob } from "./api.js";
-import { $, asCost, asError, digits, element, emit, forget, on, say, state, wrongOr } from "./shared.js";
+import { $, asCost, asEpsilon, asError, digits, element, emit, forget, on, say, state, wrongOr } from "./shared.js";
 import { failed, missing, restore, wishes } from "./wishes.js";
 
 const MOST_RESULTS = 12;
@@ -131,7 +131,7 @@ export function settingOf({ bounds: asked, adversaries }) {
   const parts = [];
   if (asked.distortion !== undefined) parts.push(`≥\u00a0${asError(asked.distortion)} ${wrongOr("off")}`);
   if (asked.cost_at_most !== undefined) parts.push(`cost ≤\u00a0${asCost(asked.cost_at_most)}`);
-  if (asked.epsilon !== undefined) parts.push(`ε\u00a0${digits(asked.epsilon)}${asked.within === undefined ? "" : ` within ${digits(asked.within)}`}`);
+  if (asked.epsilon !== undefined) parts.push(`ε\u00a0${asEpsilon(asked.epsilon, { within: asked.within })}`);
   if (asked.worst_case) parts.push("worst case");
   if (asked.worst_cost_at_most !== undefined) parts.push(`each ≤\u00a0${asCost(asked.worst_cost_at_most)}`);
   const names = Object.keys(adversaries).map((key) => state.problem.adversaries.find((each) => each.key === key)?.name ?? key);
@@ -147,7 +147,7 @@ export function drawHistory() {
     const back = element("button", { type: "button", onclick: () => takeUp(each, each.title) }, each.title || each.label);
     if (now) back.setAttribute("aria-current", "true");
     const row = element("tr", { class: now ? "now" : "" }, element("td", {}, back));
-    for (const text of [asCost(each.cost), asError(each.distortion), each.epsilon === null ? "none" : digits(each.epsilon)]) row.append(element("td", {}, text));
+    for (const text of [asCost(each.cost), asError(each.distortion), each.epsilon === null ? "none" : asEpsilon(each.epsilon, { anyPair: each.any_pair })]) row.append(element("td", {}, text));
     return row;
   }));
 }

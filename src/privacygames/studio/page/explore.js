@@ -1,7 +1,7 @@
 // The picture one can ask: a secret, an answer, samples, and sending again and again.
 import { get, post } from "./api.js";
 import { matrix, picture, rowAt, SIGNS, trace } from "./drawing.js";
-import { $, asError, choose, chosen, digits, element, heat, on, percent, shown, state } from "./shared.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, on, percent, shown, state } from "./shared.js";
 
 const DROPPED = 50;
 let attackers = [];
@@ -118,7 +118,7 @@ const views = {
     const step = state.sent[at];
     $("step-out").textContent = `${at + 1} of ${state.sent.length}`;
     const marks = { secret: step.secret, answer: p.same_answers ? step.answer : null };
-    const spent = step.epsilon === null ? "" : ` ε spent so far: ${digits(step.epsilon)}.`;
+    const spent = step.epsilon === null ? "" : ` ε spent so far: ${asEpsilon(step.epsilon, { anyPair: step.any_pair })}.`;
     return ["labels", step.belief, marks, `After ${at + 1} ${at ? "answers" : "answer"} (the last: ${shown(p.answers[step.answer])}) an attacker is ${asError(step.error)} off on average.${spent}`];
   },
 };

@@ -1,7 +1,7 @@
 // What privacy costs: the least cost at each error of the attacker, what others use, and where we are.
 import { ask, finished, get, startJob } from "./api.js";
 import { adopt, settingOf, takeUp } from "./designs.js";
-import { $, asCost, asError, digits, element, emit, forget, on, palette, state, svg, wide, wrongOr } from "./shared.js";
+import { $, asCost, asEpsilon, asError, digits, element, emit, forget, on, palette, state, svg, wide, wrongOr } from "./shared.js";
 import { wishes } from "./wishes.js";
 
 const [TALL, LEFT, FOOT] = [330, 70, 46];
@@ -122,7 +122,7 @@ function ticks(most) {
 
 function point(each, x, y, colours) {
   const optimal = each.asked !== null;
-  const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} ${wrongOr("off")}${each.epsilon ? `, ε ${digits(each.epsilon)}` : ""}. Choose to take it.`;
+  const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} ${wrongOr("off")}${each.epsilon ? `, ε ${asEpsilon(each.epsilon, { anyPair: each.any_pair })}` : ""}. Choose to take it.`;
   const made = sign(each.name, x, y, colours);
   made.setAttribute("class", "point");
   made.setAttribute("tabindex", "0");

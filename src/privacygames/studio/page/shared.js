@@ -46,7 +46,11 @@ const measured = (value, name, unit) => (value === null ? "–" : name === "hamm
 export const asError = (value, p = state.problem) => measured(value, p.measures.distance, p.units.distance);
 export const wrongOr = (off, p = state.problem) => (p.measures.distance === "hamming" ? "wrong" : off);
 export const asCost = (value, p = state.problem) => measured(value, p.measures.cost, p.units.cost);
-export const perUnit = (p) => (p.units.epsilon ? ` per ${p.units.epsilon}` : "");
+export function asEpsilon(value, { within, anyPair, p = state.problem } = {}) {
+  // ε with what it is counted for, and the largest log-ratio between any two secrets beside it.
+  const per = within === undefined ? ` ${p.units.epsilon}` : ` between secrets at most ${inUnit(within, p.units.distinguishability)} apart`;
+  return `${digits(value)}${per}${anyPair === undefined ? "" : `; ${digits(anyPair ?? "inf")} between any two secrets`}`;
+}
 export const shown = (label) => (Array.isArray(label) ? `{${label.join(", ")}}` : String(label));
 
 export function say(id, message) {

@@ -1,5 +1,5 @@
 // 2 What you want: knobs in people's units, and the bounds that they mean.
-import { $, asCost, asError, choose, chosen, digits, element, emit, inUnit, on, percent, perUnit, power, say, state, twoDigits } from "./shared.js";
+import { $, asCost, asEpsilon, asError, choose, chosen, digits, element, emit, inUnit, on, percent, power, say, state, twoDigits } from "./shared.js";
 
 const STEPS = 1000;
 const FULL = 0.998;
@@ -139,12 +139,12 @@ function describeEpsilon(p) {
   const asked = $("with-epsilon").checked;
   $("epsilon").disabled = !asked;
   const epsilon = epsilonAsked();
-  const unit = p.units.distance;
+  const unit = p.units.distinguishability;
   $("within-label").hidden = !asked || !unit;
   $("within").disabled = !$("with-within").checked;
   $("within-unit").textContent = unit;
   const near = asked && unit && $("with-within").checked;
-  $("epsilon-out").textContent = asked ? `${digits(epsilon)}${near ? "" : perUnit(p)}` : "any";
+  $("epsilon-out").textContent = asked ? asEpsilon(epsilon, near ? { within: Number($("within").value) } : { anyPair: p.epsilon.farthest === null ? null : epsilon * p.epsilon.farthest }) : "any";
   $("epsilon-means").textContent = asked ? `Whatever an attacker knows: no answer shifts her odds between ${near ? nearby(epsilon, unit) : apart(p, epsilon)}.${end()}` : "An attacker who knows more than your habits may learn more.";
   spoken("epsilon");
 }
@@ -152,10 +152,10 @@ function describeEpsilon(p) {
 const nearby = (epsilon, unit) => `secrets at most ${inUnit(Number($("within").value), unit)} apart by more than ${power(Math.exp(epsilon))}×; between others it promises less`;
 
 function apart(p, epsilon) {
-  const { near, far } = p.epsilon;
-  const unit = p.units.distance;
+  const { near, far, farthest } = p.epsilon;
+  const unit = p.units.distinguishability;
   const factor = (distance) => `${power(Math.exp(epsilon * distance))}×`;
-  return unit ? `secrets ${inUnit(near, unit)} apart by more than ${factor(near)}, or ${inUnit(far, unit)} apart by more than ${factor(far)}` : `any two secrets by more than ${factor(near)}`;
+  return unit || near !== farthest ? `secrets ${inUnit(near, unit)} apart by more than ${factor(near)}, or ${inUnit(far, unit)} apart by more than ${factor(far)}` : `any two secrets by more than ${factor(near)}`;
 }
 
 function end() {

@@ -6,10 +6,13 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.problem import Problem
+from privacygames.problem.problem import Problem
 from privacygames.spaces import Space
 
 UNTRUE, WRONG = "share of untrue answers", "share of wrong guesses"
+
+ANY_PAIR = "between any two secrets"
+"""What the largest log-ratio of a mechanism is counted for: it has no unit, so that all columns add up."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,36 @@ class Scale:
             return f"{number} ({shares})"
         return f"{number} {self.unit}".rstrip()
 
-    def rate(self, number: str) -> str:
-        """A number per unit of the measure."""
-        return f"{number} per {self.one}" if self.unit else number
+    def per(self, within: float | None = None) -> str:
+        """What ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
+        if within is not None:
+            return f"between secrets at most {self.amount(f'{within:g}')} apart"
+        if self.unit:
+            return f"per {self.one}"
+        return f"per unit of {f'the {self.name} distance' if self.name else 'distinguishability'}"
+
+    def epsilon(self, number: str, any_pair: float | None = None, *, within: float | None = None) -> str:
+        """ε as people read it: with what it is counted for, and the largest log-ratio between any two secrets.
+
+        Args:
+            number: ε, as text.
+            any_pair: the largest log-ratio between any two secrets; None: it is not known.
+            within: the threshold, in the threshold form.
+
+        >>> Scale("euclidean", "km").epsilon("0.6", 4.2)
+        '0.6 per km; 4.2 between any two secrets'
+        """
+        return told_epsilon(number, self.per(within), any_pair)
 
     @property
     def one(self) -> str:
         """The name of a single unit: ``"year"`` where it counts in years."""
         return self.unit.removesuffix("s") if len(self.unit) > 2 else self.unit
+
+
+def told_epsilon(number: str, counted: str, any_pair: float | None = None) -> str:
+    """ε with what it is counted for, and the largest log-ratio between any two secrets, as :meth:`Scale.epsilon`."""
+    return f"{number} {counted}" if any_pair is None else f"{number} {counted}; {any_pair:.6g} {ANY_PAIR}"
 
 
 def cost_scale(problem: Problem) -> Scale:

@@ -24,9 +24,9 @@ from scipy.sparse import coo_array, csr_array, kron
 import loops
 import privacygames as pg
 from peak import peak_mebibytes
-from privacygames.processors import processors
 from privacygames.solvers import chained_pairs
-from privacygames.solvers.linalg import Links, SymmetricBlocks, host_algebra
+from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra
+from privacygames.threads import processors
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -154,7 +154,7 @@ def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> N
 
 def factorised(size: int, threads: int) -> float:
     """Factorise as many blocks as they have rows, twenty times; an entry of what they add up to."""
-    blocks, links = SymmetricBlocks(np.ones((size, size))), Links(size)
+    blocks, links = SymmetricBlocks(np.ones((size, size))), CouplingRows(size)
     with host_algebra(threads, compiled=True) as algebra:
         return float([algebra.factorise(blocks, links)[1] for _ in range(20)][-1][0, 0])
 

@@ -31,10 +31,10 @@ from scipy.linalg import lapack
 
 import privacygames as pg
 from privacygames.problem import Bounds
-from privacygames.processors import plain_algebra, processors
 from privacygames.programs import design_program
 from privacygames.solvers import Solution, SolveOptions
 from privacygames.solvers.highs import LinearSolution, read_multipliers
+from privacygames.threads import processors, single_threaded_blas
 
 PUBLISHED = {"exact, not finished": (150, 1800.0), "spanner": (300, 929.0), "approximate": (400, 146.0)}
 """Points and seconds that others have published (Imola et al., UAI 2022), on their machine."""
@@ -136,7 +136,7 @@ def host_rate() -> str:
     """How fast one of the host's processors is: machines that are lent differ by a factor of two."""
     matrix = np.random.default_rng(0).normal(size=(240, 240))
     times = []
-    with plain_algebra():
+    with single_threaded_blas():
         for _ in range(50):
             started = perf_counter()
             lapack.dgetrf(matrix)

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from privacygames.solvers import effort
+from privacygames.solvers import solve_estimate
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
     """Designs in here use compiled loops, where Numba is installed, however long it takes to compile them."""
-    before = effort.WORTH_LOADING, effort.WORTH_COMPILING
-    effort.WORTH_LOADING = effort.WORTH_COMPILING = 0
+    before = solve_estimate.WORTH_LOADING, solve_estimate.WORTH_COMPILING
+    solve_estimate.WORTH_LOADING = solve_estimate.WORTH_COMPILING = 0
     try:
         yield
     finally:
-        effort.WORTH_LOADING, effort.WORTH_COMPILING = before
+        solve_estimate.WORTH_LOADING, solve_estimate.WORTH_COMPILING = before

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygames.jobs import Finished, Here, Job
+from privacygames.jobs import Finished, Job, SerialExecutor
 from waiting import wait_until
 
 
@@ -27,7 +27,7 @@ class Gated:
         return self.job.run()
 
 
-class Counting(Here):
+class Counting(SerialExecutor):
     """Counts what is handed out; stops as if interrupted after so many."""
 
     def __init__(self, patience: int = 10**6) -> None:

@@ -19,9 +19,9 @@ import privacygames as pg
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.releases import Budget, Days, Memoised, Releases
-from privacygames.releases.case import about
 from privacygames.releases.replaying import Sharing
-from privacygames.releases.ways import Daily
+from privacygames.releases.strategies import Daily
+from privacygames.releases.validation import about
 from privacygames.spaces import space_digest
 from privacygames.study.tasks import Task
 from privacygames.tables import ReleaseKey, Rule, apply

@@ -3,7 +3,7 @@
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.linalg import Gram, Links, OffDiagonal, SymmetricBlocks
+from privacygames.solvers.linalg import CouplingRows, Gram, OffDiagonal, SymmetricBlocks
 
 
 def random_blocks(seed: int, count: int, width: int) -> tuple[SymmetricBlocks, FloatArray]:
@@ -32,19 +32,19 @@ def random_blocks(seed: int, count: int, width: int) -> tuple[SymmetricBlocks, F
     return SymmetricBlocks(diagonal, beside, tuple(grams)), dense
 
 
-def links_of(kind: str, seed: int, count: int, width: int) -> tuple[Links, FloatArray]:
+def links_of(kind: str, seed: int, count: int, width: int) -> tuple[CouplingRows, FloatArray]:
     """Links of each kind, and J_o written out, (count, rows, width)."""
     n = max(1, width - 1)
     weights = np.random.default_rng(seed + 7).uniform(0.0, 3.0, (count, n))
     identity = np.tile(np.eye(width)[None], (count, 1, 1))
     if kind == "none":
-        return Links(width), identity
+        return CouplingRows(width), identity
     if kind == "average":
         row = np.zeros((count, 1, width))
         row[:, 0, :n] = -weights
-        return Links(width, weights), np.concatenate([identity, row], axis=1)
+        return CouplingRows(width, weights), np.concatenate([identity, row], axis=1)
     which = np.random.default_rng(seed + 8).integers(0, n, n + 2)  # several rows may be of one unknown
     weights = np.random.default_rng(seed + 7).uniform(0.0, 3.0, (count, len(which)))
     more = np.zeros((count, len(which), width))
     more[:, np.arange(len(which)), which] = -weights
-    return Links(width, weights, which), np.concatenate([identity, more], axis=1)
+    return CouplingRows(width, weights, which), np.concatenate([identity, more], axis=1)

@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 import privacygames as pg
 from privacygames.certificates import BITS, Statement
-from privacygames.jobs import workers
+from privacygames.jobs import executors
 from waiting import GUARD
 
 Array = NDArray[np.float64]
@@ -126,7 +126,7 @@ def cases(draw: st.DrawFn, *, reverse: bool | None = None, largest: int = 5) -> 
             bounds["within"] = draw(st.sampled_from([0.0, 1.0, 2.0]))
     if turned:
         blind = pg.baselines.constant(problem)
-        costs = blind.certificate.findings
+        costs = blind.certificate.verification
         most = costs.worst_cost if bounds["worst_case"] else costs.expected_cost
         bounds["cost_at_most"] = max(most * draw(st.sampled_from([1.001, 1.5])), 0.01)
     elif not with_epsilon or draw(st.booleans()):
@@ -211,7 +211,7 @@ def two_workers() -> Iterator[Any]:
     patient = {f"distributed.comm.timeouts.{name}": f"{GUARD:g}s" for name in ("connect", "tcp")}
     with (
         dask.config.set(patient),
-        mock.patch.object(workers, "PATIENCE", GUARD),
+        mock.patch.object(executors, "PATIENCE", GUARD),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as made,

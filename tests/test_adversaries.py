@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import privacygames as pg
 from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
-from privacygames.mechanism import certify, container
+from privacygames.mechanism import binary_container, certify
 from support import geolife
 
 PLAIN = pg.Adversary("plain")
@@ -160,7 +160,7 @@ def test_every_engine_agrees_with_the_program_written_out(engine: str, case: tup
     scale = max(best, 1e-6 * float(bounds.facing(problem)[0].errors.max() if bounds.reverse else problem.cost.max()))
     assert value == pytest.approx(best, abs=3e-6 * scale)
     assert certificate.bound == pytest.approx(best, abs=3e-6 * scale)
-    for promise, realised in zip(bounds.against, certificate.findings.against, strict=True):
+    for promise, realised in zip(bounds.against, certificate.verification.against, strict=True):
         assert realised >= (promise.distortion or 0.0)
 
 
@@ -288,7 +288,7 @@ def test_a_number_is_what_it_was() -> None:
     by_number = pg.design(problem, epsilon=1.0, distortion=0.8)
     by_mapping = pg.design(problem, epsilon=1.0, distortion={PLAIN: 0.8})
     assert by_number.certificate.bounds == pg.Bounds(epsilon=1.0, distortion=0.8)
-    assert by_number.certificate.findings.against == ()
+    assert by_number.certificate.verification.against == ()
     assert by_mapping.certificate.cost == pytest.approx(by_number.certificate.cost, rel=2e-6)
     assert repr(by_number.certificate.bounds) == (
         "Bounds(epsilon=1.0, within=None, distortion=0.8, cost_at_most=None, worst_case=False)"
@@ -327,12 +327,12 @@ def test_plain_files_are_of_the_old_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda header: header["promises"]["against"][1].update(distortion=5.0), pg.BrokenPromise),
+        (lambda header: header["promises"]["against"][1].update(distortion=5.0), pg.GuaranteeViolated),
         (
             lambda header: header["promises"]["against"][1].update(prior=None),
-            pg.BrokenPromise,
+            pg.GuaranteeViolated,
         ),  # plain has less than 0.95
-        (lambda header: header["promises"].update(worst_cost_at_most=0.5), pg.BrokenPromise),
+        (lambda header: header["promises"].update(worst_cost_at_most=0.5), pg.GuaranteeViolated),
         (lambda header: header["promises"]["against"][0].update(errors="nothing"), pg.InvalidFile),
         (lambda header: header["promises"]["against"][0].update(name="a\x00b"), pg.InvalidFile),
         (lambda header: header["promises"]["against"][0].pop("prior"), pg.InvalidFile),
@@ -345,12 +345,12 @@ def test_altered_files_are_refused(tmp_path: Path, change: Callable[[Any], objec
     problem = sided()
     vague = pg.Adversary("vague", prior=pg.Prior.uniform(problem.space))
     made = pg.design(problem, epsilon=2.0, distortion={nosy(problem): 0.2, vague: 0.95}, worst_cost_at_most=2.5)
-    assert made.certificate.findings.distortion < 0.95
+    assert made.certificate.verification.distortion < 0.95
     made.save(tmp_path / "file.pgm")
-    header, arrays = container.read(tmp_path / "file.pgm")
+    header, arrays = binary_container.read(tmp_path / "file.pgm")
     header = {name: value for name, value in header.items() if name not in ("format", "arrays")}
     change(header)
-    container.write(tmp_path / "altered.pgm", header, arrays, version=3)
+    binary_container.write(tmp_path / "altered.pgm", header, arrays, version=3)
     with pytest.raises(error):
         pg.verify(tmp_path / "altered.pgm")
 
@@ -369,7 +369,7 @@ def test_what_cannot_be_promised_is_named() -> None:
     with pytest.raises(pg.Infeasible, match=r"every secret at most 0\.1") as caught:
         pg.design(problem, epsilon=1.0, worst_cost_at_most=0.1)
     limit = caught.value.limit
-    assert pg.design(problem, epsilon=1.0, worst_cost_at_most=limit).certificate.findings.worst_cost <= limit
+    assert pg.design(problem, epsilon=1.0, worst_cost_at_most=limit).certificate.verification.worst_cost <= limit
     with pytest.raises(pg.Infeasible, match="'plain'"):
         pg.design(problem, cost_at_most=0.3, distortion={PLAIN: 0.6})
     assert pg.design(problem, cost_at_most=0.7, distortion={PLAIN: 0.6}).certificate.achieved >= 0.6
@@ -433,7 +433,7 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
     found = pg.design(problem, epsilon=2.0, distortion=promises)
     attack = pg.attacks.optimal(found, problem, adversary=curious)
     assert attack.secrets.labels == ("west", "east")
-    assert attack.error == pytest.approx(found.certificate.findings.against[1], rel=1e-9)
+    assert attack.error == pytest.approx(found.certificate.verification.against[1], rel=1e-9)
     assert pg.attacks.given(found, problem, attack.matrix, adversary=curious).error == pytest.approx(attack.error)
     assert pg.attacks.uniform(found, problem, adversary=curious).matrix.shape == (12, 2)
     worst = pg.attacks.minmax(found, problem, adversary=curious)
@@ -447,7 +447,7 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
     report = pg.evaluate(found, problem)
     assert [(stand.adversary, stand.promised) for stand in report.against] == [("plain", 0.5), ("which side", 0.3)]
     assert report.to_dict()["realised against which side"] == pytest.approx(attack.error)
-    assert "“which side”" in pg.in_words(report, problem)
+    assert "“which side”" in pg.explain(report, problem)
     other = problem.with_prior(pg.Prior.uniform(problem.space))
     elsewhere = pg.evaluate(found, other).against
     assert [stand.promised for stand in elsewhere] == [None, None]  # of another prior nothing was promised
@@ -463,30 +463,40 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
 def test_find_holds_the_others() -> None:
     problem = sided()
     curious = nosy(problem)
-    found = pg.find(problem, "distortion", adversary=curious, distortion={PLAIN: 0.6}, cost_at_most=0.7, epsilon=3.0)
+    found = pg.tightest_bound(
+        problem, "distortion", adversary=curious, distortion={PLAIN: 0.6}, cost_at_most=0.7, epsilon=3.0
+    )
     asked = pg.Bounds.asked(epsilon=3.0, cost_at_most=0.7, distortion={curious: None, PLAIN: 0.6})
     assert found.value == pytest.approx(written_out(problem, asked), rel=2e-6)
     assert found.report.against[1].realised >= 0.6
-    smallest = pg.find(problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=0.8, precision=0.01)
+    smallest = pg.tightest_bound(
+        problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=0.8, precision=0.01
+    )
     assert smallest.limit < smallest.value <= 1.01 * smallest.limit
-    assert smallest.mechanism.certificate.findings.against[1] >= 0.3
-    blind = pg.find(problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=5.0)  # a constant answer
-    assert [stand.promised for stand in blind.mechanism.certificate.stands] == [0.6, 0.3]
+    assert smallest.mechanism.certificate.verification.against[1] >= 0.3
+    blind = pg.tightest_bound(
+        problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=5.0
+    )  # a constant answer
+    assert [stand.promised for stand in blind.mechanism.certificate.adversary_results] == [0.6, 0.3]
     assert [stand.promised for stand in blind.report.against] == [0.6, 0.3]
-    reached = pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.2, PLAIN: 0.6}, cost_at_most=0.7)
+    reached = pg.tightest_bound(
+        problem, "distortion", adversary=curious, distortion={curious: 0.2, PLAIN: 0.6}, cost_at_most=0.7
+    )
     assert reached.value >= 0.2
     assert ("realised epsilon", "not bounded by design") in reached.rows()
     with pytest.raises(pg.Infeasible, match="'which side'"):  # a number for her is no less of a promise
-        pg.find(problem, "distortion", adversary=curious, distortion={curious: 0.3, PLAIN: 0.1}, cost_at_most=0.15)
+        pg.tightest_bound(
+            problem, "distortion", adversary=curious, distortion={curious: 0.3, PLAIN: 0.1}, cost_at_most=0.15
+        )
     with pytest.raises(pg.InvalidProblem, match='goes with "distortion" only'):
-        pg.find(problem, "cost", adversary=curious, epsilon=1.0)
+        pg.tightest_bound(problem, "cost", adversary=curious, epsilon=1.0)
 
 
 def test_the_time_limit_leaves_a_valid_mechanism() -> None:
     problem = sided()
     promises = {PLAIN: 0.5, nosy(problem): 0.3}
     found = pg.design(problem, epsilon=2.0, distortion=promises, time_limit=1e-9)
-    assert found.certificate.findings.against[1] >= 0.3
+    assert found.certificate.verification.against[1] >= 0.3
 
 
 def test_a_number_that_was_not_reached_in_time_is_not_called_impossible() -> None:
@@ -538,6 +548,6 @@ def test_at_the_papers_size() -> None:
     one = pg.design(problem, epsilon=0.9, distortion=promises[PLAIN])
     broken = pg.evaluate(one, problem, adversaries=crowd).against[2]
     assert broken.realised < 0.9 * promises[crowd[2]]
-    assert all(stand.realised >= promises[each] for stand, each in zip(found.stands, crowd, strict=True))
+    assert all(stand.realised >= promises[each] for stand, each in zip(found.adversary_results, crowd, strict=True))
     assert found.bound is not None
     assert found.bound >= one.certificate.cost * (1 - 1e-6)

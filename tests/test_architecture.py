@@ -84,10 +84,10 @@ def test_exported_class_names_are_unique() -> None:
 STATE = {
     "privacygames.certificates.exponentials.exact_enclosure": "two numbers",
     "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
-    "privacygames.fleet.shared_part._parsed": "SHA-256 of the bytes",
+    "privacygames.fleet.shared_data._parsed": "SHA-256 of the bytes",
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
     "privacygames.presentation.pages._environment": "nothing: templates of ours",
-    "privacygames.processors._libraries": "nothing: what is loaded",
+    "privacygames.threads._libraries": "nothing: what is loaded",
     "privacygames.releases.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
     "privacygames.releases.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
     "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",

@@ -18,7 +18,7 @@ from waiting import Clock
 def value(mechanism: pg.Mechanism) -> float:
     """What the design optimised: its cost, or its distortion when turned round."""
     certificate = mechanism.certificate
-    return certificate.findings.distortion if certificate.bounds.reverse else certificate.cost
+    return certificate.verification.distortion if certificate.bounds.reverse else certificate.cost
 
 
 @given(cases())
@@ -66,7 +66,7 @@ def test_no_baseline_meeting_the_same_bounds_costs_less(problem: pg.Problem, eps
     rivals = [pg.baselines.uniform(problem), pg.baselines.constant(problem), pg.baselines.cheapest(problem)]
     for rival in rivals:
         measured = pg.evaluate(rival, problem)
-        distortion = rival.certificate.findings.distortion
+        distortion = rival.certificate.verification.distortion
         if distortion <= pg.max_distortion(problem):
             best = pg.design(problem, distortion=distortion)
             assert best.certificate.cost <= measured.cost * (1 + 1e-6) + 1e-12
@@ -166,7 +166,7 @@ def test_an_infinite_distinguishability_asks_nothing() -> None:
 def test_the_largest_distortion_can_be_promised_and_nothing_above() -> None:
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 3), [1, 5, 2, 0, 3, 3, 1, 1, 7]))
     most = pg.max_distortion(problem)
-    assert pg.design(problem, distortion=most, epsilon=0.5).certificate.findings.distortion >= most
+    assert pg.design(problem, distortion=most, epsilon=0.5).certificate.verification.distortion >= most
     with pytest.raises(pg.Infeasible, match="the most is") as caught:
         pg.design(problem, distortion=most * 1.001)
     assert caught.value.limit == most
@@ -202,11 +202,11 @@ def test_a_time_limit_gives_the_best_so_far_with_its_gap(bounds: dict[str, Any],
     certificate = pg.design(problem, **bounds, time_limit=1e-3, solver=solver).certificate
     assert certificate.gap is not None
     assert certificate.bound is not None
-    assert certificate.findings.largest_ratio <= 1
-    assert certificate.findings.distortion >= bounds.get("distortion", 0.0)
+    assert certificate.verification.largest_ratio <= 1
+    assert certificate.verification.distortion >= bounds.get("distortion", 0.0)
     if "cost_at_most" in bounds:
         assert certificate.cost <= bounds["cost_at_most"]
-        assert certificate.bound >= certificate.findings.distortion
+        assert certificate.bound >= certificate.verification.distortion
     else:
         assert certificate.bound <= certificate.cost
 
@@ -313,7 +313,7 @@ def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap(monke
     assert certificate.bound is not None
     assert certificate.gap > 1e-6
     assert certificate.bound <= 1.5303015 <= certificate.cost
-    assert certificate.findings.largest_ratio <= 1
+    assert certificate.verification.largest_ratio <= 1
     assert [each.done for each in seen] == list(range(len(seen)))
     assert {each.job for each in seen} == {"design"}
     assert (seen[-1].gap or 0.0) < (seen[0].gap or 0.0)
@@ -349,7 +349,7 @@ def test_bad_bounds_are_refused(bounds: dict[str, float], message: str) -> None:
 def test_the_largest_distortion_can_be_promised_where_guesses_tie(space: pg.Space, bounds: dict[str, Any]) -> None:
     problem = pg.Problem(pg.Prior.uniform(space))
     most = pg.max_distortion(problem)
-    assert pg.design(problem, distortion=most, **bounds).certificate.findings.distortion >= most
+    assert pg.design(problem, distortion=most, **bounds).certificate.verification.distortion >= most
 
 
 def test_the_solver_chosen_takes_what_it_is_given() -> None:

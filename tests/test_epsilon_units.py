@@ -68,7 +68,7 @@ def test_reports_and_comparisons_name_the_unit() -> None:
     assert dict(report.rows())["realised epsilon, within"] == near
     assert report.to_dict()["epsilon_counted"] == "per km"
     assert report.any_pair == pytest.approx(1.0)
-    assert "or between any two secrets by more than 2.72" in pg.in_words(report, CITY)
+    assert "or between any two secrets by more than 2.72" in pg.explain(report, CITY)
     compared = pg.compare(CITY, {"mine": PLACES})
     assert "epsilon per km  between any two secrets" in str(compared).splitlines()[0]
     assert re.search(r"0\.5000\s+1\.0000", str(compared).splitlines()[1])
@@ -110,7 +110,7 @@ def test_a_release_names_the_unit_of_every_budget() -> None:
     assert rows["left: total"] == "0.2 per km; 0.4 between any two secrets"
     assert rows["left: any two"].startswith("1 per unit of the hamming distance; 1 between any two secrets")
     assert (release.counted, release.any_pair, release.spent_any_pair) == ("per km", 1.0, 2.0)
-    with pytest.raises(pg.BudgetSpent, match=r"total: 0\.2 of 1\.2 per km; 2\.4 between any two secrets left"):
+    with pytest.raises(pg.BudgetExceeded, match=r"total: 0\.2 of 1\.2 per km; 2\.4 between any two secrets left"):
         releases.release("cell-0", at=2.0)
     said = releases.claims()
     assert str(said).splitlines()[0].endswith("epsilon 1 per km; 2 between any two secrets")

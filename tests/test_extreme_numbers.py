@@ -158,7 +158,7 @@ def test_files_with_infinite_costs_are_verified() -> None:
     cost[1, 2] = inf
     made = pg.design(uniform(2, cost), epsilon=1.0)
     assert pg.mechanism.load_bytes(made.to_bytes()).certificate.cost == made.certificate.cost
-    with pytest.raises(pg.BrokenPromise, match="never allowed"):
+    with pytest.raises(pg.GuaranteeViolated, match="never allowed"):
         pg.mechanism.certify(
             uniform(2, cost), Bounds(distortion=0.0), np.full((4, 4), 2**60, dtype=np.int64), origin="forged"
         )
@@ -178,7 +178,7 @@ def test_no_output_left_is_said_clearly() -> None:
 
 def test_comparisons_leave_out_what_gives_forbidden_outputs() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers([0, 1])), cost=[[0.0, inf], [1.0, 0.0]])
-    rows = pg.compare(problem, pg.contenders(problem, epsilon=0.5)).rows
+    rows = pg.compare(problem, pg.calibrated_baselines(problem, epsilon=0.5)).rows
     assert all(np.isfinite(row.report.cost) for row in rows)
 
 
@@ -244,7 +244,7 @@ def test_secrets_that_are_nearly_the_same_one_way(way: float, asked: dict[str, A
 def test_infeasible_names_the_least_possible_cost() -> None:
     problem = uniform(3, hamming(9) + 0.3)
     with pytest.raises(pg.Infeasible) as caught:
-        pg.find(problem, "epsilon", cost_at_most=0.2)
+        pg.tightest_bound(problem, "epsilon", cost_at_most=0.2)
     assert caught.value.limit == pytest.approx(0.3)
 
 
@@ -253,9 +253,9 @@ def test_pairs_at_distance_zero_count_for_the_least_cost() -> None:
     together[0, 1] = together[1, 0] = 0.0
     problem = uniform(3, hamming(9) + 0.3, distinguishability=together)
     with pytest.raises(pg.Infeasible) as caught:
-        pg.find(problem, "epsilon", cost_at_most=0.35)
+        pg.tightest_bound(problem, "epsilon", cost_at_most=0.35)
     assert caught.value.limit == pytest.approx(0.3 + 1 / 9, rel=1e-4)
-    assert pg.find(problem, "epsilon", cost_at_most=caught.value.limit * 1.001).value > 0
+    assert pg.tightest_bound(problem, "epsilon", cost_at_most=caught.value.limit * 1.001).value > 0
 
 
 def test_a_solver_that_says_infeasible_proves_nothing() -> None:
@@ -368,7 +368,7 @@ def test_a_free_constant_output_is_the_optimum_exactly(worst_case: bool) -> None
     distortion = 0.9 * pg.max_distortion(problem)
     found = pg.design(problem, distortion=distortion, worst_case=worst_case)
     assert (found.certificate.cost, found.certificate.bound, found.certificate.gap) == (0.0, 0.0, 0.0)
-    assert found.certificate.findings.distortion >= distortion
+    assert found.certificate.verification.distortion >= distortion
 
 
 def test_a_free_constant_output_that_breaks_another_limit_is_not_taken() -> None:
@@ -376,7 +376,7 @@ def test_a_free_constant_output_that_breaks_another_limit_is_not_taken() -> None
     cost = np.array([[0.0, 5.0], [1.0, 1.0], [1.0, 0.0]])
     problem = pg.Problem(pg.Prior(pg.Categories("ab"), [1.0, 0.0]), cost=cost, observables=pg.Categories("xyz"))
     found = pg.design(problem, epsilon=1.0, worst_cost_at_most=1.0).certificate
-    assert found.findings.worst_cost <= 1.0
+    assert found.verification.worst_cost <= 1.0
     assert found.cost > 0.1
 
 

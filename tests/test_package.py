@@ -74,7 +74,7 @@ problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)))
 pg.design(problem, epsilon=1.0).save(sys.argv[1])
 assert pg.load(sys.argv[1]).sample("cell-0") in problem.space.labels
 pg.verify(sys.argv[1])
-pg.in_words(pg.evaluate(pg.load(sys.argv[1]), problem), problem)
+pg.explain(pg.evaluate(pg.load(sys.argv[1]), problem), problem)
 for call in (
     lambda: pg.plots.comparison(pg.compare(problem, {"uniform": pg.baselines.uniform(problem)})),
     lambda: pg.traces.read(sys.argv[1], format="parquet"),

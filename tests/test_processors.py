@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from privacygames import processors
+from privacygames import threads
 
 
 @pytest.fixture
 def eight(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A process that may run on eight processors, in a container with a file that may set a quota."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(processors, "QUOTA", str(tmp_path / "cpu.max"))
-    monkeypatch.delenv(processors.VARIABLE, raising=False)
+    monkeypatch.setattr(threads, "QUOTA", str(tmp_path / "cpu.max"))
+    monkeypatch.delenv(threads.VARIABLE, raising=False)
     return tmp_path / "cpu.max"
 
 
@@ -38,35 +38,35 @@ def test_the_least_of_what_is_allowed(
     if quota is not None:
         eight.write_text(quota)
     if told is not None:
-        monkeypatch.setenv(processors.VARIABLE, told)
-    assert processors.processors() == found
+        monkeypatch.setenv(threads.VARIABLE, told)
+    assert threads.processors() == found
 
 
 @pytest.mark.usefixtures("eight")
 @pytest.mark.parametrize(("among", "each"), [(1, 8), (2, 4), (3, 2), (8, 1), (20, 1)])
 def test_workers_share_them(monkeypatch: pytest.MonkeyPatch, among: int, each: int) -> None:
-    monkeypatch.setenv(processors.VARIABLE, "8")  # so that what is set is undone
-    processors.share_processors(among)
-    assert processors.processors() == each
+    monkeypatch.setenv(threads.VARIABLE, "8")  # so that what is set is undone
+    threads.share_processors(among)
+    assert threads.processors() == each
 
 
-@pytest.mark.parametrize("entries", [0, processors.WORTH_A_THREAD, 3 * processors.WORTH_A_THREAD])
+@pytest.mark.parametrize("entries", [0, threads.WORTH_A_THREAD, 3 * threads.WORTH_A_THREAD])
 def test_work_in_threads_comes_back_in_order(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processors, "processors", lambda: 3)
-    assert processors.in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
-    assert processors.in_threads(lambda item: item**2, 0, entries) == []
+    monkeypatch.setattr(threads, "processors", lambda: 3)
+    assert threads.in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
+    assert threads.in_threads(lambda item: item**2, 0, entries) == []
 
 
 def test_algebra_is_plain_until_the_last_who_asked_is_done() -> None:
-    def threads() -> set[int]:
+    def blas_threads() -> set[int]:
         return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
 
     with threadpool_limits(2, "blas"):
-        before = threads()
-        first, second = processors.plain_algebra(), processors.plain_algebra()
+        before = blas_threads()
+        first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)  # as where two threads design, and one is done
-        assert threads() == {1}
+        assert blas_threads() == {1}
         second.__exit__(None, None, None)
-        assert threads() == before
+        assert blas_threads() == before

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from privacygames.storage import write_bytes, write_text, written
+from privacygames.atomic_io import write_bytes, write_text, written
 from waiting import wait_until
 
 SIZE = 200_000
@@ -40,7 +40,7 @@ def test_threads_that_write_to_one_path_leave_a_whole_file(tmp_path: Path) -> No
 
 WRITER = """
 import sys
-from privacygames.storage import write_bytes
+from privacygames.atomic_io import write_bytes
 print("at work", flush=True)
 for turn in range(10**9):
     write_bytes(sys.argv[1], bytes([turn % 256]) * int(sys.argv[2]))

@@ -72,23 +72,23 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "attacks.given": lambda odd: pg.attacks.given(MECHANISM, PROBLEM, odd),
     "attacks.optimal": lambda odd: pg.attacks.optimal(MECHANISM, PROBLEM, prior=odd),
     "attacks mechanism": lambda odd: pg.attacks.bayesian(odd, PROBLEM),
-    "contenders": lambda odd: pg.contenders(PROBLEM, epsilon=1.0, names=odd),
+    "calibrated_baselines": lambda odd: pg.calibrated_baselines(PROBLEM, epsilon=1.0, names=odd),
     "compare": lambda odd: pg.compare(PROBLEM, odd),
     "compare one": lambda odd: pg.compare(PROBLEM, {"it": odd}),
     "compare adversaries": lambda odd: pg.compare(PROBLEM, {"it": MECHANISM}, adversaries=odd),
-    "find": lambda odd: pg.find(PROBLEM, odd, cost_at_most=0.5),
+    "find": lambda odd: pg.tightest_bound(PROBLEM, odd, cost_at_most=0.5),
     "break_ties": lambda odd: pg.break_ties(PROBLEM, odd, epsilon=1.0),
     "planar_laplace": lambda odd: pg.baselines.planar_laplace(PROBLEM, odd),
     "exponential": lambda odd: pg.baselines.exponential(PROBLEM, odd),
     "remap": lambda odd: pg.baselines.remap(odd, PROBLEM),
     "remap problem": lambda odd: pg.baselines.remap(MECHANISM, odd),
     "max_distortion": lambda odd: pg.max_distortion(odd),
-    "find problem": lambda odd: pg.find(odd, "epsilon", cost_at_most=0.5),
+    "find problem": lambda odd: pg.tightest_bound(odd, "epsilon", cost_at_most=0.5),
     "break_ties problem": lambda odd: pg.break_ties(odd, "entropy", epsilon=1.0),
     "compare problem": lambda odd: pg.compare(odd, {"it": MECHANISM}),
-    "contenders problem": lambda odd: pg.contenders(odd, epsilon=1.0),
+    "calibrated_baselines problem": lambda odd: pg.calibrated_baselines(odd, epsilon=1.0),
     "trade_off problem": lambda odd: pg.trade_off(odd, epsilons=[1.0]),
-    "in_words problem": lambda odd: pg.in_words(pg.evaluate(MECHANISM, PROBLEM), odd),
+    "in_words problem": lambda odd: pg.explain(pg.evaluate(MECHANISM, PROBLEM), odd),
     "uniform problem": lambda odd: pg.baselines.uniform(odd),
     "cheapest problem": lambda odd: pg.baselines.cheapest(odd),
     "constant problem": lambda odd: pg.baselines.constant(odd),
@@ -131,8 +131,10 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "Budget distinguishability": lambda odd: pg.Releases(
         PROBLEM, STILL, epsilon=1.0, budget=pg.Budget(1.0, distinguishability=odd)
     ),
-    "Pursuit": lambda odd: pg.Pursuit(odd),
-    "Pursuit given": lambda odd: pg.Releases(PROBLEM, STILL, epsilon=1.0, adversaries=[pg.Pursuit("x", given=odd)]),
+    "InferenceTarget": lambda odd: pg.InferenceTarget(odd),
+    "Pursuit given": lambda odd: pg.Releases(
+        PROBLEM, STILL, epsilon=1.0, adversaries=[pg.InferenceTarget("x", given=odd)]
+    ),
     "EvenSpread": lambda odd: pg.policies.EvenSpread(odd),
     "Predictive": lambda odd: pg.policies.Predictive(1.0, test=odd, within=1.0),
     "Memoised": lambda odd: pg.policies.Memoised(odd),
@@ -158,7 +160,7 @@ def test_what_is_passed_by_mistake_is_refused_with_an_error_of_ours(name: str) -
     refused = 0
     for odd in ODD:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pg.UselessAnswers)
+            warnings.simplefilter("ignore", pg.UselessMechanism)
             try:
                 CALLS[name](odd)
             except pg.PrivacyGamesError:

@@ -13,16 +13,16 @@ from privacygames.baselines import cheapest as cheapest_answers
 from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers, allowed_outputs
 from privacygames.cost_limits import CLOSE, require_affordable, too_little_distortion
 from privacygames.errors import (
-    BrokenPromise,
+    GuaranteeViolated,
     Infeasible,
     InvalidProblem,
     PrivacyGamesError,
     SolveFailed,
     Status,
 )
-from privacygames.events import Progress
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, Problem, Promise, cheapest_constant, rounding
+from privacygames.problem import Bounds, DistortionGuarantee, Problem, cheapest_constant, rounding
+from privacygames.progress import Progress
 from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, choose, solve_scaled
 
 LOWERED = (1e6, 1e10)
@@ -74,7 +74,7 @@ class Design:
             return self._best(self.bounds, self.options)
         first, *others = self.bounds.against
         tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
-        best = self._best(replace(self.bounds, against=(Promise(first.adversary, None), *others)), tight)
+        best = self._best(replace(self.bounds, against=(DistortionGuarantee(first.adversary, None), *others)), tight)
         if best.certificate.achieved < floor:
             raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
         return certify(self.problem, self.bounds, best.weights, best.multipliers, origin=_origin(best))
@@ -93,7 +93,7 @@ class Design:
             return None
         try:
             constant = _constant(self.problem, bounds, None, origin="none: a constant output costs nothing")
-        except BrokenPromise:
+        except GuaranteeViolated:
             return None
         return constant if constant.certificate.cost == 0 else None
 
@@ -134,7 +134,7 @@ class Design:
                 if before:
                     solution = replace(solution, solver=f"{solution.solver}, after {before}")
                 certified.append(self._certified(bounds, solution, cheapest))
-            except (SolveFailed, InvalidProblem, BrokenPromise) as error:
+            except (SolveFailed, InvalidProblem, GuaranteeViolated) as error:
                 if error.status is Status.TIME_LIMIT:
                     break
                 if attempt.solver is attempts[0].solver and isinstance(error, InvalidProblem):
@@ -266,7 +266,7 @@ def _unlimited(bounds: Bounds) -> Bounds | None:
 
 def _inside(problem: Problem, bounds: Bounds, cheap: Mechanism, fair: Mechanism, limit: float) -> Mechanism:
     """A mixture of what is cheap on average and what is for every secret: it leaves half the room to the limit."""
-    least, most = cheap.certificate.findings.expected_cost, fair.certificate.findings.expected_cost
+    least, most = cheap.certificate.verification.expected_cost, fair.certificate.verification.expected_cost
     share = 0.5 if most <= max(limit, least) else 0.5 * max(limit - least, 0.0) / (most - least)
     mixed = (1 - share) * cheap.probabilities + share * fair.probabilities
     return certify(problem, bounds, mixed, origin="between the cheapest mechanisms")
@@ -276,7 +276,7 @@ def _is_enough(certified: Mechanism, bounds: Bounds, solution: Solution, options
     """Whether a solver stopped at a mechanism because one that costs no more than this was all that was asked for."""
     if options.enough is None or solution.status is not Status.OPTIMAL:
         return False
-    return certified.certificate.findings.cost(worst_case=bounds.worst_case) < options.enough
+    return certified.certificate.verification.cost(worst_case=bounds.worst_case) < options.enough
 
 
 def _kind(solver: Solver) -> str:
@@ -305,7 +305,7 @@ def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
     if bounds.distortion is not None:
         return replace(bounds, distortion=bounds.distortion * higher)
     raised = (
-        Promise(each.adversary, None if each.distortion is None else each.distortion * higher)
+        DistortionGuarantee(each.adversary, None if each.distortion is None else each.distortion * higher)
         for each in bounds.against
     )
     return replace(bounds, against=tuple(raised)) if bounds.against else bounds

@@ -1,7 +1,7 @@
 """Whether a limit on the cost, or a least distortion under one, can be met: an error only with a proof."""
 
 from privacygames.certificates import Certificate
-from privacygames.errors import BrokenPromise, Infeasible, SolveFailed, Status
+from privacygames.errors import GuaranteeViolated, Infeasible, SolveFailed, Status
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
 
@@ -40,7 +40,7 @@ def require_affordable(
     if keeps_limit(problem, cheapest, limit, worst_case=worst_case):
         return
     certificate = cheapest.certificate
-    reached = certificate.findings.cost(worst_case=worst_case)
+    reached = certificate.verification.cost(worst_case=worst_case)
     least = reached if exact else certificate.bound
     whom = "every secret " if each else ""
     name = "worst_cost_at_most" if each else "cost_at_most"
@@ -60,7 +60,7 @@ def keeps_limit(problem: Problem, mechanism: Mechanism, limit: float, *, worst_c
     alone = Bounds(cost_at_most=limit, worst_case=worst_case)
     try:
         certify(problem, alone, mechanism.weights, origin=mechanism.certificate.provenance.solver)
-    except BrokenPromise:
+    except GuaranteeViolated:
         return False
     return True
 

@@ -4,18 +4,18 @@ import warnings
 from math import inf
 from typing import Literal
 
-from privacygames.arguments import of_kind
 from privacygames.attempts import Design
 from privacygames.certificates import allowed_outputs
 from privacygames.errors import (
     Infeasible,
     InvalidProblem,
-    UselessAnswers,
+    UselessMechanism,
 )
-from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Distortion, Problem, rounding
-from privacygames.solvers import Effort, Interior, SolveOptions, Solver
+from privacygames.progress import Watcher
+from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
+from privacygames.validation import of_kind
 
 
 def design(
@@ -60,7 +60,7 @@ def design(
         Cancelled: the progress function said so.
 
     Warns:
-        UselessAnswers: the best mechanism answers everybody alike.
+        UselessMechanism: the best mechanism answers everybody alike.
     """
     bounds = Bounds.asked(
         epsilon=epsilon,
@@ -76,7 +76,7 @@ def design(
         warnings.warn(
             "the answers of this mechanism do not depend on the secret at all: it keeps its promises and tells nobody "
             "anything. What helps: a larger epsilon, worst_case=True, or a cost that values rare secrets",
-            UselessAnswers,
+            UselessMechanism,
             stacklevel=2,
         )
     return mechanism
@@ -91,7 +91,7 @@ def effort(
     worst_case: bool = False,
     cost_at_most: float | None = None,
     worst_cost_at_most: float | None = None,
-) -> Effort:
+) -> SolveEstimate:
     """What :func:`design` is going to take on this machine: memory, and roughly the time (a block is timed for it).
 
     Args:

@@ -58,7 +58,7 @@ class StaleFleet(InvalidProblem):
     """The fleet in a folder is another one than when it was opened: nothing is answered from what it was."""
 
 
-class UselessAnswers(UserWarning):
+class UselessMechanism(UserWarning):
     """A warning: the mechanism keeps its promises, and its answers do not depend on the secret at all."""
 
 
@@ -85,7 +85,7 @@ class SolveFailed(PrivacyGamesError):
         self.status = status
 
 
-class BudgetSpent(PrivacyGamesError):
+class BudgetExceeded(PrivacyGamesError):
     """A release would have cost more than the budget has left; nothing was released, and nothing was charged."""
 
     status = Status.SPENT
@@ -97,7 +97,7 @@ class Cancelled(PrivacyGamesError):
     status = Status.CANCELLED
 
 
-class BrokenPromise(PrivacyGamesError):
+class GuaranteeViolated(PrivacyGamesError):
     """A mechanism does not keep what its certificate promises."""
 
     status = Status.BROKEN_PROMISE

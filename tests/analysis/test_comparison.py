@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.analysis.matching import NAMES
-from privacygames.presentation import compared_in_words
+from privacygames.analysis.calibration import NAMES
+from privacygames.presentation import explain_comparison
 from support import error_by_hand, optimum_by_hand, priors
 
 CITY = pg.Grid(columns=3, rows=2, width=3.0, height=2.4)
@@ -67,7 +67,7 @@ def test_the_usual_adversaries() -> None:
 
 def test_matched_at_epsilon_all_realise_it() -> None:
     epsilon = 0.8
-    compared = pg.compare(city(), pg.contenders(city(), epsilon=epsilon))
+    compared = pg.compare(city(), pg.calibrated_baselines(city(), epsilon=epsilon))
     found = {row.mechanism: row.report.epsilon for row in compared.rows}
     assert set(found) == {name for name in NAMES if not name.startswith(("geometric", "staircase"))}
     for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
@@ -78,7 +78,7 @@ def test_matched_at_epsilon_all_realise_it() -> None:
 
 def test_matched_at_epsilon_within_a_threshold() -> None:
     problem = ages()
-    compared = pg.compare(problem, pg.contenders(problem, epsilon=1.0, within=2.0), within=2.0)
+    compared = pg.compare(problem, pg.calibrated_baselines(problem, epsilon=1.0, within=2.0), within=2.0)
     found = {row.mechanism: row.report.epsilon_within for row in compared.rows}
     assert {"staircase", "staircase+remap", "geometric"} <= set(found)
     for name in ("optimal", "staircase", "geometric", "exponential", "randomised-response"):
@@ -90,7 +90,9 @@ def test_matched_at_epsilon_within_a_threshold() -> None:
 def test_matched_at_distortion_all_leave_that_error() -> None:
     problem = city(cost="hamming")
     target = 0.6 * pg.max_distortion(problem)
-    compared = pg.compare(problem, pg.contenders(problem, distortion=target), adversaries={"one": problem.prior})
+    compared = pg.compare(
+        problem, pg.calibrated_baselines(problem, distortion=target), adversaries={"one": problem.prior}
+    )
     found = {row.mechanism: row.report for row in compared.rows}
     assert "spanner" not in found
     for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
@@ -106,7 +108,7 @@ def test_matched_at_distortion_all_leave_that_error() -> None:
 def test_nobody_beats_the_optimum_at_the_epsilon_it_realises(weights: object, epsilon: float, cost: str) -> None:
     problem = city(weights, cost)
     names = [name for name in NAMES if not name.startswith(("planar", "geometric", "staircase"))]
-    mechanisms = pg.contenders(problem, epsilon=epsilon, names=names)
+    mechanisms = pg.calibrated_baselines(problem, epsilon=epsilon, names=names)
     mechanisms["planar-laplace"] = partial(pg.baselines.planar_laplace, problem, epsilon)  # not matched: quicker
     for row in pg.compare(problem, mechanisms, adversaries={"one": problem.prior}).rows:
         assert isfinite(row.report.epsilon)
@@ -118,7 +120,7 @@ def test_nobody_beats_the_optimum_at_the_epsilon_it_realises(weights: object, ep
 
 def test_an_epsilon_of_nothing_gives_the_best_constant() -> None:
     problem = city()
-    made = pg.contenders(problem, epsilon=1e-12, names=["optimal"])["optimal"]()
+    made = pg.calibrated_baselines(problem, epsilon=1e-12, names=["optimal"])["optimal"]()
     assert (made.probabilities == made.probabilities[0]).all()
     assert made.certificate.cost == pytest.approx(float((problem.cost @ problem.prior.probabilities).min()))
 
@@ -140,7 +142,7 @@ def test_the_trade_off_falls_with_epsilon_and_rises_with_distortion() -> None:
 
 
 def test_the_table_and_the_csv_say_the_same(tmp_path: Path) -> None:
-    compared = pg.compare(ages(), pg.contenders(ages(), epsilon=0.5, names=["optimal", "geometric+remap"]))
+    compared = pg.compare(ages(), pg.calibrated_baselines(ages(), epsilon=0.5, names=["optimal", "geometric+remap"]))
     lines = str(compared).splitlines()
     assert re.split(r"  +", lines[0]) == [
         *("mechanism", "cost", "worst", "epsilon per year", "between any two secrets"),
@@ -154,12 +156,14 @@ def test_the_table_and_the_csv_say_the_same(tmp_path: Path) -> None:
     assert [row["mechanism"] for row in read] == [row.mechanism for row in compared.rows]
     assert float(read[0]["cost"]) == compared.rows[0].report.cost
     assert f"{compared.rows[0].report.cost:.4f}" in lines[1]
-    assert compared_in_words(compared).splitlines()[0].startswith("optimal: An attacker's best guess is off by ")
+    assert explain_comparison(compared).splitlines()[0].startswith("optimal: An attacker's best guess is off by ")
 
 
 def test_the_figures_show_every_row(tmp_path: Path) -> None:
     problem = city(cost="hamming")
-    compared = pg.compare(problem, pg.contenders(problem, distortion=0.5, names=["optimal", "exponential", "uniform"]))
+    compared = pg.compare(
+        problem, pg.calibrated_baselines(problem, distortion=0.5, names=["optimal", "exponential", "uniform"])
+    )
     figure = pg.plots.comparison(compared)
     cost, worst, epsilon, attacks, _ = figure.axes
     assert [text.get_text() for text in cost.get_yticklabels()] == ["optimal", "exponential", "uniform"]
@@ -187,7 +191,9 @@ def test_the_figures_show_every_row(tmp_path: Path) -> None:
 
 def test_progress_names_what_is_made() -> None:
     said: list[pg.Progress] = []
-    pg.compare(ages(), pg.contenders(ages(), epsilon=1.0, names=["uniform", "constant"]), progress=said.append)
+    pg.compare(
+        ages(), pg.calibrated_baselines(ages(), epsilon=1.0, names=["uniform", "constant"]), progress=said.append
+    )
     assert [(now.job, now.message, now.done, now.total) for now in said] == [
         ("compare", "uniform", 0, 2),
         ("compare", "constant", 1, 2),
@@ -197,37 +203,39 @@ def test_progress_names_what_is_made() -> None:
 def test_matching_and_designing_can_be_cancelled() -> None:
     problem = city()
     switch = pg.Cancellation()
-    made = pg.contenders(problem, epsilon=1.0, names=["optimal", "planar-laplace"], progress=switch.watching())
+    made = pg.calibrated_baselines(
+        problem, epsilon=1.0, names=["optimal", "planar-laplace"], progress=switch.watching()
+    )
     switch.cancel()
     with pytest.raises(pg.Cancelled):
         made["optimal"]()
     with pytest.raises(pg.Cancelled):
-        pg.contenders(problem, epsilon=1.0, names=["exponential"], progress=switch.watching())
+        pg.calibrated_baselines(problem, epsilon=1.0, names=["exponential"], progress=switch.watching())
 
 
 def test_wrong_questions() -> None:
     problem = city()
     with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
-        pg.contenders(problem)
+        pg.calibrated_baselines(problem)
     with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
-        pg.contenders(problem, epsilon=1.0, distortion=0.5)
+        pg.calibrated_baselines(problem, epsilon=1.0, distortion=0.5)
     with pytest.raises(pg.InvalidProblem, match="no mechanism 'laplace'"):
-        pg.contenders(problem, epsilon=1.0, names=["laplace"])
+        pg.calibrated_baselines(problem, epsilon=1.0, names=["laplace"])
     with pytest.raises(pg.InvalidProblem, match="no mechanism 'optimal\\+remap'"):
-        pg.contenders(problem, epsilon=1.0, names=["optimal+remap"])
+        pg.calibrated_baselines(problem, epsilon=1.0, names=["optimal+remap"])
     with pytest.raises(pg.InvalidProblem, match="needs secrets that are Numbers"):
-        pg.contenders(problem, epsilon=1.0, names=["geometric"])
+        pg.calibrated_baselines(problem, epsilon=1.0, names=["geometric"])
     with pytest.raises(pg.InvalidProblem, match="needs within"):
-        pg.contenders(ages(), epsilon=1.0, names=["staircase"])
+        pg.calibrated_baselines(ages(), epsilon=1.0, names=["staircase"])
     with pytest.raises(pg.InvalidProblem, match="spanner"):
-        pg.contenders(problem, distortion=0.1, names=["spanner"])
+        pg.calibrated_baselines(problem, distortion=0.1, names=["spanner"])
     with pytest.raises(pg.Infeasible) as caught:
-        pg.contenders(problem, distortion=9.0)
+        pg.calibrated_baselines(problem, distortion=9.0)
     assert caught.value.limit == pg.max_distortion(problem)
     with pytest.raises(pg.InvalidProblem, match="nothing to compare"):
         pg.compare(problem, {})
     with pytest.raises(pg.InvalidProblem, match="adversaries is empty"):
-        pg.compare(problem, pg.contenders(problem, epsilon=1.0, names=["uniform"]), adversaries={})
+        pg.compare(problem, pg.calibrated_baselines(problem, epsilon=1.0, names=["uniform"]), adversaries={})
     with pytest.raises(pg.InvalidProblem, match="other secrets"):
         pg.compare(problem, {"a": pg.baselines.uniform(problem)}, adversaries={"x": ages().prior})
     with pytest.raises(pg.InvalidProblem, match="list of epsilons, or one of distortions"):

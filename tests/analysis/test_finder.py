@@ -19,7 +19,7 @@ def test_the_closed_form_for_equally_likely_categories(size: int, cost: float) -
     """Randomised response is optimal: its cost is (k−1)/(e^ε+k−1), so ε = ln((k−1)(1−c)/c)."""
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("abcde"[:size])))
     exact = log((size - 1) * (1 - cost) / cost)
-    found = pg.find(problem, "epsilon", cost_at_most=cost)
+    found = pg.tightest_bound(problem, "epsilon", cost_at_most=cost)
     assert found.limit < exact <= found.value * (1 + 1e-12)
     assert found.value <= found.limit * 1.0010001
     assert found.mechanism.certificate.cost <= cost
@@ -29,20 +29,20 @@ def test_the_closed_form_for_equally_likely_categories(size: int, cost: float) -
 
 def test_two_secrets_in_other_units_and_in_the_threshold_form() -> None:
     exact = log(0.8 / 0.2)
-    apart = pg.find(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2)
+    apart = pg.tightest_bound(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2)
     assert apart.limit < exact / 4 <= apart.value <= apart.limit * 1.0010001
-    within = pg.find(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2, within=5.0)
+    within = pg.tightest_bound(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2, within=5.0)
     assert within.limit < exact <= within.value <= within.limit * 1.0010001
     assert within.mechanism.certificate.bounds.within == 5.0
 
 
 def test_the_precision_asked_for_is_kept() -> None:
-    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.25, precision=1e-5)
+    found = pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.25, precision=1e-5)
     assert found.limit < log(3) <= found.value <= found.limit * (1 + 1.0001e-5)
 
 
 def test_the_refutation_is_a_certificate_anyone_can_check(tmp_path: pytest.TempPathFactory) -> None:
-    found = pg.find(two_secrets(0.4), "epsilon", cost_at_most=0.3)
+    found = pg.tightest_bound(two_secrets(0.4), "epsilon", cost_at_most=0.3)
     assert found.refutation is not None
     found.refutation.save(f"{tmp_path}/no.pgm")
     certificate = pg.verify(f"{tmp_path}/no.pgm")
@@ -64,10 +64,10 @@ def test_what_is_found_is_right_by_an_independent_solver(
     distortion = None if share is None else share * pg.max_distortion(problem)
     rest: dict[str, Any] = {"distortion": distortion, "worst_case": worst}
     cost = optimum_by_hand(problem, epsilon=epsilon, **rest) * (1 + 1e-6) + 1e-9
-    found = pg.find(problem, "epsilon", cost_at_most=cost, precision=0.01, **rest)
+    found = pg.tightest_bound(problem, "epsilon", cost_at_most=cost, precision=0.01, **rest)
     certificate = found.mechanism.certificate
     assert certificate.cost <= cost
-    assert distortion is None or certificate.findings.distortion >= distortion
+    assert distortion is None or certificate.verification.distortion >= distortion
     assert found.value == certificate.bounds.epsilon
     assert found.limit <= epsilon * (1 + 1e-9)  # ε is known to do
     if found.limit > 0:
@@ -82,17 +82,17 @@ def test_the_most_distortion_and_the_least_cost(problem: pg.Problem, share: floa
     assume(most > 1e-3)
     least = optimum_by_hand(problem, epsilon=1.0)
     cost = least + share * (most - least) + 1e-6
-    found = pg.find(problem, "distortion", cost_at_most=cost, epsilon=1.0)
+    found = pg.tightest_bound(problem, "distortion", cost_at_most=cost, epsilon=1.0)
     expected = optimum_by_hand(problem, cost_at_most=cost, epsilon=1.0)
     assert found.value <= expected * (1 + 1e-7) + 1e-9
     assert found.limit >= expected * (1 - 1e-7) - 1e-9
     assert found.limit - found.value <= 1e-6 * max(found.limit, float(problem.distance.max()))
-    cheapest = pg.find(problem, "cost", epsilon=1.0)
+    cheapest = pg.tightest_bound(problem, "cost", epsilon=1.0)
     assert cheapest.limit - 1e-9 <= least <= cheapest.value + 1e-9
 
 
 def test_a_cost_that_anything_meets_needs_no_epsilon() -> None:
-    found = pg.find(two_secrets(0.3), "epsilon", cost_at_most=0.31)
+    found = pg.tightest_bound(two_secrets(0.3), "epsilon", cost_at_most=0.31)
     assert found.value <= 1e-9
     assert found.limit == 0
     assert (found.mechanism.probabilities == found.mechanism.probabilities[0]).all()
@@ -103,13 +103,13 @@ def test_a_cost_nothing_meets_says_what_the_least_is() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(5))), cost="absolute")
     distortion = 0.9 * pg.max_distortion(problem)
     with pytest.raises(pg.Infeasible) as caught:
-        pg.find(problem, "epsilon", cost_at_most=0.5, distortion=distortion)
+        pg.tightest_bound(problem, "epsilon", cost_at_most=0.5, distortion=distortion)
     assert caught.value.limit == pytest.approx(optimum_by_hand(problem, distortion=distortion), rel=1e-5)
     with pytest.raises(pg.Infeasible, match="finite epsilon"):
-        pg.find(problem, "epsilon", cost_at_most=0.0)
+        pg.tightest_bound(problem, "epsilon", cost_at_most=0.0)
     dear = pg.Problem(pg.Prior.uniform(pg.Categories("ab")), cost=np.array([[1.0, 2.0], [2.0, 1.0]]))
     with pytest.raises(pg.Infeasible) as caught:
-        pg.find(dear, "epsilon", cost_at_most=0.9)
+        pg.tightest_bound(dear, "epsilon", cost_at_most=0.9)
     assert caught.value.limit == pytest.approx(1.0)
 
 
@@ -119,16 +119,18 @@ def test_no_constant_output_is_needed_where_every_one_is_forbidden() -> None:
     space = pg.Categories("abc")
     compared = pg.Problem(pg.Prior.uniform(space), cost=cost)
     with pytest.raises(pg.Infeasible, match="no output is left"):
-        pg.find(compared, "epsilon", cost_at_most=0.5)
+        pg.tightest_bound(compared, "epsilon", cost_at_most=0.5)
     with pytest.raises(pg.Infeasible, match="no output is left"):
-        pg.find(compared, "epsilon", cost_at_most=0.5, distortion=0.1)
+        pg.tightest_bound(compared, "epsilon", cost_at_most=0.5, distortion=0.1)
     pairs = pg.Problem(
         pg.Prior.uniform(pg.Categories("abcd")),
         cost=np.array([[0.0, 1.0, np.inf, np.inf], [1.0, 0.0, np.inf, np.inf], [np.inf, np.inf, 0.0, 1.0]]),
         observables=pg.Categories("xyz"),
         distinguishability=np.where(np.kron(np.eye(2), np.ones((2, 2))) > 0, 1 - np.eye(4), np.inf),
     )
-    found = pg.find(pairs, "epsilon", cost_at_most=0.375)  # 1/4 for the second pair, and half of randomised response
+    found = pg.tightest_bound(
+        pairs, "epsilon", cost_at_most=0.375
+    )  # 1/4 for the second pair, and half of randomised response
     exact = log(3)  # 1/(1 + e^ε) = 2 (0.375 − 0.25)
     assert found.limit < exact <= found.value * (1 + 1e-12)
     assert found.value <= found.limit * 1.0010001
@@ -138,9 +140,9 @@ def test_the_cheapest_constant_output_for_the_worst_secret() -> None:
     """It is another one than the cheapest on average, and needs no ε at all."""
     prior = pg.Prior(pg.Categories("ab"), [0.9, 0.1])
     problem = pg.Problem(prior, cost=np.array([[0.0, 3.0], [1.0, 1.0]]), observables=pg.Categories("xy"))
-    found = pg.find(problem, "epsilon", cost_at_most=1.0, worst_case=True)
+    found = pg.tightest_bound(problem, "epsilon", cost_at_most=1.0, worst_case=True)
     assert (found.limit, found.solves) == (0.0, 0)
-    assert found.mechanism.certificate.findings.worst_cost == pytest.approx(1.0)
+    assert found.mechanism.certificate.verification.worst_cost == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("apart", [0.75, 1.0, 7.0, 1e-6, 1e6])
@@ -156,43 +158,43 @@ def test_the_largest_epsilon_is_tried_before_none_is_said_to_do(apart: float) ->
     # Where p(b|a) costs less than ``half``, ratios e^k are attained: 2·cost = (never + half)/(1 + e^k).
     cost = 0.033
     exact = log((never + half) / (2 * cost) - 1) / apart
-    found = pg.find(problem, "epsilon", cost_at_most=cost)
+    found = pg.tightest_bound(problem, "epsilon", cost_at_most=cost)
     assert found.limit <= exact * (1 + 1e-9)
     assert exact * (1 - 1e-9) <= found.value <= found.limit * 1.0010001
     with pytest.raises(pg.Infeasible, match=re.escape(f"with {45 / apart:.4g} per unit of ")) as caught:
-        pg.find(problem, "epsilon", cost_at_most=0.0)
+        pg.tightest_bound(problem, "epsilon", cost_at_most=0.0)
     assert caught.value.limit <= 1.1 * (never + half) * np.exp(-45) / 2 + never * 2.0**-61
 
 
 def test_what_was_found_prints_with_its_units() -> None:
     """ε per km of a place and per year of an age are different things; within a threshold it counts up to there."""
     city = pg.Problem(pg.Prior.uniform(pg.Grid(columns=2, rows=2, width=2.0, height=2.0)))
-    rows = dict(pg.find(city, "epsilon", cost_at_most=0.5).rows())
+    rows = dict(pg.tightest_bound(city, "epsilon", cost_at_most=0.5).rows())
     assert re.fullmatch(r"[\d.]+ per km; [\d.]+ between any two secrets", rows["smallest epsilon"])
     assert rows["proved"].endswith(" per km or less")
     assert rows["distortion, optimal attack"].endswith(" km")
     years = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3], unit="years")))
-    assert dict(pg.find(years, "cost", epsilon=1.0).rows())["realised epsilon"].endswith(
+    assert dict(pg.tightest_bound(years, "cost", epsilon=1.0).rows())["realised epsilon"].endswith(
         " per year; 2 between any two secrets"
     )
-    near = dict(pg.find(years, "epsilon", cost_at_most=0.3, within=1.0).rows())
+    near = dict(pg.tightest_bound(years, "epsilon", cost_at_most=0.3, within=1.0).rows())
     assert " between secrets at most 1 years apart; " in near["smallest epsilon"]
 
 
 def test_what_was_found_prints_with_its_proof_and_in_words() -> None:
-    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3)
+    found = pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.3)
     printed = str(found)
     assert "smallest epsilon" in printed
     assert "or less" in printed
-    assert "An attacker's best guess is wrong in 30 % of cases, and exact in 70 %." in pg.in_words(
+    assert "An attacker's best guess is wrong in 30 % of cases, and exact in 70 %." in pg.explain(
         found.report, two_secrets()
     )
-    assert "impossible: above" in str(pg.find(two_secrets(), "distortion", cost_at_most=0.3))
+    assert "impossible: above" in str(pg.tightest_bound(two_secrets(), "distortion", cost_at_most=0.3))
 
 
 def test_progress_narrows() -> None:
     seen: list[pg.Progress] = []
-    found = pg.find(two_secrets(), "epsilon", cost_at_most=0.3, progress=seen.append)
+    found = pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.3, progress=seen.append)
     assert {now.job for now in seen} == {"find"}
     assert sorted({now.done for now in seen}) == list(range(found.solves))
     assert [now.done for now in seen] == sorted(now.done for now in seen)
@@ -212,7 +214,7 @@ def test_a_search_can_be_cancelled() -> None:
             switch.cancel()
 
     with pytest.raises(pg.Cancelled) as caught:
-        pg.find(two_secrets(), "epsilon", cost_at_most=0.3, progress=switch.watching(watch))
+        pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.3, progress=switch.watching(watch))
     assert caught.value.status is pg.Status.CANCELLED
 
 
@@ -233,7 +235,7 @@ def test_a_search_can_be_cancelled() -> None:
 )
 def test_wrong_questions(what: str, given: dict[str, float], message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
-        pg.find(two_secrets(), what, **given)  # type: ignore[arg-type]
+        pg.tightest_bound(two_secrets(), what, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("most", [1e-10, 1e-12])
@@ -241,6 +243,6 @@ def test_a_cost_that_a_large_epsilon_reaches_is_not_called_impossible(most: floa
     """The search ended up to a factor of three below the largest ε that weights can tell from ∞."""
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))))
     assert pg.design(problem, epsilon=40.0).certificate.cost < most
-    found = pg.find(problem, "epsilon", cost_at_most=most)
+    found = pg.tightest_bound(problem, "epsilon", cost_at_most=most)
     assert found.mechanism.certificate.cost <= most
     assert found.value < 40

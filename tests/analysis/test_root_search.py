@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.analysis.root_search import Trial, narrow
+from privacygames.analysis.root_search import SearchTrial, narrow
 
 
 class Watched:
@@ -17,17 +17,17 @@ class Watched:
     def __init__(self, function: Callable[[float], float], blur: float = 0.0) -> None:
         self.function, self.blur, self.count = function, blur, 0
 
-    def __call__(self, at: float) -> Trial:
+    def __call__(self, at: float) -> SearchTrial:
         self.count += 1
         value = self.function(at)
-        return Trial(at, None if abs(value) <= self.blur else value)
+        return SearchTrial(at, None if abs(value) <= self.blur else value)
 
 
 @given(edge=st.floats(0.011, 99), precision=st.sampled_from([1e-2, 1e-4, 1e-6]), upward=st.booleans())
 def test_the_edge_of_a_smooth_function_is_found_from_both_sides(edge: float, precision: float, upward: bool) -> None:
     sign = 1 if upward else -1
     watched = Watched(lambda at: sign * log(edge / at) * (2 + log(edge / at)) if at < edge else -sign * log(at / edge))
-    low, high = Trial(0.01, watched(0.01).excess), Trial(100.0, watched(100.0).excess)
+    low, high = SearchTrial(0.01, watched(0.01).excess), SearchTrial(100.0, watched(100.0).excess)
     refused, met = narrow(watched, low, high, precision) if upward else narrow(watched, high, low, precision)
     below, above = sorted((refused.at, met.at))
     assert below <= edge <= above <= below * (1 + precision * 1.001)
@@ -36,20 +36,20 @@ def test_the_edge_of_a_smooth_function_is_found_from_both_sides(edge: float, pre
 
 def test_a_straight_line_takes_few_trials() -> None:
     watched = Watched(lambda at: log(2.0 / at))
-    narrow(watched, Trial(0.5, log(4)), Trial(9.0, log(2 / 9)), 1e-6)
+    narrow(watched, SearchTrial(0.5, log(4)), SearchTrial(9.0, log(2 / 9)), 1e-6)
     assert watched.count <= 4
 
 
 def test_a_step_is_halved_until_it_is_narrow() -> None:
     watched = Watched(lambda at: 1000.0 if at < 3 else -1e-9)
-    refused, met = narrow(watched, Trial(0.1, 1000.0), Trial(40.0, -1e-9), 1e-3)
+    refused, met = narrow(watched, SearchTrial(0.1, 1000.0), SearchTrial(40.0, -1e-9), 1e-3)
     assert refused.at < 3 <= met.at <= refused.at * 1.0010001
     assert watched.count <= 45
 
 
 def test_where_it_cannot_be_told_both_sides_are_tried() -> None:
     watched = Watched(lambda at: 2 - at, blur=1e-4)
-    refused, met = narrow(watched, Trial(1.0, 1.0), Trial(3.0, -1.0), 1e-3)
+    refused, met = narrow(watched, SearchTrial(1.0, 1.0), SearchTrial(3.0, -1.0), 1e-3)
     assert refused.at < 2 < met.at <= refused.at * 1.0010001
     with pytest.raises(pg.SolveFailed, match=r"between 1\.[4-9]\d* and 2\.[3-9]\d*,"):
-        narrow(Watched(lambda at: 2 - at, blur=0.3), Trial(1.0, 1.0), Trial(3.0, -1.0), 1e-3)
+        narrow(Watched(lambda at: 2 - at, blur=0.3), SearchTrial(1.0, 1.0), SearchTrial(3.0, -1.0), 1e-3)

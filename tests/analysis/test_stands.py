@@ -14,8 +14,8 @@ def test_a_promise_by_number_is_one_against_the_problems_own_adversary() -> None
     problem = town()
     vague = pg.Adversary("vague", prior=pg.Prior.uniform(problem.space))
     made = pg.design(problem, distortion=0.5)
-    stands = pg.evaluate(made, problem, adversaries=[pg.Adversary("anybody"), vague]).against
-    assert [stand.promised for stand in stands] == [0.5, None]
+    adversary_results = pg.evaluate(made, problem, adversaries=[pg.Adversary("anybody"), vague]).against
+    assert [stand.promised for stand in adversary_results] == [0.5, None]
 
 
 def test_what_counts_is_what_she_believes_and_wants_not_her_name() -> None:
@@ -27,9 +27,9 @@ def test_what_counts_is_what_she_believes_and_wants_not_her_name() -> None:
         pg.Adversary("written out", prior=problem.prior, errors=problem.distance),
         pg.Adversary("a", errors=2 * problem.distance),
     ]
-    stands = pg.evaluate(made, problem, adversaries=crowd).against
-    assert [stand.promised for stand in stands] == [0.3, 0.4, None]
-    assert all(stand.realised >= (stand.promised or 0.0) for stand in stands)
+    adversary_results = pg.evaluate(made, problem, adversaries=crowd).against
+    assert [stand.promised for stand in adversary_results] == [0.3, 0.4, None]
+    assert all(stand.realised >= (stand.promised or 0.0) for stand in adversary_results)
 
 
 def test_of_another_problem_nothing_is_promised() -> None:

@@ -25,7 +25,7 @@ def restricted(problem: pg.Problem, answers: list[int]) -> pg.Problem:
 
 @given(problems(), st.data())
 @settings(max_examples=30)
-@pytest.mark.filterwarnings("ignore::privacygames.UselessAnswers")
+@pytest.mark.filterwarnings("ignore::privacygames.UselessMechanism")
 def test_best_among_those_and_bounded_below_by_all(problem: pg.Problem, data: st.DataObject) -> None:
     labels = problem.observables.labels
     chosen = data.draw(st.lists(st.sampled_from(range(len(labels))), min_size=1, unique=True).map(sorted))

@@ -17,8 +17,8 @@ import privacygames as pg
 from exact import holds_exactly
 from privacygames import baselines, metrics
 from privacygames.certificates import to_weights
-from privacygames.mechanism import container
-from privacygames.mechanism.contents import Contents, pack
+from privacygames.mechanism import binary_container
+from privacygames.mechanism.mechanism_content import MechanismContent, pack
 from support import problem_of, problems, two_secrets
 
 Array = NDArray[np.float64]
@@ -239,7 +239,7 @@ def test_remapping_never_hurts(problem: pg.Problem, seed: int) -> None:
     before, after = mechanism.certificate, remapped.certificate
     assert after.cost == pytest.approx(best_remap_by_hand(mechanism, problem), abs=1e-12)
     assert after.cost <= before.cost + 1e-12
-    assert after.findings.distortion >= before.findings.distortion - 1e-12
+    assert after.verification.distortion >= before.verification.distortion - 1e-12
     assert metrics.epsilon(remapped, problem) <= metrics.epsilon(mechanism, problem)
     assert holds_exactly(remapped.statement)
 
@@ -248,7 +248,7 @@ def test_remapping_may_cost_the_worst_secret_more() -> None:
     """What it never raises is the average cost: a rare secret loses the answer that was its own."""
     problem = problem_of([0.98, 0.02], 1 - np.eye(2), 1 - np.eye(2))
     mechanism = pg.Mechanism.from_probabilities(problem, [[0.8, 0.2], [0.5, 0.5]])
-    before, after = mechanism.certificate.findings, baselines.remap(mechanism, problem).certificate.findings
+    before, after = mechanism.certificate.verification, baselines.remap(mechanism, problem).certificate.verification
     assert (before.worst_cost, after.worst_cost) == pytest.approx((0.5, 1.0))
     assert after.expected_cost == pytest.approx(0.02)
     assert before.expected_cost == pytest.approx(0.98 * 0.2 + 0.02 * 0.5)
@@ -359,13 +359,13 @@ def test_remapping_a_file_of_fewer_bits(tmp_path: Path) -> None:
     """Valid files may have rows that sum to 2^53, say."""
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 1), [5, 1, 3]), cost="euclidean")
     fine = baselines.exponential(problem, 1.0)
-    contents = Contents(
+    contents = MechanismContent(
         replace(fine.statement, weights=to_weights(fine.probabilities, 53), bits=53, bounds=pg.Bounds(distortion=0.0)),
         fine.secrets,
         fine.observables,
         fine.certificate.provenance,
     )
-    container.write(tmp_path / "m.pgm", *pack(contents))
+    binary_container.write(tmp_path / "m.pgm", *pack(contents))
     loaded = pg.load(tmp_path / "m.pgm")
     assert loaded.bits == 53
     remapped = baselines.remap(loaded, problem)

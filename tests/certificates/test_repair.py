@@ -119,7 +119,7 @@ def test_hopeless_numbers_are_refused() -> None:
 def test_impossible_promises_are_refused() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("ab")))
     draft = draft_statement(problem, pg.Bounds(distortion=0.51))
-    with pytest.raises(pg.BrokenPromise, match="distortion privacy is only shown to be"):
+    with pytest.raises(pg.GuaranteeViolated, match="distortion privacy is only shown to be"):
         repair(draft, np.eye(2))
 
 
@@ -154,7 +154,7 @@ def test_one_unit_too_many_is_noticed() -> None:
         try:
             check(replace(statement, weights=trial))
             weights = trial
-        except pg.BrokenPromise:
+        except pg.GuaranteeViolated:
             step //= 2
     assert holds_exactly(replace(statement, weights=weights))
     past = weights + 2**14 * np.array([[1, -1], [-1, 1]])

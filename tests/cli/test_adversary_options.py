@@ -105,9 +105,9 @@ def test_commands_know_them_by_name(file: Path) -> None:
     out = file.with_name("all.pgm")
     done = run("design", file, "--out", out, "--json")
     assert done.exit_code == 0, done.stderr
-    stands = {each["adversary"]: each for each in json.loads(done.stdout)["certificate"]["against"]}
-    assert list(stands) == ["the paper's", "habits", "which side"]
-    assert all(each["realised"] >= each["promised"] for each in stands.values())
+    adversary_results = {each["adversary"]: each for each in json.loads(done.stdout)["certificate"]["against"]}
+    assert list(adversary_results) == ["the paper's", "habits", "which side"]
+    assert all(each["realised"] >= each["promised"] for each in adversary_results.values())
     assert "every promise holds" in run("verify", out).stdout
     measured = json.loads(run("evaluate", out, "--json").stdout)
     assert measured["promised against which side"] == 0.3
@@ -138,7 +138,7 @@ def test_options_add_to_the_file_and_replace_it(file: Path) -> None:
     assert sought["vague"] is None
     assert sought["the paper's"] == 0.5
     limited = json.loads(run("design", file, "--out", out, "--force", "--json", "--worst-cost-at-most", 2.0).stdout)
-    assert limited["certificate"]["findings"]["worst_cost"] <= 2.0
+    assert limited["certificate"]["verification"]["worst_cost"] <= 2.0
     for wrong, message in (
         (("--against", "vague"), "goes with --cost-at-most"),
         (("--against", "vague=much"), "--against takes NAME=DISTORTION"),

@@ -1,4 +1,4 @@
-"""The commands ``find`` and ``compare`` as a user runs them, wrong input included."""
+"""The commands ``tightest_bound`` and ``compare`` as a user runs them, wrong input included."""
 
 import csv
 import json

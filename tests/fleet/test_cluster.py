@@ -35,7 +35,7 @@ epsilon, out, scheduler = sys.argv[1:]
 fleet = design(people(3), out=out, epsilon=float(epsilon), scheduler=scheduler)
 assert fleet.verify(scheduler=scheduler) == 3
 for name in people(3):
-    print(float(fleet[name].certificate.findings.largest_ratio) <= 1, fleet[name].bounds.epsilon)
+    print(float(fleet[name].certificate.verification.largest_ratio) <= 1, fleet[name].bounds.epsilon)
 """
 
 
@@ -61,7 +61,7 @@ def test_workers_verify_the_bytes_that_are_there(cluster: Any, tmp_path: Path) -
     content = bytearray((fleet.folder / "people.dat").read_bytes())
     content[-1] ^= 1
     (fleet.folder / "people.dat").write_bytes(content)
-    with pytest.raises(pg.BrokenPromise, match="1 of 3 mechanisms"):
+    with pytest.raises(pg.GuaranteeViolated, match="1 of 3 mechanisms"):
         fleet.verify(scheduler=cluster.scheduler_address)
 
 
@@ -89,7 +89,7 @@ def test_nobody_is_given_the_result_that_another_asked_for(cluster: Any, tmp_pat
         if now.done == 3:  # the first call still holds its results
             content[-1] ^= 1
             (fleet.folder / "people.dat").write_bytes(content)
-            with pytest.raises(pg.BrokenPromise, match="1 of 3 mechanisms"):
+            with pytest.raises(pg.GuaranteeViolated, match="1 of 3 mechanisms"):
                 fleet.verify(scheduler=cluster.scheduler_address)
             verdicts.append("broken")
 

@@ -24,8 +24,8 @@ from privacygames.certificates import check
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.fleet.packing import pack, rounded
-from privacygames.fleet.people_design import packable
 from privacygames.fleet.person_record import record_of
+from privacygames.fleet.record_design import packable
 from privacygames.tables import ReleaseKey, apply, apply_files
 from support import priors
 
@@ -92,7 +92,7 @@ def test_a_member_is_a_mechanism(made: Path) -> None:
     best = pg.design(pg.Problem(given_priors["user-3"]), epsilon=0.8)
     assert mechanism.certificate.cost == pytest.approx(best.certificate.cost, rel=1e-3)
     assert fleet.sample("user-3", "cell-5") in GRID.labels
-    assert check(mechanism.statement) == mechanism.certificate.findings
+    assert check(mechanism.statement) == mechanism.certificate.verification
     assert fleet.verify() == 6
     assert pickle.loads(pickle.dumps(fleet)).digest == fleet.digest
     assert fleet.about("user-3") == {"visits": None, "prior_from": "own"}
@@ -185,7 +185,7 @@ def test_altered_records_are_noticed(made: Path, tmp_path: Path, at: float) -> N
     content = bytearray((folder / "people.dat").read_bytes())
     content[int(len(content) * at)] ^= 1
     (folder / "people.dat").write_bytes(content)
-    with pytest.raises(pg.BrokenPromise, match="1 of 7 mechanisms"):
+    with pytest.raises(pg.GuaranteeViolated, match="1 of 7 mechanisms"):
         Fleet(folder).verify()
 
 
@@ -196,10 +196,10 @@ def test_weights_that_break_the_promise_are_found_by_verify(made: Path, tmp_path
     truthful = pg.baselines.cheapest(pg.Problem(people(6)["user-1"]))
     forge(folder, {"user-1": record_of("user-1", truthful, {"visits": None, "prior_from": "own"})})
     fleet = Fleet(folder)
-    with pytest.raises(pg.BrokenPromise, match="a ratio between two secrets"):
+    with pytest.raises(pg.GuaranteeViolated, match="a ratio between two secrets"):
         fleet.verify(jobs=1)
     for use in (lambda: fleet["user-1"], lambda: fleet.sample("user-1", "cell-3")):
-        with pytest.raises(pg.BrokenPromise, match="a ratio between two secrets"):
+        with pytest.raises(pg.GuaranteeViolated, match="a ratio between two secrets"):
             use()
     assert fleet.sample("user-2", "cell-3") in GRID.labels
 

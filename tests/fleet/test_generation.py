@@ -112,9 +112,9 @@ def test_files_replaced_under_an_open_fleet_are_noticed(tmp_path: Path, name: st
     if not in_place:
         (fleet.folder / name).unlink()
     (fleet.folder / name).write_bytes(content)
-    with pytest.raises((pg.InvalidFile, pg.BrokenPromise, pg.StaleFleet)):
+    with pytest.raises((pg.InvalidFile, pg.GuaranteeViolated, pg.StaleFleet)):
         fleet.verify()
-    with pytest.raises((pg.InvalidFile, pg.BrokenPromise, pg.StaleFleet)):
+    with pytest.raises((pg.InvalidFile, pg.GuaranteeViolated, pg.StaleFleet)):
         Fleet(fleet.folder)["user-0"]
     with suppress(pg.InvalidFile, pg.StaleFleet):  # what was opened is still there, or it is refused
         assert realised_epsilon(fleet["user-0"]) <= 0.5 * (1 + 1e-9)
@@ -147,7 +147,7 @@ def test_a_damaged_record_is_designed_again(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "f" / "people.dat").read_bytes())
     content[-1] ^= 1
     (tmp_path / "f" / "people.dat").write_bytes(content)
-    with pytest.raises(pg.BrokenPromise, match="1 of 2 mechanisms"):
+    with pytest.raises(pg.GuaranteeViolated, match="1 of 2 mechanisms"):
         Fleet(tmp_path / "f").verify()
     assert design_fleet(people(2), out=tmp_path / "f", epsilon=0.5, jobs=1).verify() == 2
     assert payloads_in(tmp_path / "f").keys() == before.keys()
@@ -178,8 +178,8 @@ def test_a_fleet_of_the_last_release_that_keeps_no_promise_is_refused(tmp_path: 
     shutil.copy(stricter.folder / "shared.pgm", folder)
     fleet = Fleet(folder)
     assert fleet.bounds.epsilon == 0.1
-    with pytest.raises(pg.BrokenPromise, match="4 of 4 mechanisms"):
+    with pytest.raises(pg.GuaranteeViolated, match="4 of 4 mechanisms"):
         fleet.verify()
     for use in (lambda: fleet["user-1"], lambda: fleet.sample("user-1", "cell-1")):
-        with pytest.raises(pg.BrokenPromise, match="exceeds what is allowed"):
+        with pytest.raises(pg.GuaranteeViolated, match="exceeds what is allowed"):
             use()

@@ -16,7 +16,7 @@ from fleets import GRID, payloads_in, people
 from privacygames.fleet import Fleet, add, compact, remove, update
 from privacygames.fleet import design as design_fleet
 from privacygames.fleet.records import name_hash
-from privacygames.jobs import Here
+from privacygames.jobs import SerialExecutor
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +291,7 @@ class Careless:
         self.returned = returned
 
     def work(self, tasks: Any) -> Any:
-        for key, _ in Here().work(tasks):
+        for key, _ in SerialExecutor().work(tasks):
             yield key, self.returned
 
 
@@ -299,16 +299,16 @@ def test_no_record_is_stored_that_was_not_certified_here(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Workers may be of another release, see another folder, or be wrong."""
-    from privacygames.fleet import membership
+    from privacygames.fleet import operations
 
     weaker = design_fleet(new("ann"), out=tmp_path / "weaker", epsilon=3.0, jobs=1)
     other = add(Path(shutil.copytree(folder, tmp_path / "other")), new("bob"), jobs=1)
     for returned, error, message in (
-        (payloads_in(weaker.folder)[name_hash("ann")], pg.BrokenPromise, "a ratio between two secrets"),
+        (payloads_in(weaker.folder)[name_hash("ann")], pg.GuaranteeViolated, "a ratio between two secrets"),
         (payloads_in(other.folder)[name_hash("bob")], pg.InvalidFile, "another person's"),
         (b"", pg.InvalidFile, "cut short"),
     ):
-        monkeypatch.setattr(membership, "workers_for", lambda *_, returned=returned: Careless(returned))
+        monkeypatch.setattr(operations, "executor_for", lambda *_, returned=returned: Careless(returned))
         before = payloads_in(folder)
         with pytest.raises(error, match=message):
             add(folder, new("ann"), jobs=1)

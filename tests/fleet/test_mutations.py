@@ -18,7 +18,7 @@ from privacygames.fleet import design as design_fleet
 from privacygames.fleet.generation import ENTRY, INDEX_START
 from privacygames.fleet.person_record import mechanism_of
 from privacygames.fleet.records import decode, encode, name_hash
-from privacygames.fleet.shared_part import Shared, parse_shared, read_content
+from privacygames.fleet.shared_data import Shared, parse_shared, read_content
 from privacygames.mechanism import container_content, parse_container
 
 FILES = ("people.dat", "people.idx", "shared.pgm")
@@ -163,14 +163,14 @@ def test_earlier_records_and_records_of_others_are_refused(made: Path, tmp_path:
     for turn, (payload, error) in enumerate(
         (
             (other[name_hash("user-1")], pg.InvalidFile),  # another person's
-            (payloads_in(weaker.folder)[name_hash("user-0")], pg.BrokenPromise),  # of a fleet with a weaker promise
+            (payloads_in(weaker.folder)[name_hash("user-0")], pg.GuaranteeViolated),  # of a fleet with a weaker promise
         )
     ):
         folder = Path(shutil.copytree(made, tmp_path / str(turn)))
         forge(folder, {"user-0": payload})
         fleet = Fleet(folder)
         for ask in (lambda: fleet["user-0"], lambda: fleet.sample("user-0", "cell-1"), fleet.verify):  # noqa: B023
-            with pytest.raises((error, pg.BrokenPromise)):
+            with pytest.raises((error, pg.GuaranteeViolated)):
                 ask()
         assert fleet.sample("user-2", "cell-1")
 
@@ -213,7 +213,7 @@ def test_changed_payloads_are_refused_or_keep_the_promise(made: Path, shared: Sh
         payload = payload[:at] + bytes([data.draw(st.integers(0, 255))]) + payload[at + 1 :]
     try:
         mechanism = mechanism_of(payload, shared)
-    except (pg.InvalidFile, pg.BrokenPromise):
+    except (pg.InvalidFile, pg.GuaranteeViolated):
         return
     assert keeps_its_promise(mechanism)
     assert (mechanism.weights.sum(axis=1) == 2**62).all()

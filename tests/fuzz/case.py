@@ -15,7 +15,7 @@ TASKS = ("design", "find epsilon", "find distortion", "find cost", "compare")
 
 
 @dataclass(frozen=True)
-class Guesser:
+class ReducedAdversary:
     """An adversary in plain numbers; None stands for the problem's own prior or distance."""
 
     prior: Array | None = None
@@ -34,8 +34,8 @@ class Case:
         cost: c(o, s); ∞ forbids an output for a secret.
         distance: d(ŝ, s).
         distinguishability: d^ε(s, s').
-        guessers: adversaries that something is promised against; empty for the paper's alone.
-        bounds: the numbers among the arguments of ``design``; ``distortion`` only where there are no guessers.
+        adversaries: adversaries that something is promised against; empty for the paper's alone.
+        bounds: the numbers among the arguments of ``design``; ``distortion`` only where there are no adversaries.
         task: one of ``TASKS``.
         solver: ``"auto"``, or a name in ``SOLVERS``.
         tolerance: the gap that is asked for.
@@ -49,7 +49,7 @@ class Case:
     cost: Array
     distance: Array
     distinguishability: Array
-    guessers: tuple[Guesser, ...] = ()
+    adversaries: tuple[ReducedAdversary, ...] = ()
     bounds: dict[str, Any] = field(default_factory=dict)
     task: str = "design"
     solver: str = "auto"
@@ -70,7 +70,7 @@ class Case:
         words = []
         if "epsilon" in self.bounds:
             words.append("threshold ε" if "within" in self.bounds else "ε")
-        if self.guessers:
+        if self.adversaries:
             words.append("adversaries")
         elif "distortion" in self.bounds:
             words.append("distortion")
@@ -84,14 +84,14 @@ class Case:
 
     def opponents(self) -> list[tuple[Array, Array, float | None]]:
         """Belief, errors and promised distortion of everybody a promise is about; the first may be maximised."""
-        if self.guessers:
+        if self.adversaries:
             return [
                 (
                     self.prior if each.prior is None else each.prior,
                     self.distance if each.errors is None else each.errors,
                     each.distortion,
                 )
-                for each in self.guessers
+                for each in self.adversaries
             ]
         if "distortion" in self.bounds or "cost_at_most" in self.bounds:
             return [(self.prior, self.distance, self.bounds.get("distortion"))]
@@ -113,14 +113,14 @@ class Case:
     def arguments(self, problem: pg.Problem) -> dict[str, Any]:
         """Keyword arguments of ``design``, without solver and options."""
         given = dict(self.bounds)
-        if self.guessers:
+        if self.adversaries:
             given["distortion"] = {
                 pg.Adversary(
                     f"adversary {place}",
                     prior=None if each.prior is None else pg.Prior(problem.space, each.prior),
                     errors=each.errors,
                 ): each.distortion
-                for place, each in enumerate(self.guessers)
+                for place, each in enumerate(self.adversaries)
             }
         return given
 
@@ -143,9 +143,9 @@ class Case:
             f"    distinguishability={_shown(self.distinguishability)}, observables=outputs)",
         ]
         words = [f"{name}={value!r}" for name, value in self.bounds.items()]
-        if self.guessers:
+        if self.adversaries:
             entries = []
-            for place, each in enumerate(self.guessers):
+            for place, each in enumerate(self.adversaries):
                 prior = "" if each.prior is None else f", prior=pg.Prior(space, {_shown(each.prior)})"
                 errors = "" if each.errors is None else f", errors={_shown(each.errors)}"
                 entries.append(f"pg.Adversary('adversary {place}'{prior}{errors}): {each.distortion!r}")
@@ -156,9 +156,9 @@ class Case:
             options += "" if self.tolerance == 1e-6 else f", tolerance={self.tolerance!r}"
             lines.append(f"pg.design(problem, {text}{options})")
         elif self.task == "compare":
-            lines.append(f"pg.compare(problem, pg.contenders(problem, {text}))")
+            lines.append(f"pg.compare(problem, pg.calibrated_baselines(problem, {text}))")
         else:
-            lines.append(f"pg.find(problem, {self.task.split()[1]!r}, {text})")
+            lines.append(f"pg.tightest_bound(problem, {self.task.split()[1]!r}, {text})")
         return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import privacygames as pg
-from fuzz.case import SOLVERS, Array, Case, Guesser
+from fuzz.case import SOLVERS, Array, Case, ReducedAdversary
 from fuzz.reference import Reference
 
 T = TypeVar("T")
@@ -289,7 +289,9 @@ def _bounds(make: Generator, case: Case) -> Case:
     if asked == "distortion":
         case = case.with_bounds(distortion=_share(make, float((case.distance @ case.prior).min())))
     if asked.startswith("adversaries"):
-        case = replace(case, guessers=_guessers(make, case, reverse=asked.endswith("limit"), open_end=task != "design"))
+        case = replace(
+            case, adversaries=_adversaries(make, case, reverse=asked.endswith("limit"), open_end=task != "design")
+        )
     worst = make.choose("worst case", no=13, yes=4, limit=3)
     if worst == "yes":
         case = case.with_bounds(worst_case=True)
@@ -344,7 +346,7 @@ def _within(make: Generator, case: Case) -> float:
     return float(np.quantile(usual, make.one_of([0.0, 0.3, 0.6, 1.0])))
 
 
-def _guessers(make: Generator, case: Case, *, reverse: bool, open_end: bool) -> tuple[Guesser, ...]:
+def _adversaries(make: Generator, case: Case, *, reverse: bool, open_end: bool) -> tuple[ReducedAdversary, ...]:
     """One to three adversaries, the first of them the paper's at times."""
     random, (n, _) = make.random, case.shape
     found = []
@@ -355,5 +357,5 @@ def _guessers(make: Generator, case: Case, *, reverse: bool, open_end: bool) -> 
             errors = random.random((int(random.integers(1, 4)), n)) * make.one_of([1.0, 1.0, 1e6, 1e-6])
         most = float(((case.distance if errors is None else errors) @ (case.prior if prior is None else prior)).min())
         left_open = reverse and place == 0 and (open_end or not make.chance(0.25))
-        found.append(Guesser(prior, errors, None if left_open else _share(make, most)))
+        found.append(ReducedAdversary(prior, errors, None if left_open else _share(make, most)))
     return tuple(found)

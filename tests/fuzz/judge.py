@@ -92,7 +92,7 @@ def judge(case: Case, *, time_limit: float, answered: Callable[[], None] = lambd
         name = _judged(case, given)
         if extra is not None:
             raise Disagreement(*extra)
-        others = [each for each in caught if not issubclass(each.category, pg.UselessAnswers)]
+        others = [each for each in caught if not issubclass(each.category, pg.UselessMechanism)]
         if others:
             raise Disagreement("warning", f"{others[0].category.__name__}: {others[0].message}")
         designed = case.task == "design"
@@ -122,8 +122,8 @@ def _ask(case: Case, problem: pg.Problem, time_limit: float) -> Any:
             return made
         return pg.design(problem, **arguments, **options, time_limit=time_limit / max(share, 0.1))  # others were busy
     if case.task == "compare":
-        return pg.compare(problem, pg.contenders(problem, **arguments))
-    return pg.find(problem, case.task.split()[1], **arguments)  # type: ignore[arg-type]
+        return pg.compare(problem, pg.calibrated_baselines(problem, **arguments))
+    return pg.tightest_bound(problem, case.task.split()[1], **arguments)  # type: ignore[arg-type]
 
 
 def _judged(case: Case, given: Any) -> str:
@@ -228,7 +228,7 @@ def _infeasible(case: Case, error: pg.Infeasible) -> str:
         if least is None or not least.converged:
             return "infeasible"  # that much is proved; the limit is not known
         near += [least.value, least.lower]
-    if reference.reverse and case.guessers and case.guessers[0].distortion is not None:
+    if reference.reverse and case.adversaries and case.adversaries[0].distortion is not None:
         floor = Reference(case).optimum
         near += [] if floor is None else [-floor.value]
     _require_named(error, near, reference)
@@ -279,7 +279,7 @@ def _widest(case: Case, exponent: float = 3 * LARGEST_EXPONENT) -> float:
     return min(max(exponent / smallest, 1e-50), 1e50)
 
 
-def _smallest_epsilon(case: Case, found: pg.Found) -> str:
+def _smallest_epsilon(case: Case, found: pg.SearchResult) -> str:
     kept = measure(case.with_bounds(epsilon=found.value), found.mechanism.weights.astype(object), found.mechanism.bits)
     if kept.broken:
         raise Disagreement("broken promise", f"at ε = {found.value!r}: {'; '.join(kept.broken)}")

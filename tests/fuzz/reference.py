@@ -79,9 +79,9 @@ class Reference:
     def least_cost(self) -> Refined | None:
         """The least value of the cost that ``cost_at_most`` limits, under all other promises."""
         case = self.case.with_bounds(cost_at_most=None)
-        if case.guessers and self.reverse:  # what is promised of the first adversary is a matter of its own
-            first = replace(case.guessers[0], distortion=None)
-            case = replace(case, guessers=(first, *case.guessers[1:]))
+        if case.adversaries and self.reverse:  # what is promised of the first adversary is a matter of its own
+            first = replace(case.adversaries[0], distortion=None)
+            case = replace(case, adversaries=(first, *case.adversaries[1:]))
         scale = self.blind_costs[1 if self.case.bounds.get("worst_case") else 0]
         return refine(exact_program(case, "cost"), scale, PRECISION)
 
@@ -89,9 +89,9 @@ class Reference:
     def least_worst_cost(self) -> Refined | None:
         """The least value of the cost that ``worst_cost_at_most`` limits, under the ratios and distortions."""
         case = self.case.with_bounds(cost_at_most=None, worst_cost_at_most=None, worst_case=True)
-        if case.guessers and self.reverse:
-            first = replace(case.guessers[0], distortion=None)
-            case = replace(case, guessers=(first, *case.guessers[1:]))
+        if case.adversaries and self.reverse:
+            first = replace(case.adversaries[0], distortion=None)
+            case = replace(case, adversaries=(first, *case.adversaries[1:]))
         return refine(exact_program(case, "cost"), self.blind_costs[1], PRECISION)
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz.case import Array, Case, Guesser
+from fuzz.case import Array, Case, ReducedAdversary
 
 
 def smaller(case: Case) -> Iterator[Case]:
@@ -20,13 +20,13 @@ def smaller(case: Case) -> Iterator[Case]:
         yield from (_without_secret(plain, s) for s in range(n))
     if m > 1:
         yield from (replace(plain, cost=np.delete(case.cost, o, axis=0)) for o in range(m))
-    for place in range(len(case.guessers)):
-        rest = case.guessers[:place] + case.guessers[place + 1 :]
+    for place in range(len(case.adversaries)):
+        rest = case.adversaries[:place] + case.adversaries[place + 1 :]
         if rest:
-            yield replace(plain, guessers=rest)
+            yield replace(plain, adversaries=rest)
     for name in case.bounds:
         rest_of_bounds = {other: value for other, value in case.bounds.items() if other != name}
-        if rest_of_bounds or case.guessers:
+        if rest_of_bounds or case.adversaries:
             yield replace(plain, bounds=rest_of_bounds)
     if case.solver != "auto":
         yield replace(plain, solver="auto")
@@ -38,18 +38,18 @@ def smaller(case: Case) -> Iterator[Case]:
 def _without_secret(case: Case, s: int) -> Case:
     prior = np.delete(case.prior, s)
     both = [np.delete(np.delete(each, s, axis=0), s, axis=1) for each in (case.distance, case.distinguishability)]
-    guessers = tuple(_guesser_without(each, s) for each in case.guessers)
+    adversaries = tuple(_guesser_without(each, s) for each in case.adversaries)
     return replace(
         case,
         prior=_normal(prior),
         cost=np.delete(case.cost, s, axis=1),
         distance=both[0],
         distinguishability=both[1],
-        guessers=guessers,
+        adversaries=adversaries,
     )
 
 
-def _guesser_without(guesser: Guesser, s: int) -> Guesser:
+def _guesser_without(guesser: ReducedAdversary, s: int) -> ReducedAdversary:
     prior = None if guesser.prior is None else _normal(np.delete(guesser.prior, s))
     errors = None if guesser.errors is None else np.delete(guesser.errors, s, axis=1)
     return replace(guesser, prior=prior, errors=errors)

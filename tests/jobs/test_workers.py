@@ -14,7 +14,17 @@ import pytest
 
 import privacygames as pg
 from interruptions import Gated
-from privacygames.jobs import Cluster, Finished, Here, Job, Processes, Store, Workers, workers, workers_for
+from privacygames.jobs import (
+    DaskExecutor,
+    Executor,
+    Finished,
+    Job,
+    ProcessExecutor,
+    SerialExecutor,
+    Store,
+    executor_for,
+    executors,
+)
 from privacygames.study import compute
 from privacygames.study.people import Person
 from privacygames.study.settings import Settings
@@ -46,7 +56,7 @@ def test_processes_go_on_when_one_is_killed(tmp_path: Path) -> None:
     pids: list[set[int | None]] = []
     gate = tmp_path / "open"  # only the first can be done before a process is killed
     jobs: list[Job] = [CELLS[0], *(Gated(cell, gate) for cell in CELLS[1:])]
-    for result in Processes(2).work(jobs):
+    for result in ProcessExecutor(2).work(jobs):
         results.append(result)
         pids.append({child.pid for child in multiprocessing.active_children()})
         if len(results) == 1:
@@ -61,13 +71,13 @@ def test_a_cell_that_kills_every_process_is_given_up_and_the_others_kept() -> No
     deadly = Task(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
     finished: list[str] = []
     with pytest.raises(pg.SolveFailed, match="nothing finished"):
-        finished.extend(key for key, _ in Processes(1).work([*CELLS[:2], deadly]))
+        finished.extend(key for key, _ in ProcessExecutor(1).work([*CELLS[:2], deadly]))
     assert finished == [cell.key for cell in CELLS[:2]]
 
 
 def test_leaving_early_leaves_no_process_behind() -> None:
     before = set(multiprocessing.active_children())
-    work = Processes(2).work(CELLS)
+    work = ProcessExecutor(2).work(CELLS)
     next(work)
     pids = [child.pid for child in set(multiprocessing.active_children()) - before]
     assert len(pids) == 2
@@ -80,11 +90,11 @@ def test_leaving_early_leaves_no_process_behind() -> None:
 
 LONG_WORK = """
 import privacygames as pg
-from privacygames.study import Processes
+from privacygames.study import ProcessExecutor
 from privacygames.study.tasks import Task
 
 prior = pg.Prior.uniform(pg.Grid(columns=2, rows=1, width=2.0, height=1.0))
-work = Processes(2).work([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
+work = ProcessExecutor(2).work([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
 next(work)
 print("at work", flush=True)
 input()
@@ -110,7 +120,7 @@ def cluster() -> Iterator[Any]:
 def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     distributed: Any = pytest.importorskip("distributed")
 
-    class Murderous(Cluster):
+    class Murderous(DaskExecutor):
         """Kills a worker after the second result."""
 
         def work(self, tasks: Sequence[Job]) -> Finished:
@@ -127,7 +137,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     assert len(murdered) == 1
     settings = Settings(epsilons=(0.3, 0.6), parts=("scenario-1", "prior"), strengths=(2.0,))
     people = [Person("user 1", PRIOR, 10)]
-    there = compute(people, settings, workers=Cluster(cluster.scheduler_address))
+    there = compute(people, settings, workers=DaskExecutor(cluster.scheduler_address))
     here = compute(people, settings)
     assert [row["cost"] for row in there["scenario-1"]] == pytest.approx([row["cost"] for row in here["scenario-1"]])
 
@@ -135,16 +145,16 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(workers, "PATIENCE", 0.5)
+    monkeypatch.setattr(executors, "PATIENCE", 0.5)
     with pytest.raises(pg.InvalidProblem, match="no Dask scheduler answers"):
-        list(Cluster("tcp://127.0.0.1:1").work(CELLS))
+        list(DaskExecutor("tcp://127.0.0.1:1").work(CELLS))
 
 
 def test_which_workers_are_asked_for() -> None:
-    chosen: list[Workers] = [workers_for(1, None), workers_for(3, None), workers_for(None, "tcp://x:1")]
-    assert [type(each) for each in chosen] == [Here, Processes, Cluster]
+    chosen: list[Executor] = [executor_for(1, None), executor_for(3, None), executor_for(None, "tcp://x:1")]
+    assert [type(each) for each in chosen] == [SerialExecutor, ProcessExecutor, DaskExecutor]
     with pytest.raises(pg.InvalidProblem, match="jobs is 0"):
-        workers_for(0, None)
+        executor_for(0, None)
 
 
 def test_a_store_in_memory_writes_nothing() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 
 import privacygames as pg
 from privacygames.certificates.verifier import check
-from privacygames.mechanism import container
-from privacygames.mechanism.contents import unpack
+from privacygames.mechanism import binary_container
+from privacygames.mechanism.mechanism_content import unpack
 from support import Case, cases
 
 
@@ -189,7 +189,7 @@ def test_oversized_and_absent_files(tmp_path: Path, content: bytes, monkeypatch:
         pg.load(tmp_path / "pipe")
     with pytest.raises(pg.InvalidFile, match="not possible"):
         pg.load("a\0b")
-    monkeypatch.setattr(container, "MOST_BYTES", 100)
+    monkeypatch.setattr(binary_container, "MOST_BYTES", 100)
     with pytest.raises(pg.InvalidFile, match="at most 100 are allowed"):
         reading(tmp_path / "m.pgm", content)
 
@@ -204,10 +204,10 @@ def resealed(content: bytes) -> bytes:
 
 def test_a_forged_promise_is_not_believed(tmp_path: Path, content: bytes) -> None:
     forged = resealed(content.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1))
-    with pytest.raises(pg.BrokenPromise, match="ratio"):
+    with pytest.raises(pg.GuaranteeViolated, match="ratio"):
         reading(tmp_path / "m.pgm", forged)
     forged = resealed(content.replace(b'"distortion": 0.2', b'"distortion": 0.9', 1))
-    with pytest.raises(pg.BrokenPromise, match="distortion"):
+    with pytest.raises(pg.GuaranteeViolated, match="distortion"):
         reading(tmp_path / "m.pgm", forged)
 
 
@@ -255,9 +255,9 @@ def test_ten_thousand_mutated_files(content: bytes) -> None:
     outcomes = {"refused": 0, "passed": 0}
     for _ in range(10_000):
         try:
-            contents = unpack(*container.parse(mutate(content, generator)))
+            contents = unpack(*binary_container.parse(mutate(content, generator)))
             check(contents.statement)
-        except (pg.InvalidFile, pg.BrokenPromise):
+        except (pg.InvalidFile, pg.GuaranteeViolated):
             outcomes["refused"] += 1
             continue
         outcomes["passed"] += 1
@@ -317,9 +317,9 @@ def test_every_header_value_may_be_anything(kind: str, version: int, tmp_path: P
                 target[path[-1]] = odd
             tried += 1
             try:
-                contents = unpack(*container.parse(_sealed(changed, body, version)))
+                contents = unpack(*binary_container.parse(_sealed(changed, body, version)))
                 check(contents.statement)
-            except (pg.InvalidFile, pg.BrokenPromise):
+            except (pg.InvalidFile, pg.GuaranteeViolated):
                 continue
             assert holds_exactly(contents.statement)
     assert tried > 700

@@ -19,7 +19,7 @@ from exact import holds_exactly
 from privacygames.mechanism import Mechanism, certify, load_bytes, read_container
 
 WEIGHTS = np.array([[2, 1, 1], [1, 2, 1], [1, 1, 2]], np.int64) << 60
-REFUSED = (pg.InvalidFile, pg.BrokenPromise)
+REFUSED = (pg.InvalidFile, pg.GuaranteeViolated)
 MOST_MEMORY = 700 * 2**20
 """Bytes that the worst of these files may take while it is read; all of them have less than 8 MB."""
 

@@ -41,7 +41,7 @@ def test_weights_that_break_the_promise_are_refused(tmp_path: Path) -> None:
     row[:] = 0
     row[0] = 2**62
     write_container(tmp_path / "broken.pgm", header, {**arrays, "weights": weights})
-    with pytest.raises(pg.BrokenPromise):
+    with pytest.raises(pg.GuaranteeViolated):
         pg.load_public(tmp_path / "broken.pgm")
 
 

@@ -70,7 +70,7 @@ def test_worst_case(prior: float) -> None:
 def test_reverse(limit: float, expected: float) -> None:
     """π = 0.7: distortion equals cost up to d_m^max = 0.3."""
     mechanism = pg.design(two_secrets(0.7), cost_at_most=limit)
-    assert mechanism.certificate.findings.distortion == pytest.approx(expected, rel=1e-7, abs=1e-12)
+    assert mechanism.certificate.verification.distortion == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
 def test_reverse_with_epsilon() -> None:
@@ -79,7 +79,7 @@ def test_reverse_with_epsilon() -> None:
         pg.design(two_secrets(), cost_at_most=0.2, epsilon=1.0)
     assert caught.value.limit == pytest.approx(1 / (1 + exp(1)), rel=1e-6)
     mechanism = pg.design(two_secrets(), cost_at_most=0.3, epsilon=1.0)
-    assert mechanism.certificate.findings.distortion == pytest.approx(0.3, rel=1e-7)
+    assert mechanism.certificate.verification.distortion == pytest.approx(0.3, rel=1e-7)
 
 
 def test_minmax_attack() -> None:

@@ -77,7 +77,7 @@ def test_theorem_1_solves_the_nested_problem(problem: pg.Problem, share: float) 
         rival = pg.Mechanism.from_probabilities(
             problem, generator.dirichlet(np.ones(problem.shape[1]), problem.shape[0])
         )
-        if rival.certificate.findings.distortion >= bound:
+        if rival.certificate.verification.distortion >= bound:
             assert mechanism.certificate.cost <= metrics.expected_cost(rival, problem) * (1 + 1e-6) + 1e-9
 
 
@@ -114,7 +114,7 @@ def test_a_constant_mechanism_has_the_largest_distortion_privacy(problem: pg.Pro
     assert attacks.optimal(constant, problem).error == pytest.approx(most, abs=1e-12)
     best = max(pg.baselines.uniform(problem).certificate.cost, constant.certificate.cost)
     unlimited = pg.design(problem, cost_at_most=best + 1.0)
-    assert unlimited.certificate.findings.distortion == pytest.approx(most, rel=1e-6, abs=1e-9)
+    assert unlimited.certificate.verification.distortion == pytest.approx(most, rel=1e-6, abs=1e-9)
 
 
 @given(problems(), st.sampled_from([0.2, 0.5, 0.8]))
@@ -124,4 +124,4 @@ def test_turning_the_problem_round_twice_comes_back(problem: pg.Problem, share: 
     bound = share * pg.max_distortion(problem)
     cost = pg.design(problem, distortion=bound).certificate.cost
     back = pg.design(problem, cost_at_most=cost * (1 + 1e-6) + 1e-9)
-    assert back.certificate.findings.distortion >= bound * (1 - 1e-6)
+    assert back.certificate.verification.distortion >= bound * (1 - 1e-6)

@@ -106,7 +106,7 @@ def test_what_is_charged_is_what_was_told(name: str, windows: str, seed: int) ->
         choice = releases.preview(at=at).choice
         try:
             release = releases.release(STREET.labels[place], at=at)
-        except pg.BudgetSpent:
+        except pg.BudgetExceeded:
             continue
         costs = [Fraction(0)] * len(releases.accounts)
         if choice is not None and release.source in ("drawn", "kept", "memoised"):
@@ -144,7 +144,7 @@ def test_a_new_place_every_two_hours_is_charged_every_time() -> None:
         *(PROBLEM, WALK), policy=Memoised(b"x" * 16), mechanism=FIXED, budget=[Budget(5.0), Budget(0.7, every=3600)],
         ledger=releases.ledger,
     )  # fmt: skip
-    with pytest.raises(pg.BudgetSpent):  # another function, in a window that holds a place already
+    with pytest.raises(pg.BudgetExceeded):  # another function, in a window that holds a place already
         other.release("cell-0", at=36_001.0)
 
 
@@ -153,7 +153,7 @@ def test_a_place_answered_again_stays_in_the_windows_that_hold_it() -> None:
     releases = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(KEY), budget=Budget(0.7, every=60))
     assert releases.release("cell-1", at=0.0).balances[1].charged == 0.7
     assert releases.release("cell-1", at=50.0).balances[1].charged == 0.0
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         releases.release("cell-0", at=61.0)
     assert releases.release("cell-0", at=110.1).balances[1].charged == 0.7
 
@@ -178,7 +178,7 @@ def test_a_window_is_closed_at_both_ends_without_rounding() -> None:
             releases = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Greedy(), budget=Budget(0.7, every=every))
             releases.release("cell-0", at=start)
             if Fraction(at) - Fraction(start) <= Fraction(every):
-                with pytest.raises(pg.BudgetSpent):
+                with pytest.raises(pg.BudgetExceeded):
                     releases.release("cell-0", at=at)
             else:
                 releases.release("cell-0", at=at)

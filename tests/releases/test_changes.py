@@ -53,7 +53,7 @@ def test_a_change_keeps_what_was_charged(tmp_path: Path, problem: Any, mobility:
     if "mechanism" in options:
         release = after.release("cell-0", at=2.0)
         assert (release.number, release.spent) == (2, 1.4)
-        with pytest.raises(pg.BudgetSpent):
+        with pytest.raises(pg.BudgetExceeded):
             after.release("cell-1", at=200.0)
     with pytest.raises(pg.InvalidProblem, match="other budgets"):
         Releases(PROBLEM, WALK, mechanism=FIXED, budget=9.0, ledger=path, when_changed="record")

@@ -12,8 +12,8 @@ import pytest
 import privacygames as pg
 from exact import exp_enclosure
 from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
-from privacygames.releases.drawing import MemoisedFunction, memoised
-from privacygames.releases.policies import Choice, Now, Policy, keep_or_renew
+from privacygames.releases.policies import Choice, Policy, PublicState, keep_or_renew
+from privacygames.releases.sampling import MemoisedFunction, memoised
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
@@ -28,7 +28,7 @@ THIRDS = pg.Problem(PROBLEM.prior, cost="euclidean", distinguishability=3 * PROB
 class Modest(Policy):
     """Says that it asks for less than its mechanism has."""
 
-    def choose(self, now: Now) -> Choice:
+    def choose(self, now: PublicState) -> Choice:
         return Choice(now.mechanism(None), Decimal("0.1"))
 
 
@@ -143,7 +143,7 @@ def test_memoised_answers_never_change_and_are_charged_once() -> None:
         assert len({releases.release("cell-1").observable for _ in range(5)}) == 1
         releases.release("cell-2")
         assert [each.charges[0] > 0 for each in releases.ledger.records()] == [True, *[False] * 4, True]
-        with pytest.raises(pg.BudgetSpent):  # a third place
+        with pytest.raises(pg.BudgetExceeded):  # a third place
             releases.release("cell-0")
         assert releases.release("cell-1").epsilon == 0
         other = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(b"x" * 16), budget=1.4, ledger=Ledger())
@@ -160,7 +160,7 @@ def test_the_test_of_a_prediction_is_certified_whatever_the_distance() -> None:
     for kept in range(3):
         test = keep_or_renew(problem, kept, 0.8, 0.3)
         assert test.certificate.bounds.epsilon == 0.8
-        assert test.certificate.findings.largest_ratio <= 1
+        assert test.certificate.verification.largest_ratio <= 1
     plain = keep_or_renew(PROBLEM, 0, 1.0, 0.5)
     assert plain.probabilities[:, 0] == pytest.approx(
         [1 - np.exp(-0.5) / 2, np.exp(-0.5) / 2, np.exp(-1.5) / 2], abs=1e-9

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
-from privacygames.releases import Budget, Ledger, Memoised, Releases, elapsed
+from privacygames.releases import Budget, Ledger, Memoised, Releases, timeline
 from sharing import PROBLEM, STREET, WALK
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
@@ -15,7 +15,7 @@ NOW = 1_800_000_000.0
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elapsed, "system_time", lambda: NOW)
+    monkeypatch.setattr(timeline, "system_time", lambda: NOW)
 
 
 def hourly(ledger: Ledger | Path | None = None, **options: object) -> Releases:
@@ -46,11 +46,11 @@ def test_a_far_future_time_freezes_windows_until_the_clock_is_corrected(tmp_path
     frozen.release("cell-0", at=NOW + 1e9)
     releases = hourly(path)
     for later in (0.0, 7200.0):  # stands still: hours do not pass
-        with pytest.raises(pg.BudgetSpent):
+        with pytest.raises(pg.BudgetExceeded):
             hourly(path).release("cell-0", at=NOW + later - 7200.0)
     assert releases.ledger.correct_clock(NOW - 7000.0) == pytest.approx(1e9 + 7000)
     assert releases.ledger.correct_clock(NOW) == 0.0  # the ledger is behind: nothing to correct
-    with pytest.raises(pg.BudgetSpent):  # the charge counts as made at the correction, and no earlier
+    with pytest.raises(pg.BudgetExceeded):  # the charge counts as made at the correction, and no earlier
         releases.release("cell-0", at=NOW - 3400.0)
     release = releases.release("cell-0", at=NOW - 3399.0)
     assert (release.time, release.remarks) == (NOW - 3399.0, ())
@@ -66,9 +66,9 @@ def test_a_corrected_clock_keeps_what_a_jump_forward_had_refreshed() -> None:
     assert releases.release("cell-0", at=NOW + 86_400.0).balances[1].charged == 0.7
     releases.ledger.correct_clock(NOW + 60.0)
     assert float(releases.ledger.spent(releases.accounts, NOW + 60.0)[1].amount) == 1.4
-    with pytest.raises(pg.BudgetSpent, match=r"-0\.7 of 0\.7"):
+    with pytest.raises(pg.BudgetExceeded, match=r"-0\.7 of 0\.7"):
         releases.release("cell-0", at=NOW + 61.0)
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         releases.release("cell-0", at=NOW + 3660.0)
     assert releases.release("cell-0", at=NOW + 3661.0).number == 3
     assert releases.ledger.verify().releases == 3
@@ -99,7 +99,7 @@ def test_zones_and_equal_times() -> None:
     releases = Releases(PROBLEM, still, mechanism=FIXED, budget=Budget(2.1, every=3600))
     times: list[float | datetime] = [noon, noon.astimezone(timezone(timedelta(hours=9))), noon.timestamp()]
     assert {releases.release("cell-0", at=at).time for at in times} == {noon.timestamp()}
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         releases.release("cell-0", at=noon)
     with pytest.raises(pg.InvalidProblem, match="time zone"):
         releases.release("cell-0", at=datetime(2024, 5, 1, 14))
@@ -108,6 +108,6 @@ def test_zones_and_equal_times() -> None:
     first = datetime.fromisoformat("2024-10-27T02:30:00+02:00")
     twice.release("cell-0", at=first)
     second = datetime.fromisoformat("2024-10-27T02:30:00+01:00")  # the same on the wall, an hour later
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         twice.release("cell-0", at=second)
     assert twice.release("cell-0", at=second + timedelta(seconds=1)).number == 2

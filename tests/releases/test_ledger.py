@@ -93,7 +93,7 @@ def test_a_new_file_is_there_for_good_before_anything_is_in_it(tmp_path: Path, m
 
     kept: list[tuple[Path, int]] = []
     path = tmp_path / "l.db"
-    monkeypatch.setattr(ledger_file, "keep_the_name", lambda folder: kept.append((folder, path.stat().st_size)))
+    monkeypatch.setattr(ledger_file, "fsync_directory", lambda folder: kept.append((folder, path.stat().st_size)))
     Ledger(path).close()
     Ledger(path).close()
     assert kept == [(tmp_path, 0)]
@@ -152,7 +152,7 @@ def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(tmp_path:
             return super().choose(now)  # type: ignore[arg-type]
 
     slow = Releases(PROBLEM, STILL, mechanism=FIXED, policy=Slow(), budget=1.0, ledger=path)
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         slow.release("cell-0")
     assert slow.ledger.verify().spent == {"total": "0.7"}
 
@@ -180,9 +180,9 @@ def release_and_die(path: Path, module: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "paid"),
     [
-        ("releasing", "drawn", False),  # before the draw
+        ("session", "drawn", False),  # before the draw
         ("event_log", "set_head", False),  # drawn and written, but not committed
-        ("releasing", "released", True),  # committed, but not returned
+        ("session", "released", True),  # committed, but not returned
     ],
 )
 def test_a_process_that_dies_has_paid_or_released_nothing(tmp_path: Path, module: str, name: str, paid: bool) -> None:
@@ -209,7 +209,7 @@ def share_until_killed(path: Path, log: Path, budget: float) -> None:
             key = f"{os.getpid()}-{number}"
             try:
                 release = releases.release("cell-0", key=key)
-            except pg.BudgetSpent:
+            except pg.BudgetExceeded:
                 return
             file.write(f"{key} {release.observable}\n")
             file.flush()

@@ -15,7 +15,7 @@ from sharing import PROBLEM, STREET, WALK
 FIXED = pg.design(PROBLEM, epsilon=0.7)
 BUDGET = [Budget(100.0), Budget(2.5, every=60.0)]
 OTHER = PROBLEM.with_prior(pg.Prior.uniform(STREET))
-REFUSED = (pg.InvalidFile, pg.BrokenPromise)
+REFUSED = (pg.InvalidFile, pg.GuaranteeViolated)
 
 
 def filled(path: Path, key: bytes = b"0123456789abcdef") -> Path:
@@ -255,7 +255,7 @@ def test_an_edit_under_an_open_ledger_buys_nothing(tmp_path: Path) -> None:
     releases.release("cell-0", at=1.0, key="k")
     releases.preview(at=1.5)
     alter(path, "UPDATE charges SET amount = '0', total = '0'", "UPDATE events SET time = 0 WHERE id = 2")
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         releases.release("cell-0", at=2.0)
     with pytest.raises(pg.InvalidFile, match="altered"):
         releases.release("cell-0", at=2.0, key="k")  # nor is an altered answer given again

@@ -113,7 +113,7 @@ def test_an_altered_older_ledger_is_refused_and_left_as_it_is(tmp_path: Path, st
     path = old_ledger(tmp_path / "l.db")
     alter(path, statement)
     for _ in range(2):
-        with pytest.raises((pg.InvalidFile, pg.BrokenPromise)):
+        with pytest.raises((pg.InvalidFile, pg.GuaranteeViolated)):
             Ledger(path)
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone() == (2,)

@@ -50,7 +50,7 @@ def test_what_is_promised_about_the_past_and_attributes(name: str, policy: str) 
         "predictive": {"mechanism": NOISY, "policy": pg.policies.Predictive(test=0.3, within=0.5)},
     }
     asked = 0.2 if policy == "designed" else None
-    pursuit = pg.Pursuit(name, asked, **options)
+    pursuit = pg.InferenceTarget(name, asked, **options)
 
     def when(step: float) -> float | None:
         return step if "at" in options else None
@@ -83,9 +83,9 @@ def test_a_promise_that_costs_something_is_kept_by_the_design() -> None:
     """Without it, the design gives more away about the release before."""
     still = pg.Mobility.still(STREET)
     problem = pg.Problem(pg.Prior.uniform(STREET), cost="euclidean")
-    plain = Releases(problem, still, epsilon=3.0, adversaries=[pg.Pursuit("before", ago=1)])
+    plain = Releases(problem, still, epsilon=3.0, adversaries=[pg.InferenceTarget("before", ago=1)])
     most = 0.45
-    private = Releases(problem, still, epsilon=3.0, adversaries=[pg.Pursuit("before", most, ago=1)])
+    private = Releases(problem, still, epsilon=3.0, adversaries=[pg.InferenceTarget("before", most, ago=1)])
     for releases in (plain, private):  # nobody is after anything at the first: the same design, made to answer alike
         assert releases.preview().apart == ()
     first = plain.preview().choice
@@ -102,7 +102,7 @@ def test_a_promise_that_costs_something_is_kept_by_the_design() -> None:
 
 
 def test_what_the_belief_no_longer_allows_is_said_or_refused() -> None:
-    pursuit = pg.Pursuit("before", 50.0, ago=1)
+    pursuit = pg.InferenceTarget("before", 50.0, ago=1)
     releases = Releases(PROBLEM, WALK, epsilon=1.0, adversaries=[pursuit])
     releases.release("cell-0")
     release = releases.release("cell-0")
@@ -114,9 +114,9 @@ def test_what_the_belief_no_longer_allows_is_said_or_refused() -> None:
 
 
 def test_moments_that_the_chain_does_not_know() -> None:
-    early = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.Pursuit("early", at=1.0)])
+    early = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.InferenceTarget("early", at=1.0)])
     assert early.release("cell-0", at=0.0).pursuits == ()
-    late = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.Pursuit("late", at=-5.0)])
+    late = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.InferenceTarget("late", at=-5.0)])
     with pytest.raises(pg.InvalidProblem, match="before the first release"):
         late.release("cell-0", at=0.0)
 
@@ -138,4 +138,4 @@ def test_moments_that_the_chain_does_not_know() -> None:
 )
 def test_wrong_pursuits_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
-        Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.Pursuit(**options)])
+        Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.InferenceTarget(**options)])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.releases import Budget, EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
-from privacygames.releases.amounts import at_least, at_most
+from privacygames.releases.decimal_epsilon import at_least, at_most
 from sharing import PROBLEM, STREET, WALK, scripted
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
@@ -62,7 +62,7 @@ def test_a_tenth_ten_times_is_one() -> None:
     forgetful = pg.Mobility(STREET, np.full((3, 3), 1 / 3))
     releases = Releases(pg.Problem(pg.Prior.uniform(STREET)), forgetful, epsilon=0.1, budget=1.0)
     assert [releases.release("cell-0").epsilon for _ in range(10)] == [0.1] * 10
-    with pytest.raises(pg.BudgetSpent, match="nothing was released"):
+    with pytest.raises(pg.BudgetExceeded, match="nothing was released"):
         releases.release("cell-0")
     assert Decimal(releases.ledger.verify().spent["total"]) == 1
 
@@ -92,7 +92,7 @@ def test_no_window_ever_exceeds_its_budget(waits: list[int], most: float, every:
         try:
             releases.release("cell-1", at=at)
             answered += 1
-        except pg.BudgetSpent:
+        except pg.BudgetExceeded:
             continue
     records = releases.ledger.records()
     assert len(records) == answered
@@ -114,7 +114,7 @@ def test_a_window_that_has_passed_is_free_again_and_not_before() -> None:
     releases = Releases(PROBLEM, pg.Mobility.still(STREET), mechanism=FIXED, budget=Budget(0.7, every=60))
     assert releases.release("cell-0", at=0.0).left == 0.0
     for early in (30.0, 60.0):
-        with pytest.raises(pg.BudgetSpent, match="every 1 min"):
+        with pytest.raises(pg.BudgetExceeded, match="every 1 min"):
             releases.release("cell-0", at=early)
     assert releases.release("cell-0", at=60.001).epsilon == 0.7
 
@@ -144,7 +144,7 @@ def test_when_spent() -> None:
     assert third.source == "belief"
     assert third.observable == STREET.labels[int((PROBLEM.cost @ blind.belief.probabilities).argmin())]
     nothing = Releases(PROBLEM, WALK, mechanism=FIXED, budget=0.1, when_spent="repeat")
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         nothing.release("cell-0")
 
 
@@ -170,7 +170,7 @@ def test_every_budget_is_charged_in_its_own_distinguishability() -> None:
     while True:
         try:
             releases.release("cell-0")
-        except pg.BudgetSpent:
+        except pg.BudgetExceeded:
             break
     spent = releases.ledger.verify().spent
     assert Decimal(spent["any two places"]) <= 3
@@ -186,7 +186,7 @@ def test_an_even_spread_uses_all_of_the_budget() -> None:
     forgetful = pg.Mobility(STREET, np.full((3, 3), 1 / 3))
     releases = Releases(pg.Problem(pg.Prior.uniform(STREET)), forgetful, policy=EvenSpread(3), budget=6.0)
     assert [releases.release("cell-0").epsilon for _ in range(3)] == [2.0] * 3
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         releases.release("cell-0")
     two = Releases(PROBLEM, forgetful, policy=EvenSpread(2), budget=[Budget(6.0), Budget(1.0, every=100)])
     assert two.preview(at=0.0).charges[0] <= Decimal("0.5")  # the tighter of the two
@@ -211,7 +211,7 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
     assert first.release("cell-0").epsilon <= 1.0  # there is nothing to test yet
     tight = Releases(PROBLEM, WALK, mechanism=NOISY, policy=policy, budget=2 * alone + 0.3)
     tight.release("cell-0")
-    with pytest.raises(pg.BudgetSpent):  # room for the test alone is not enough: a failed one could not be answered
+    with pytest.raises(pg.BudgetExceeded):  # room for the test alone is not enough: a failed one could not be answered
         tight.release("cell-0")
 
 
@@ -317,9 +317,9 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
         ({"mechanism": FIXED, "distortion": 0.1}, "promised by designs"),
         ({"policy": Predictive(1.0, test=0.1, within=1.0), "distortion": 0.1}, "cannot be promised"),
         ({"policy": Memoised(b"x" * 16, 1.0), "distortion": 0.1}, "cannot be promised"),
-        ({"epsilon": 1.0, "adversaries": ["x"]}, "Pursuits"),
+        ({"epsilon": 1.0, "adversaries": ["x"]}, "InferenceTarget"),
         ({"epsilon": 1.0, "adversaries": 5}, "list"),
-        ({"epsilon": 1.0, "adversaries": [pg.Pursuit("a"), pg.Pursuit("a")]}, "tell them apart"),
+        ({"epsilon": 1.0, "adversaries": [pg.InferenceTarget("a"), pg.InferenceTarget("a")]}, "tell them apart"),
         ({"epsilon": 1.0, "when_spent": "never"}, "when_spent"),
         ({"epsilon": 1.0, "when_impossible": "never"}, "when_impossible"),
         ({"epsilon": 1.0, "budget": -1.0}, "positive"),
@@ -383,5 +383,5 @@ def test_a_ledger_goes_on_where_it_was(tmp_path: Path) -> None:
     after = Releases(PROBLEM, WALK, mechanism=FIXED, budget=1.5, ledger=path)
     assert after.belief == belief
     assert after.release("cell-0").spent == 1.4
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         after.release("cell-0")

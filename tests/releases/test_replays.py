@@ -8,10 +8,10 @@ import pytest
 
 import privacygames as pg
 from interruptions import Counting
-from privacygames.jobs import Cluster, Processes
-from privacygames.releases import WAYS, Days, days_of, replay, replays, tracking
+from privacygames.jobs import DaskExecutor, ProcessExecutor
+from privacygames.releases import STRATEGIES, Days, days_of, replay, replays, tracking
 from privacygames.releases.replaying import Sharing
-from privacygames.releases.ways import Daily
+from privacygames.releases.strategies import Daily
 from support import shared
 
 GRID = pg.Grid.over(pg.traces.WINDOW, columns=4, rows=3)
@@ -53,14 +53,14 @@ def test_a_replay_is_what_it_says() -> None:
     assert float(measured["now"] or 0) < float(measured["blind"] or 0)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", STRATEGIES)
 def test_every_way_stays_within_its_budget(way: str) -> None:
     person = PEOPLE[1]
     few = Days(
         person.label, person.problem, person.mobility, person.cells[:30], person.times[:30], person.days[:30],
         person.hours[:30], person.home, 20, person.places,
     )  # fmt: skip
-    releases = WAYS[way](few.problem, few.mobility, Daily(4.0, 20, few.places), np.random.default_rng(1))
+    releases = STRATEGIES[way](few.problem, few.mobility, Daily(4.0, 20, few.places), np.random.default_rng(1))
     for cell, time in zip(few.cells, few.times, strict=True):
         releases.release(GRID.labels[cell], at=float(time))
     assert releases.ledger.verify().releases == len(few.cells)
@@ -105,11 +105,11 @@ def test_processes_and_clusters_find_the_same() -> None:
     distributed: Any = pytest.importorskip("distributed")
     settings: dict[str, Any] = {"budget": 6.0, "ways": ["noise", "memoised"]}
     here = replay(PEOPLE, **settings)
-    assert replay(PEOPLE, workers=Processes(2), **settings).ways == here.ways
+    assert replay(PEOPLE, workers=ProcessExecutor(2), **settings).ways == here.ways
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as made:
-        assert replay(PEOPLE, workers=Cluster(made.scheduler_address), **settings).ways == here.ways
+        assert replay(PEOPLE, workers=DaskExecutor(made.scheduler_address), **settings).ways == here.ways
 
 
 def test_real_people() -> None:

@@ -14,8 +14,8 @@ from privacygames.errors import TooLarge
 from privacygames.solvers.interior import steps as steps_module
 from privacygames.solvers.linalg import (
     HOST,
+    CouplingRows,
     FactorisationFailed,
-    Links,
     OffDiagonal,
     SymmetricBlocks,
     device_algebra,
@@ -35,7 +35,7 @@ LITTLE = 2_000
 
 def value_of(found: pg.Mechanism) -> float:
     certificate = found.certificate
-    return certificate.findings.distortion if certificate.bounds.reverse else certificate.cost
+    return certificate.verification.distortion if certificate.bounds.reverse else certificate.cost
 
 
 @given(
@@ -82,7 +82,7 @@ def test_single_right_hand_sides(
     which, right = generator.integers(0, count, rows), generator.normal(size=(rows, width))
     with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
         patched.setattr(device_module, "GATHERED", gathered)
-        factors, _ = algebra.factorise(blocks, Links(width))
+        factors, _ = algebra.factorise(blocks, CouplingRows(width))
         found = algebra.backend.fetched(factors.solve_rows(which, right))
     solved = np.array([np.linalg.solve(dense[block], each) for block, each in zip(which, right, strict=True)])
     assert found.shape == right.shape
@@ -143,16 +143,16 @@ def test_batches_are_a_partition_that_fits(count: int, width: int, memory: int |
 def test_what_is_not_positive_definite_fails() -> None:
     beside = OffDiagonal(np.array([0, 1, 1]), np.array([0]), np.array([1]), np.array([2.0]))
     with device_algebra("cpu", threads=1) as algebra, pytest.raises(FactorisationFailed):
-        algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), Links(2))
+        algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), CouplingRows(2))
     with device_algebra("cpu", threads=1) as algebra, pytest.raises(FactorisationFailed):
-        algebra.factorise(SymmetricBlocks(np.zeros((1, 2))), Links(2))
+        algebra.factorise(SymmetricBlocks(np.zeros((1, 2))), CouplingRows(2))
 
 
 def test_a_block_that_needs_it_is_regularised_and_the_others_are_not() -> None:
     """A block that is not quite positive definite beside a plain one: 10⁻¹² more on its diagonal, and it is."""
     beside = OffDiagonal(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([1.0 + 1e-13, 0.5]))
     with device_algebra("cpu", threads=1) as algebra:
-        factors, _ = algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), Links(2))
+        factors, _ = algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), CouplingRows(2))
         found = algebra.backend.fetched(factors.solve(np.array([[1.0, 1.0], [1.0, 0.0]])))
     assert found[0] == pytest.approx([0.5, 0.5], rel=1e-3)
     assert found[1] == pytest.approx([4 / 3, -2 / 3], rel=1e-12)

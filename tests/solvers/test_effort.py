@@ -30,10 +30,10 @@ def test_memory_against_reality(worst_case: bool) -> None:
 
 
 def test_more_takes_longer_and_more_threads_less() -> None:
-    small, large = pg.Effort(50, 50), pg.Effort(300, 300)
+    small, large = pg.SolveEstimate(50, 50), pg.SolveEstimate(300, 300)
     assert large.seconds > 10 * small.seconds
     assert large.gigabytes > small.gigabytes
-    assert pg.Effort(300, 300, each=True).gigabytes > large.gigabytes
+    assert pg.SolveEstimate(300, 300, each=True).gigabytes > large.gigabytes
 
 
 def test_dominated_answers_and_equal_secrets_do_not_count() -> None:
@@ -44,7 +44,7 @@ def test_dominated_answers_and_equal_secrets_do_not_count() -> None:
 
 
 def test_what_does_not_fit_says_so_with_an_estimate_and_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privacygames.solvers.effort.available_gigabytes", lambda: 1 / 16)
+    monkeypatch.setattr("privacygames.solvers.solve_estimate.available_gigabytes", lambda: 1 / 16)
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(15, 15)), cost="euclidean")
     with pytest.raises(pg.TooLarge, match=r"GiB of memory and .* for 225 secrets .*fewer_answers"):
         pg.design(problem, epsilon=1.0)

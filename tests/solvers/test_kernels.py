@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-import privacygames.solvers.effort as effort_module
 import privacygames.solvers.interior.solver as solver_module
-from privacygames.solvers.interior.absent import margins
+import privacygames.solvers.solve_estimate as effort_module
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
-from privacygames.solvers.interior.entrywise import (
+from privacygames.solvers.interior.constraint_families import HessianParts
+from privacygames.solvers.interior.elementwise import (
     SECOND_ORDER,
     answered,
     central,
@@ -33,8 +33,8 @@ from privacygames.solvers.interior.entrywise import (
     undone,
     used_up,
 )
-from privacygames.solvers.interior.families import HessianParts
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
+from privacygames.solvers.interior.zero_prior import margins
 from privacygames.solvers.linalg import HOST
 from privacygames.solvers.linalg.backend import HostBackend
 from privacygames.solvers.linalg.host import compiled_loops, imported_loops
@@ -261,8 +261,8 @@ def test_where_numba_is_told_not_to_compile_there_are_no_loops() -> None:
 FORKING = """
 import os
 import privacygames as pg
-from privacygames.solvers import effort
-effort.SMALL = effort.WORTH_LOADING = effort.WORTH_COMPILING = 0
+from privacygames.solvers import solve_estimate
+solve_estimate.SMALL = solve_estimate.WORTH_LOADING = solve_estimate.WORTH_COMPILING = 0
 problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)), cost="euclidean")
 before = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=2)).certificate.cost
 child = os.fork()

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 import privacygames as pg
 from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
-from privacygames.solvers.interior import limiting
+from privacygames.solvers.interior import blocking_constraints
+from privacygames.solvers.interior.blocking_constraints import max_feasible_step
 from privacygames.solvers.interior.inequalities import Inequalities
-from privacygames.solvers.interior.limiting import lengthened
 from privacygames.solvers.interior.newton import Newton
-from privacygames.solvers.interior.small_system import ACCURATE, forces
+from privacygames.solvers.interior.smoothed_complementarity import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
-from privacygames.solvers.interior.state import Inside
+from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import torch_with
 from support import block_iterations
@@ -60,7 +60,7 @@ def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> New
     return Newton(form, first_state(form, 1e-6), algebra)
 
 
-def values(few: Inequalities, insides: Sequence[Inside], algebra: BlockAlgebra) -> NDArray[np.float64]:
+def values(few: Inequalities, insides: Sequence[SlackDual], algebra: BlockAlgebra) -> NDArray[np.float64]:
     """The slacks and dual values of some inequalities, which are in the order of batches."""
     parts = [
         np.array([algebra.backend.fetched(array)[few.at[few.batch == batch]] for array in inside.both])
@@ -148,7 +148,7 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
         state = newton.state
         base = newton.direction(lambda at: -state.inside[at].slacks * state.inside[at].duals, np.zeros(0))
         assume(min(base.primal, base.dual) < 0.5)
-        step = lengthened(newton, base, state.complementarity)
+        step = max_feasible_step(newton, base, state.complementarity)
     assert min(step.primal, step.dual) + 0.1 * (step.primal + step.dual) >= min(base.primal, base.dual)
     assert 0 < step.primal <= 1
     assert 0 < step.dual <= 1
@@ -165,7 +165,7 @@ def test_inequalities_are_told_apart() -> None:
 def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = scattered(70, 0)
     few = block_iterations(problem, epsilon=1.0)
-    monkeypatch.setattr(limiting, "MOST_ROUNDS", 0)
+    monkeypatch.setattr(blocking_constraints, "MOST_ROUNDS", 0)
     assert few <= 0.8 * block_iterations(problem, epsilon=1.0)
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacygames.solvers.linalg import (
+    CouplingRows,
     FactorisationFailed,
-    Links,
     OffDiagonal,
     Schur,
     SymmetricBlocks,
@@ -71,7 +71,7 @@ def test_batches_are_a_partition(count: int, threads: int, width: int) -> None:
 def test_what_is_not_positive_definite_fails() -> None:
     beside = OffDiagonal(np.array([0, 1]), np.array([0]), np.array([1]), np.array([2.0]))
     with host_algebra() as algebra, pytest.raises(FactorisationFailed):
-        algebra.factorise(SymmetricBlocks(np.ones((1, 2)), beside), Links(2))
+        algebra.factorise(SymmetricBlocks(np.ones((1, 2)), beside), CouplingRows(2))
     with pytest.raises(FactorisationFailed):
         Schur(np.array([[1.0, 2.0], [2.0, 1.0]]))
 

@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 import privacygames as pg
 from privacygames.programs.attack_programs import minmax_pairs_attack_program
 from privacygames.solvers import memory
-from privacygames.solvers.minmax_pairs import pair_attack as pairs
-from privacygames.solvers.minmax_pairs.pair_attack import least_largest_error
-from privacygames.solvers.minmax_pairs.pair_bounds import largest_error, least_error_bound
+from privacygames.solvers.minmax_pairs import attack as pairs
+from privacygames.solvers.minmax_pairs.attack import least_largest_error
+from privacygames.solvers.minmax_pairs.bounds import largest_error, least_error_bound
 from privacygames.solvers.proved_attack import ProvedAttack
 from support import Array, matrices
 

@@ -41,7 +41,7 @@ def test_a_strangers_solver_plugs_in() -> None:
 
 def test_what_a_strangers_solver_gets_wrong_is_repaired_or_refused() -> None:
     slightly = pg.design(two_secrets(), epsilon=1.0, solver=Strangers(off_by=1e-9)).certificate
-    assert slightly.findings.largest_ratio <= 1
+    assert slightly.verification.largest_ratio <= 1
     with pytest.raises(pg.SolveFailed, match="the gap to the best possible is") as caught:
         pg.design(two_secrets(), epsilon=1.0, solver=Strangers(off_by=-0.1))
     assert caught.value.status is pg.Status.NUMERICAL
@@ -72,7 +72,7 @@ def test_every_error_has_a_status_and_one_form() -> None:
         pg.Infeasible("c", limit=2.0),
         pg.SolveFailed("d", status=pg.Status.TIME_LIMIT),
         pg.Cancelled("e"),
-        pg.BrokenPromise("f"),
+        pg.GuaranteeViolated("f"),
         pg.InvalidFile("g"),
         pg.TooLarge("h"),
     ]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import privacygames as pg
 from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
-from privacygames.solvers.interior.absent import margins
 from privacygames.solvers.interior.start import MOST_USED, first_state
+from privacygames.solvers.interior.zero_prior import margins
 from privacygames.solvers.linalg import host_algebra
 from support import block_iterations, problem_of
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.spaces import Allowance, describe, space_from
+from privacygames.spaces import SizeBudget, describe, space_from
 from test_values import SPACES
 
 
@@ -51,8 +51,8 @@ def test_spaces_of_one_document_share_an_allowance() -> None:
     table = {"kind": "product", "parts": [one_cell] * 4}
     assert len(space_from(table)) == 1
     with pytest.raises(pg.TooLarge, match="more labels than may be built"):
-        space_from(table, allowance=Allowance(250_000))
-    shared = Allowance(250_000)
+        space_from(table, allowance=SizeBudget(250_000))
+    shared = SizeBudget(250_000)
     space_from(one_cell, allowance=shared)
     space_from(one_cell, allowance=shared)
     with pytest.raises(pg.TooLarge):

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 import privacygames as pg
 from privacygames.problem import problem_from
 from privacygames.studio import Limits
-from privacygames.studio.shelf import Shelf
+from privacygames.studio.expiring_store import ExpiringStore
 from studio_server import AGES, client, described, designed, over
 from waiting import wait_until
 
@@ -99,9 +99,9 @@ def test_an_invented_person_has_a_day(api: TestClient) -> None:
         api, answer["id"], bounds={"epsilon": 1.0, "distortion": 0.4}, adversaries={"home": 0.5, "side": 0.25}
     )
     name = job["result"]["mechanism"]
-    stands = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
+    adversary_results = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
     for who, share in (("knows home and work", 0.5), ("wants the side of town", 0.25)):
-        assert stands[who]["realised"] >= share * stands[who]["possible"] * (1 - 1e-9)
+        assert adversary_results[who]["realised"] >= share * adversary_results[who]["possible"] * (1 - 1e-9)
     words = " ".join(api.get(f"/api/mechanisms/{name}").json()["words"])
     assert re.search(r"Against “knows your habits” the best guesses after an answer err by [\d.]+ km", words)
     assert re.search(r"Against “wants the side of town” the best guesses after an answer are wrong in \d+ %", words)
@@ -147,7 +147,7 @@ def test_what_is_taken_away_makes_it_again(
     command = [sys.executable, "-m", *recipe["command"].split()]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     by_command = pg.verify(tmp_path / "private-mechanism.pgm")
-    assert by_python.findings.expected_cost == pytest.approx(cost, rel=1e-5, abs=1e-9)
+    assert by_python.verification.expected_cost == pytest.approx(cost, rel=1e-5, abs=1e-9)
     assert by_command.bounds == by_python.bounds
     report = api.get(f"/api/mechanisms/{name}/report").text
     assert "What it does not mean" in report
@@ -379,12 +379,12 @@ def test_only_so_much_is_kept() -> None:
 
 def test_what_is_idle_is_forgotten_though_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[str] = []
-    shelf = Shelf("thing", most=9, seconds=0.0, size=len, most_bytes=99, drop=dropped.append)
+    shelf = ExpiringStore("thing", most=9, seconds=0.0, size=len, most_bytes=99, drop=dropped.append)
     shelf.put("secret")
     shelf.tidy()
     assert dropped == ["secret"]
     tidied: list[str] = []
-    monkeypatch.setattr(Shelf, "tidy", lambda self: tidied.append(self.what))
+    monkeypatch.setattr(ExpiringStore, "tidy", lambda self: tidied.append(self.what))
     with client(Limits(idle_seconds=0.1)):
         wait_until(lambda: len(set(tidied)) >= 4)
     assert set(tidied) == {"problem", "file of traces", "mechanism", "job"}

@@ -178,7 +178,7 @@ def took_away(visit: Visit, folder: Path) -> None:
     assert "counts = [" in visit.taken("report", folder).read_text()
     found = json.loads(visit.taken("certificate", folder).read_text())
     assert found["disclosure"] == "private: computed from the prior"
-    assert "findings" in found
+    assert "verification" in found
     shareable = visit.taken("shareable-toml", folder)
     assert shareable.name == "shareable-problem.toml"
     assert "uniform = true" in shareable.read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
-from privacygames.jobs import Cluster, Here, Processes
+from privacygames.jobs import DaskExecutor, ProcessExecutor, SerialExecutor
 from privacygames.study import Person, Settings, digest_of, provenance, read_about, run
 
 PERSON = Person("user 1", pg.Prior(pg.Grid(columns=2, rows=1, width=2.0, height=1.0), [0.75, 0.25]), 4)
@@ -53,10 +53,10 @@ def test_a_study_keeps_its_provenance(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_workers_tell_how_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "processors", lambda: 8)
-    assert provenance.workforce(None) == provenance.workforce(Here()) == (1, 8)
-    assert provenance.workforce(Processes(4)) == (4, 2)
-    assert provenance.workforce(Processes(16)) == (16, 1)
-    assert provenance.workforce(Cluster("tcp://10.0.0.1:8786")) == (None, None)
+    assert provenance.workforce(None) == provenance.workforce(SerialExecutor()) == (1, 8)
+    assert provenance.workforce(ProcessExecutor(4)) == (4, 2)
+    assert provenance.workforce(ProcessExecutor(16)) == (16, 1)
+    assert provenance.workforce(DaskExecutor("tcp://10.0.0.1:8786")) == (None, None)
 
 
 def test_the_processor_is_named_where_the_system_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

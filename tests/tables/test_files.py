@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privacygames as pg
-from privacygames.storage import held
+from privacygames.atomic_io import held
 from privacygames.tables import ReleaseKey, Rule, apply, apply_files, file_release
 from support import two_workers
 

@@ -175,5 +175,5 @@ def test_a_lazy_release_is_charged_and_remembered_when_it_is_set_up() -> None:
     apply(pa.table(PEOPLE.to_arrow()), {"age": AGE}, key=key, key_columns="id", ledger=ledger)
     assert ledger.state().spent["per year"] == AGE.bounds.epsilon
     assert ledger.state().releases == 1
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         apply(PEOPLE.lazy(), {"age": AGE}, key_columns="id", ledger=ledger)

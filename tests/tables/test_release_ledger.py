@@ -97,13 +97,13 @@ def test_a_budget_is_never_exceeded(tmp_path: Path) -> None:
     for _ in range(2):
         apply(frame(), {"age": AGE}, ledger=path)
     for table in (frame(), frame(0)):
-        with pytest.raises(pg.BudgetSpent, match="there is no room for it"):
+        with pytest.raises(pg.BudgetExceeded, match="there is no room for it"):
             apply(table, {"age": AGE}, ledger=path)
     frame().to_csv(tmp_path / "in.csv", index=False)
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE}, ledger=path)
     options: dict[str, Any] = {"key": ReleaseKey(), "key_columns": "id"}
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE}, ledger=path, **options)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "t.ledger"]
     assert ledger.verify().spent["per year"] == pytest.approx(2 * YEARS)
@@ -115,7 +115,7 @@ def test_a_budget_is_never_exceeded(tmp_path: Path) -> None:
 def test_a_budget_limits_every_rule_or_says_so() -> None:
     with pytest.raises(pg.InvalidProblem, match="nothing would limit it"):
         apply(frame(), {"age": AGE}, ledger=ReleaseLedger(budget={"years": 9.0}))  # it is "per year"
-    with pytest.raises(pg.BudgetSpent, match="any two secrets"):
+    with pytest.raises(pg.BudgetExceeded, match="any two secrets"):
         apply(frame(), {"age": AGE}, ledger=ReleaseLedger(budget=1.0))
     apply(frame(), {"age": AGE}, ledger=ReleaseLedger(budget=2.26))
     for wrong in (0, -1.0, float("inf"), float("nan"), {"": 1.0}, {"km": "2"}, "2", True):
@@ -131,7 +131,7 @@ def test_what_promises_nothing_fits_no_budget() -> None:
     ledger = ReleaseLedger()
     apply(frame(), {"age": exact}, ledger=ledger)
     assert ledger.state().spent[ANY_PAIR] == float("inf")
-    with pytest.raises(pg.BudgetSpent, match="costs inf"):
+    with pytest.raises(pg.BudgetExceeded, match="costs inf"):
         apply(frame(), {"age": exact}, ledger=ReleaseLedger(budget=1e9))
 
 
@@ -298,7 +298,7 @@ def test_a_manifest_says_whether_entries_were_cut_off(tmp_path: Path) -> None:
 
 SPEND = """
 import sys
-from privacygames import BudgetSpent
+from privacygames import BudgetExceeded
 from privacygames.tables import ReleaseLedger
 from privacygames.tables.release_ledger import RuleCharge
 ledger, done = ReleaseLedger(sys.argv[1]), 0
@@ -306,7 +306,7 @@ for turn in range(20):
     try:
         ledger.charge([RuleCharge(f"{sys.argv[2]}-{turn}", "age", "m", {"per year": 0.1})], "a row")
         done += 1
-    except BudgetSpent:
+    except BudgetExceeded:
         pass
 print(done)
 """

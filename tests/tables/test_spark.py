@@ -189,7 +189,7 @@ def test_spark_has_the_identities_of_other_engines(spark: Any) -> None:
     ledger = pg.tables.ReleaseLedger(budget={"per year": 0.6})
     for _ in range(2):  # the same release
         apply(padded, {"age": AGE}, key=ReleaseKey(secret), key_columns="id", ledger=ledger)
-    with pytest.raises(pg.BudgetSpent):
+    with pytest.raises(pg.BudgetExceeded):
         apply(padded, {"age": AGE}, key_columns="id", ledger=ledger)
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
+from privacygames.time_zones import time_zone
 from privacygames.traces import clock as times
-from privacygames.zones import time_zone
 
 ZONES = ["UTC", "Europe/Zurich", "Asia/Kolkata", "America/St_Johns", "Atlantic/Azores", "Australia/Lord_Howe"]
 moments = st.datetimes(datetime(1990, 1, 1), datetime(2035, 1, 1)).map(lambda moment: moment.replace(microsecond=0))

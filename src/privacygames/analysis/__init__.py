@@ -1,16 +1,16 @@
 """Attacks, metrics and reports; the best parameter, ties among optima, and mechanisms side by side."""
 
 from privacygames.analysis import attacks, metrics
+from privacygames.analysis.adversary_results import HEADINGS as STAND_HEADINGS
+from privacygames.analysis.adversary_results import stand_cells
 from privacygames.analysis.attacks import Attack
+from privacygames.analysis.bound_search import SearchResult, tightest_bound
+from privacygames.analysis.calibration import calibrated_baselines, matched_at
 from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
 from privacygames.analysis.evaluation import Report, evaluate
-from privacygames.analysis.finder import Found, find
-from privacygames.analysis.matching import contenders, matched_at
-from privacygames.analysis.quantities import amount, percent
+from privacygames.analysis.formatting import amount, percent
 from privacygames.analysis.remarks import remarks
-from privacygames.analysis.stands import HEADINGS as STAND_HEADINGS
-from privacygames.analysis.stands import stand_cells
-from privacygames.analysis.ties import TieBreak, break_ties
+from privacygames.analysis.tie_breaking import TieBreak, break_ties
 from privacygames.problem import (
     UNTRUE,
     WRONG,
@@ -27,27 +27,27 @@ __all__ = [
     "WRONG",
     "Attack",
     "Comparison",
-    "Found",
     "Report",
     "Row",
     "Scale",
+    "SearchResult",
     "TieBreak",
     "amount",
     "attacks",
     "break_ties",
+    "calibrated_baselines",
     "compare",
-    "contenders",
     "cost_scale",
     "distance_scale",
     "distinguishability_scale",
     "evaluate",
-    "find",
     "matched_at",
     "metrics",
     "percent",
     "remarks",
     "scale_of",
     "stand_cells",
+    "tightest_bound",
     "trade_off",
     "usual_adversaries",
 ]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, checked, sealed
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
@@ -18,6 +17,7 @@ from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Measure, Problem, distance_matrix, finite
 from privacygames.solvers import least_largest_error, least_worst_error
 from privacygames.spaces import Label, Space
+from privacygames.validation import of_kind
 
 SUM_TOLERANCE = 1e-9
 

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from privacygames.analysis.adversary_results import HEADINGS as STAND
+from privacygames.analysis.adversary_results import aligned, stand_cells
+from privacygames.analysis.calibration import Make, calibrated_baselines, matched_at
 from privacygames.analysis.evaluation import Report, evaluate
-from privacygames.analysis.matching import Make, contenders, matched_at
-from privacygames.analysis.quantities import percent
-from privacygames.analysis.stands import HEADINGS as STAND
-from privacygames.analysis.stands import aligned, stand_cells
-from privacygames.arguments import of_kind, several
+from privacygames.analysis.formatting import percent
+from privacygames.atomic_io import write_text
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
-from privacygames.events import Progress, Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import ANY_PAIR, Adversary, Problem, distinguishability_scale
-from privacygames.storage import write_text
+from privacygames.progress import Progress, Watcher
+from privacygames.validation import of_kind, several
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
 STAND_HEADINGS = ("mechanism", *STAND)
@@ -111,8 +111,12 @@ class Comparison:
     def table(self) -> str:
         """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
         first = aligned([self.headings, *self._cells()], texts=(0, 5))
-        stands = self._stand_cells()
-        return first if not stands else f"{first}\n\n{aligned([STAND_HEADINGS, *stands], texts=(0, 1))}"
+        adversary_results = self._stand_cells()
+        return (
+            first
+            if not adversary_results
+            else f"{first}\n\n{aligned([STAND_HEADINGS, *adversary_results], texts=(0, 1))}"
+        )
 
     def _stand_cells(self) -> list[tuple[str, ...]]:
         """Mechanism × adversary × (promised, realised, best possible), where adversaries were given."""
@@ -154,7 +158,7 @@ def compare(
     Args:
         problem: what they are judged against.
         mechanisms: by name: a mechanism, or a function without arguments that makes one (and is timed), such as
-            :func:`privacygames.contenders` returns.
+            :func:`privacygames.calibrated_baselines` returns.
         adversaries: what each believes, by name; by default one who knows the prior and one who knows nothing
             (believes every secret equally likely). Costs and errors are averaged over the problem's prior. Or a list of
             :class:`privacygames.Adversary` (or some of them among those given by name): where each of them stands, as
@@ -192,9 +196,9 @@ def trade_off(
         problem: what they are for.
         epsilons: the ε to match at; or
         distortions: the distortion privacy to match at.
-        names: which mechanisms, as in :func:`privacygames.contenders`.
+        names: which mechanisms, as in :func:`privacygames.calibrated_baselines`.
         adversaries: as in :func:`compare`.
-        within: the threshold form of ε, as in :func:`privacygames.contenders`.
+        within: the threshold form of ε, as in :func:`privacygames.calibrated_baselines`.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message says which.
     """
     of_kind(problem, Problem, "the problem")
@@ -208,7 +212,7 @@ def trade_off(
         if progress is not None:
             message = f"{name} at {matched_at(kind, value, problem, within)}"
             progress(Progress(job="compare", done=done, total=len(wanted), message=message))
-        made = contenders(problem, **{kind: value}, within=within, names=[name], progress=progress)
+        made = calibrated_baselines(problem, **{kind: value}, within=within, names=[name], progress=progress)
         rows += _rows(problem, name, made[name], beliefs, crowd=crowd, within=within, asked=value, matched=kind)
     return Comparison(problem, tuple(rows), matched=points[0][0])
 

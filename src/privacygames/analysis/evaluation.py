@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 from privacygames.analysis import attacks, metrics
+from privacygames.analysis.adversary_results import adversary_results, adversary_table
 from privacygames.analysis.remarks import remarks
-from privacygames.analysis.stands import stands_of, stands_table
 from privacygames.arrays import expected_losses
 from privacygames.beliefs import Prior
-from privacygames.certificates import Stand, Usefulness
+from privacygames.certificates import AdversaryResult, Usefulness
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import (
     UNTRUE,
@@ -71,7 +71,7 @@ class Report:
     exact: float
     usefulness: Usefulness
     problem: Problem = field(repr=False, compare=False)
-    against: tuple[Stand, ...] = ()
+    against: tuple[AdversaryResult, ...] = ()
 
     def to_dict(self) -> dict[str, float | str | None]:
         """Plain values by name, one level deep; units where they are known."""
@@ -79,11 +79,11 @@ class Report:
         numbers = {each.name: getattr(self, each.name) for each in fields(self)}
         for name in ("usefulness", "problem", "against"):
             del numbers[name]
-        stands: dict[str, float | str | None] = {}
+        adversary_results: dict[str, float | str | None] = {}
         for stand in self.against:
-            stands[f"promised against {stand.adversary}"] = stand.promised
-            stands[f"realised against {stand.adversary}"] = stand.realised
-            stands[f"possible against {stand.adversary}"] = stand.possible
+            adversary_results[f"promised against {stand.adversary}"] = stand.promised
+            adversary_results[f"realised against {stand.adversary}"] = stand.realised
+            adversary_results[f"possible against {stand.adversary}"] = stand.possible
         remarks = {
             "constant": useful.constant,
             "kinds": useful.kinds,
@@ -96,7 +96,7 @@ class Report:
             "epsilon_unit": distinguishability_scale(problem).unit,
             "epsilon_counted": distinguishability_scale(problem).per(),
         }
-        return numbers | remarks | units | stands
+        return numbers | remarks | units | adversary_results
 
     def rows(self) -> list[tuple[str, str]]:
         """Pairs of name and value, in words."""
@@ -126,7 +126,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
-        lines += [] if not self.against else ["", stands_table(self.against)]
+        lines += [] if not self.against else ["", adversary_table(self.against)]
         return "\n".join([*remarks(self.usefulness, self.problem), *lines])
 
 
@@ -185,7 +185,7 @@ def evaluate(
         exact=metrics.exactness(mechanism, problem, best, real),
         usefulness=mechanism.certificate.usefulness,
         problem=problem,
-        against=stands_of(mechanism, problem, adversaries),
+        against=adversary_results(mechanism, problem, adversaries),
     )
 
 

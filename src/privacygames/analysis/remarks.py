@@ -1,6 +1,6 @@
 """Remarks on answers that say nothing, or never serve somebody: what is wrong, and what helps."""
 
-from privacygames.analysis.quantities import percent
+from privacygames.analysis.formatting import percent
 from privacygames.certificates import Usefulness
 from privacygames.problem import Problem
 from privacygames.spaces import shown

@@ -10,14 +10,16 @@ MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Trial:
+class SearchTrial:
     """What a trial showed: a positive ``excess`` where it is refused, 0 or less where it is met, None if unsure."""
 
     at: float
     excess: float | None
 
 
-def narrow(trial: Callable[[float], Trial], refused: Trial, met: Trial, precision: float) -> tuple[Trial, Trial]:
+def narrow(
+    trial: Callable[[float], SearchTrial], refused: SearchTrial, met: SearchTrial, precision: float
+) -> tuple[SearchTrial, SearchTrial]:
     """Narrow the bracket between a refused and a met argument to a relative ``precision``.
 
     A step aims where the chord crosses zero, a little to the far side, so that two good guesses close the interval from
@@ -41,8 +43,8 @@ def narrow(trial: Callable[[float], Trial], refused: Trial, met: Trial, precisio
 
 
 def _beside(
-    trial: Callable[[float], Trial], refused: Trial, met: Trial, unsure: Trial, precision: float
-) -> tuple[Trial, Trial]:
+    trial: Callable[[float], SearchTrial], refused: SearchTrial, met: SearchTrial, unsure: SearchTrial, precision: float
+) -> tuple[SearchTrial, SearchTrial]:
     """The edge is so near an argument that it cannot be told on which side: half a width to either side must do."""
     width = log1p(precision)
     refused = _outward(trial, unsure.at, refused, width / 2)
@@ -52,7 +54,7 @@ def _beside(
     return refused, met
 
 
-def _outward(trial: Callable[[float], Trial], start: float, end: Trial, step: float) -> Trial:
+def _outward(trial: Callable[[float], SearchTrial], start: float, end: SearchTrial, step: float) -> SearchTrial:
     """The first argument found on the way from ``start`` to ``end``, in steps that double, that is as the end is."""
     whole = log(end.at / start)
     while step < abs(whole):
@@ -63,11 +65,11 @@ def _outward(trial: Callable[[float], Trial], start: float, end: Trial, step: fl
     return end
 
 
-def _middle(refused: Trial, met: Trial) -> float:
+def _middle(refused: SearchTrial, met: SearchTrial) -> float:
     return (log(refused.at) + log(met.at)) / 2
 
 
-def _aim(refused: Trial, met: Trial, width: float) -> float:
+def _aim(refused: SearchTrial, met: SearchTrial, width: float) -> float:
     """Where the chord crosses zero, a third of the width towards the farther end, and not too near either."""
     start, end = log(refused.at), log(met.at)
     if refused.excess is None or met.excess is None or refused.excess - met.excess <= 0:
@@ -79,7 +81,7 @@ def _aim(refused: Trial, met: Trial, width: float) -> float:
     return start + share * (end - start)
 
 
-def _unsettled(refused: Trial, met: Trial) -> SolveFailed:
+def _unsettled(refused: SearchTrial, met: SearchTrial) -> SolveFailed:
     low, high = sorted((refused.at, met.at))
     return SolveFailed(
         f"the value sought lies between {low:.6g} and {high:.6g}, and solves are not accurate enough to say it closer: "

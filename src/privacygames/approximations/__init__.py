@@ -7,7 +7,7 @@ then promises the ε asked for, and states the distortion, the cost, how much of
 that is realised instead. ``spanner``, ``early`` and ``fewer_answers`` keep the promise by construction.
 """
 
-from privacygames.approximations.answers import fewer_answers
 from privacygames.approximations.methods import early, prune, sampled, spanner
+from privacygames.approximations.output_subset import fewer_answers
 
 __all__ = ["early", "fewer_answers", "prune", "sampled", "spanner"]

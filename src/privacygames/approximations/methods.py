@@ -8,15 +8,15 @@ import numpy as np
 
 from privacygames.approximations import pair_selection as pairs
 from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
-from privacygames.approximations.reach import solve_within_reach
-from privacygames.arguments import of_kind
+from privacygames.approximations.local_constraints import solve_within_reach
 from privacygames.certificates import realised_epsilon
 from privacygames.designer import designed
 from privacygames.errors import InvalidProblem
-from privacygames.events import Watcher
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem, distinguishability_scale
+from privacygames.progress import Watcher
 from privacygames.solvers import Interior, SolveOptions, Solver
+from privacygames.validation import of_kind
 
 Chosen = Literal["auto"] | Solver
 

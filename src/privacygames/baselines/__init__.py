@@ -4,10 +4,10 @@ Each is certified for what its exact weights really keep: the certificate's ε i
 distinguishability, whatever ε the mechanism was asked for (that one is named in the certificate's provenance).
 """
 
-from privacygames.baselines.metric import exponential, randomised_response
-from privacygames.baselines.plain import cheapest, constant, identity, remap, uniform
+from privacygames.baselines.exponential_mechanism import exponential, randomised_response
+from privacygames.baselines.integer_noise import geometric, staircase
 from privacygames.baselines.planar import planar_laplace, planar_laplace_noise
-from privacygames.baselines.ranges import geometric, staircase
+from privacygames.baselines.trivial import cheapest, constant, identity, remap, uniform
 
 __all__ = [
     "cheapest",

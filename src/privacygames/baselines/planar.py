@@ -4,14 +4,14 @@ import os
 
 import numpy as np
 
-from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray
-from privacygames.baselines.published import published, require_epsilon, require_same
+from privacygames.baselines.certify_baseline import published, require_epsilon, require_same
 from privacygames.baselines.rectangles import quadrant_masses
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Scale
 from privacygames.spaces import Grid
+from privacygames.validation import of_kind
 
 DOUBLE_BITS = 53
 

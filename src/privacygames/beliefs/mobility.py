@@ -10,14 +10,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arguments import is_number, is_whole, of_kind, one_of
 from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
 from privacygames.beliefs.moves import Tracked, counted_moves
 from privacygames.beliefs.prior import SUM_TOLERANCE, Prior
 from privacygames.errors import InvalidProblem
+from privacygames.immutable import Value
 from privacygames.spaces import Grid, Label, Space
-from privacygames.values import Value
-from privacygames.zones import time_zone
+from privacygames.time_zones import time_zone
+from privacygames.validation import is_number, is_whole, of_kind, one_of
 
 Matrix = Any
 """A transition matrix: a dense array, or SciPy's compressed rows where most entries are 0."""

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from privacygames.arguments import several
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Label, Space
+from privacygames.validation import several
 
 
 class Moves(NamedTuple):

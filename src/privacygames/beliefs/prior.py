@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import is_number, is_whole, of_kind
 from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, floats, frozen
 from privacygames.errors import InvalidProblem
+from privacygames.immutable import Value
 from privacygames.spaces import Label, Space, counted
-from privacygames.values import Value
+from privacygames.validation import is_number, is_whole, of_kind
 
 SUM_TOLERANCE = 1e-9
 

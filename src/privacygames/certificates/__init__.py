@@ -1,14 +1,14 @@
 """What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
 
 from privacygames.certificates.allowed import allowed_outputs
-from privacygames.certificates.certificate import Certificate, Provenance, Stand
+from privacygames.certificates.certificate import AdversaryResult, Certificate, Provenance
 from privacygames.certificates.multipliers import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.certificates.realised import ROUNDING, largest_log_ratio, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
 from privacygames.certificates.stake import NEGLIGIBLE, at_stake, moderate_loss, stake
-from privacygames.certificates.statement import BITS, Statement, Subject, check_form
+from privacygames.certificates.statement import BITS, ContentHashes, Statement, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
-from privacygames.certificates.verifier import Findings, check, distortion_below, probabilities
+from privacygames.certificates.verifier import Verification, check, distortion_below, probabilities
 
 __all__ = [
     "BITS",
@@ -16,15 +16,15 @@ __all__ = [
     "NEGLIGIBLE",
     "ROUNDING",
     "AdversaryMultipliers",
+    "AdversaryResult",
     "Certificate",
-    "Findings",
+    "ContentHashes",
     "Multipliers",
     "Provenance",
     "RatioMultipliers",
-    "Stand",
     "Statement",
-    "Subject",
     "Usefulness",
+    "Verification",
     "allowed_outputs",
     "at_stake",
     "check",

@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, replace
 
 from privacygames.certificates.realised import largest_log_ratio
 from privacygames.certificates.stake import NEGLIGIBLE, negligible_loss
-from privacygames.certificates.statement import Statement, Subject
+from privacygames.certificates.statement import ContentHashes, Statement
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
-from privacygames.certificates.verifier import Findings
+from privacygames.certificates.verifier import Verification
 from privacygames.problem import Bounds, Scale, hulls
 
 
@@ -23,7 +23,7 @@ class Provenance:
 
 
 @dataclass(frozen=True)
-class Stand:
+class AdversaryResult:
     """Where an adversary stands.
 
     Attributes:
@@ -61,8 +61,8 @@ class Certificate:
     """
 
     bounds: Bounds
-    hashes: Subject
-    findings: Findings
+    hashes: ContentHashes
+    verification: Verification
     cost: float
     bound: float | None
     gap: float | None
@@ -73,23 +73,25 @@ class Certificate:
     blind: tuple[float, ...] = ()
 
     @classmethod
-    def of(cls, statement: Statement, findings: Findings, provenance: Provenance, scale: Scale) -> "Certificate":
+    def of(
+        cls, statement: Statement, verification: Verification, provenance: Provenance, scale: Scale
+    ) -> "Certificate":
         """The certificate of a statement whose promises were found to hold; ``scale`` is its distinguishability's."""
         bounds = statement.bounds
-        cost = findings.cost(worst_case=bounds.worst_case)
+        cost = verification.cost(worst_case=bounds.worst_case)
         least = negligible_loss(bounds, statement.cost, statement.prior, statement.opponents, statement.bits)
         if bounds.reverse:
-            gap = _gap(findings.optimum, achieved(bounds, findings), least)
+            gap = _gap(verification.optimum, achieved(bounds, verification), least)
         else:
-            gap = _gap(cost, findings.optimum, least)
+            gap = _gap(cost, verification.optimum, least)
         useful = usefulness(statement)
         blind = tuple(opponent.blind for opponent in statement.opponents) if bounds.against else ()
         return cls(
             bounds=bounds,
             hashes=statement.subject,
-            findings=findings,
+            verification=verification,
             cost=cost,
-            bound=findings.optimum,
+            bound=verification.optimum,
             gap=gap,
             provenance=provenance,
             usefulness=useful,
@@ -101,13 +103,15 @@ class Certificate:
     @property
     def achieved(self) -> float:
         """The privacy that is maximised where the cost is limited: against the first adversary, or the only one."""
-        return achieved(self.bounds, self.findings)
+        return achieved(self.bounds, self.verification)
 
     @property
-    def stands(self) -> tuple["Stand", ...]:
+    def adversary_results(self) -> tuple["AdversaryResult", ...]:
         """Where each of several adversaries stands: what is promised, verified and possible against her."""
-        against = zip(self.bounds.against, self.findings.against, self.blind, strict=True)
-        return tuple(Stand(each.adversary.name, each.distortion, found, most) for each, found, most in against)
+        against = zip(self.bounds.against, self.verification.against, self.blind, strict=True)
+        return tuple(
+            AdversaryResult(each.adversary.name, each.distortion, found, most) for each, found, most in against
+        )
 
     @property
     def mixtures(self) -> list[tuple[list[str], float]]:
@@ -124,7 +128,7 @@ class Certificate:
         """Plain values, for JSON."""
         plain = asdict(replace(self, bounds=Bounds(distortion=0.0)))
         plain["counted"] = self.scale.per(self.bounds.within)
-        plain |= {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.stands]}
+        plain |= {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.adversary_results]}
         mixtures = [{"adversaries": names, "distortion": least} for names, least in self.mixtures]
         return plain | {"mixtures": mixtures}
 
@@ -135,7 +139,7 @@ class Certificate:
 
     def rows(self) -> list[tuple[str, str]]:
         """The certificate in words: pairs of name and value."""
-        bounds, found = self.bounds, self.findings
+        bounds, found = self.bounds, self.verification
         rows = []
         if bounds.epsilon is not None:
             promised = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
@@ -169,7 +173,7 @@ class Certificate:
     def _rows_against(self) -> list[tuple[str, str]]:
         """What is promised, verified and possible against each adversary; and what follows for mixtures."""
         rows = []
-        for stand in self.stands:
+        for stand in self.adversary_results:
             asked = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
             rows.append((f"against {stand.adversary}", f"{stand.realised:.6g} ({asked}, {stand.possible:.6g} at most)"))
         for names, least in self.mixtures:
@@ -177,9 +181,9 @@ class Certificate:
         return rows
 
 
-def achieved(bounds: Bounds, findings: Findings) -> float:
+def achieved(bounds: Bounds, verification: Verification) -> float:
     """The privacy that is maximised where the cost is limited."""
-    return findings.against[0] if bounds.against else findings.distortion
+    return verification.against[0] if bounds.against else verification.distortion
 
 
 def _carried(useful: Usefulness) -> str:

@@ -8,8 +8,8 @@ from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.certificates.exact_sums import exact_products, exact_sums
 from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
 from privacygames.certificates.statement import Statement
-from privacygames.errors import BrokenPromise
-from privacygames.processors import processors
+from privacygames.errors import GuaranteeViolated
+from privacygames.threads import processors
 
 ULP: float = 2.0**-52
 
@@ -93,10 +93,10 @@ def _counted(dual: float) -> float:
 def _distributions(values: FloatArray | None) -> FloatArray:
     """Rows scaled to sum to one, but for rounding; entries too small to matter become 0."""
     if values is None:
-        raise BrokenPromise("the multipliers say nothing about secrets, which the worst case needs")
+        raise GuaranteeViolated("the multipliers say nothing about secrets, which the worst case needs")
     sums = values.sum(axis=-1, keepdims=True)
     if not (sums >= SMALLEST).all():
-        raise BrokenPromise("a row of the multipliers has no positive entry")
+        raise GuaranteeViolated("a row of the multipliers has no positive entry")
     scaled = values / sums
     return np.where(scaled >= SMALLEST, scaled, 0.0)
 

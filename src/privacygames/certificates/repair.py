@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.certificates.statement import BITS, Statement
-from privacygames.certificates.verifier import Findings, check, exact_cost
-from privacygames.errors import BrokenPromise, SolveFailed
-from privacygames.processors import in_threads
+from privacygames.certificates.verifier import Verification, check, exact_cost
+from privacygames.errors import GuaranteeViolated, SolveFailed
+from privacygames.threads import in_threads
 
 DROWNED = 1e40
 """What is added in the end: nothing else is seen beside it."""
@@ -31,7 +31,7 @@ EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
 
 def repair(
     draft: Statement, probabilities: FloatArray, cheapest: FloatArray | None = None
-) -> tuple[Statement, Findings]:
+) -> tuple[Statement, Verification]:
     """Weights near ``probabilities`` that keep every promise of ``draft``, verified.
 
     Args:
@@ -41,12 +41,12 @@ def repair(
 
     Raises:
         SolveFailed: if the probabilities are not numbers.
-        BrokenPromise: if not even constant mechanisms keep the promises.
+        GuaranteeViolated: if not even constant mechanisms keep the promises.
     """
     exponents = draft.bounds.exponents(draft.distinguishability)
     allowed = draft.allowed
     clean = _merge_equals(exponents, _cleaned(probabilities, allowed, drop=draft.bounds.epsilon is not None))
-    failure: BrokenPromise | None = None
+    failure: GuaranteeViolated | None = None
     used = clean.max(axis=0) > 0
     if cheapest is not None:
         used |= cheapest.max(axis=0) > 0  # a trace of it may be mixed in, and its ratios have no room for rounding
@@ -61,9 +61,9 @@ def repair(
         statement = replace(draft, weights=to_weights(mixed, draft.bits))
         try:
             return statement, check(statement)
-        except BrokenPromise as error:
+        except GuaranteeViolated as error:
             failure = error
-    raise failure or BrokenPromise("no mechanism was tried")
+    raise failure or GuaranteeViolated("no mechanism was tried")
 
 
 def least_mixture(exponents: FloatArray, probabilities: FloatArray) -> FloatArray:

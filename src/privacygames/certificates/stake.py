@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.problem import Bounds, Opponent
+from privacygames.problem import AdversaryArrays, Bounds
 
 NEGLIGIBLE = 1e-6
 """A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
@@ -66,7 +66,7 @@ def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = F
     return min(typical, SPREAD * float(positive[0][order][min(int(reached), len(order) - 1)]))
 
 
-def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[Opponent]) -> float:
+def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[AdversaryArrays]) -> float:
     """The stake of what is optimised: of the cost or, with ``cost_at_most``, of the first adversary's error."""
     if bounds.reverse:
         return stake(opponents[0].errors, opponents[0].prior)
@@ -74,7 +74,7 @@ def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Seq
 
 
 def negligible_loss(
-    bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[Opponent], bits: int
+    bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[AdversaryArrays], bits: int
 ) -> float:
     """What a gap is relative to where the optimum is smaller: a small part of what is at stake, or units of weight.
 

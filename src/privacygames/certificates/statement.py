@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
 from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.multipliers import Multipliers
-from privacygames.errors import BrokenPromise
-from privacygames.problem import Bounds, Opponent
+from privacygames.errors import GuaranteeViolated
+from privacygames.problem import AdversaryArrays, Bounds
 
 BITS = 62
 """Every row of weights sums to 2^62, the most that signed 64-bit integers add up comfortably."""
@@ -41,7 +41,7 @@ class Statement:
     multipliers: Multipliers | None
 
     @cached_property
-    def opponents(self) -> tuple[Opponent, ...]:
+    def opponents(self) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against, in plain numbers."""
         return self.bounds.opponents(self.prior, self.distance)
 
@@ -51,14 +51,14 @@ class Statement:
         return allowed_outputs(self.cost, self.distinguishability, self.bounds)
 
     @property
-    def subject(self) -> "Subject":
+    def subject(self) -> "ContentHashes":
         """What the promise is about, by content."""
         matrices = (self.prior, self.cost, self.distance, self.distinguishability)
-        return Subject(*(content_hash(matrix) for matrix in matrices))
+        return ContentHashes(*(content_hash(matrix) for matrix in matrices))
 
 
 @dataclass(frozen=True)
-class Subject:
+class ContentHashes:
     """What a promise is about: SHA-256 of the exact numbers."""
 
     prior: str
@@ -75,18 +75,18 @@ def check_form(statement: Statement) -> None:
     must never give.
     """
     if statement.weights.ndim != 2 or statement.weights.size == 0 or statement.weights.dtype != np.int64:
-        raise BrokenPromise("the weights must be a table of 64-bit integers")
+        raise GuaranteeViolated("the weights must be a table of 64-bit integers")
     n, m = statement.weights.shape
     shapes = {"prior": (n,), "cost": (m, n), "distance": (n, n), "distinguishability": (n, n)}
     for name, shape in shapes.items():
         values = getattr(statement, name)
         if values.shape != shape or values.dtype != np.float64:
-            raise BrokenPromise(f"the {name} must be floating-point numbers of shape {shape}")
+            raise GuaranteeViolated(f"the {name} must be floating-point numbers of shape {shape}")
         if not in_range(values, infinite=name in ("cost", "distinguishability")):
-            raise BrokenPromise(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
+            raise GuaranteeViolated(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
     _check_prior(statement.prior, "the prior")
     if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():
-        raise BrokenPromise("distances must be 0 on the diagonal")
+        raise GuaranteeViolated("distances must be 0 on the diagonal")
     for opponent in statement.opponents:
         _check_opponent(opponent, n)
     if statement.multipliers is not None:
@@ -96,14 +96,14 @@ def check_form(statement: Statement) -> None:
 
 def _check_prior(prior: FloatArray, what: str) -> None:
     if not (prior <= 1).all() or not abs(float(prior.sum()) - 1) <= 1e-12:
-        raise BrokenPromise(f"{what} must sum to one")
+        raise GuaranteeViolated(f"{what} must sum to one")
 
 
-def _check_opponent(opponent: Opponent, n: int) -> None:
+def _check_opponent(opponent: AdversaryArrays, n: int) -> None:
     guesses = len(opponent.errors)
     for values, shape in ((opponent.prior, (n,)), (opponent.errors, (guesses, n))):
         if values.shape != shape or values.dtype != np.float64 or not values.size or not in_range(values):
-            raise BrokenPromise(f"the numbers of {opponent.name!r} must be of shape {shape}, 0 or within 1e±60")
+            raise GuaranteeViolated(f"the numbers of {opponent.name!r} must be of shape {shape}, 0 or within 1e±60")
     _check_prior(opponent.prior, f"the prior of {opponent.name!r}")
 
 
@@ -114,14 +114,14 @@ def _check_multipliers(given: Multipliers, n: int, m: int) -> None:
     limited = np.zeros(n) if given.limit_weights is None else given.limit_weights
     for values in (duals, given.attack, ratios.value, weights, limited):
         if not ((values >= 0) & (values <= 1e60)).all():
-            raise BrokenPromise("multipliers must lie between 0 and 1e60")
+            raise GuaranteeViolated("multipliers must lie between 0 and 1e60")
     if given.attack.shape != (rows, n) or weights.shape != (n,) or limited.shape != (n,) or given.like.shape != (m,):
-        raise BrokenPromise("the multipliers do not fit the secrets and observables")
+        raise GuaranteeViolated("the multipliers do not fit the secrets and observables")
     columns = ((given.like, rows), (ratios.observable, rows), (ratios.secret, n), (ratios.other, n))
     if any(len(positions) and not (positions.min() >= 0 and positions.max() < limit) for positions, limit in columns):
-        raise BrokenPromise("the multipliers point outside")
+        raise GuaranteeViolated("the multipliers point outside")
     if not len(ratios.observable) == len(ratios.secret) == len(ratios.other) == len(ratios.value):
-        raise BrokenPromise("the multipliers of ratios are not of equal length")
+        raise GuaranteeViolated("the multipliers of ratios are not of equal length")
 
 
 def _check_against(statement: Statement) -> None:
@@ -131,9 +131,9 @@ def _check_against(statement: Statement) -> None:
         return
     rows, opponents = len(given.attack), statement.opponents
     if len(given.against) != len(opponents):
-        raise BrokenPromise("the multipliers are not about the adversaries that something is promised against")
+        raise GuaranteeViolated("the multipliers are not about the adversaries that something is promised against")
     for each, opponent in zip(given.against, opponents, strict=True):
         if each.attack.shape != (rows, len(opponent.errors)):
-            raise BrokenPromise(f"the multipliers do not fit the guesses of {opponent.name!r}")
+            raise GuaranteeViolated(f"the multipliers do not fit the guesses of {opponent.name!r}")
         if not (0 <= each.dual <= 1e60 and ((each.attack >= 0) & (each.attack <= 1e60)).all()):
-            raise BrokenPromise("multipliers must lie between 0 and 1e60")
+            raise GuaranteeViolated("multipliers must lie between 0 and 1e60")

@@ -29,9 +29,9 @@ from privacygames.arrays import FloatArray, IntArray, row_losses
 from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import Statement, check_form
-from privacygames.errors import BrokenPromise
-from privacygames.problem import Opponent
-from privacygames.processors import in_threads
+from privacygames.errors import GuaranteeViolated
+from privacygames.problem import AdversaryArrays
+from privacygames.threads import in_threads
 
 CLOSE = 1e-8
 """A bound this close to what was achieved, relatively, needs no better numbers."""
@@ -44,7 +44,7 @@ MOST_EXACT = 200_000
 
 
 @dataclass(frozen=True)
-class Findings:
+class Verification:
     """What was verified, each number rounded to the safe side.
 
     Attributes:
@@ -69,12 +69,12 @@ class Findings:
         return self.worst_cost if worst_case else self.expected_cost
 
 
-def check(statement: Statement) -> Findings:
-    """Check every promise; raise :class:`BrokenPromise` at the first that does not hold."""
+def check(statement: Statement) -> Verification:
+    """Check every promise; raise :class:`GuaranteeViolated` at the first that does not hold."""
     check_form(statement)
     _check_sums(statement)
     if (statement.weights[~statement.allowed] != 0).any():
-        raise BrokenPromise("an output is given to a secret that it is never allowed for (its cost is infinite)")
+        raise GuaranteeViolated("an output is given to a secret that it is never allowed for (its cost is infinite)")
     bounds = statement.bounds
     average, worst = (_check_cost(statement, worst_case=each) for each in (False, True))
     cost = worst if bounds.worst_case else average
@@ -83,7 +83,7 @@ def check(statement: Statement) -> Findings:
     for opponent, found in zip(statement.opponents, against, strict=True):
         if opponent.least is not None and not found >= opponent.least:
             whom = f" against {opponent.name!r}" if bounds.against else ""
-            raise BrokenPromise(
+            raise GuaranteeViolated(
                 f"distortion privacy{whom} is only shown to be {found!r}, below the {opponent.least!r} promised"
             )
     below, above = ratio_bounds(statement)
@@ -91,8 +91,8 @@ def check(statement: Statement) -> Findings:
     achieved = against[0] if bounds.reverse else cost
     best = None if statement.multipliers is None else _best(statement, above, achieved)
     if best is not None and not (best >= achieved if bounds.reverse else best <= achieved):
-        raise BrokenPromise("the multipliers claim more than this very mechanism allows")
-    return Findings(
+        raise GuaranteeViolated("the multipliers claim more than this very mechanism allows")
+    return Verification(
         largest_ratio=largest,
         distortion=distortion,
         expected_cost=average,
@@ -106,7 +106,7 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     """The bound on the optimum; where large multipliers cancel, with γ as well as floats know it."""
     evidence = statement.multipliers
     if evidence is None:
-        raise BrokenPromise("there are no multipliers to prove anything with")
+        raise GuaranteeViolated("there are no multipliers to prove anything with")
     rough = optimum(statement, evidence, above)
     if abs(achieved - rough) <= CLOSE * achieved or statement.bounds.within:
         return rough
@@ -131,14 +131,14 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
 def _check_sums(statement: Statement) -> None:
     weights, bits = statement.weights, statement.bits
     if not 52 <= bits <= 62:
-        raise BrokenPromise(f"weights must sum to a power of two between 2^52 and 2^62, not 2^{bits}")
+        raise GuaranteeViolated(f"weights must sum to a power of two between 2^52 and 2^62, not 2^{bits}")
     if (weights < 0).any() or (weights > 2**bits).any():
-        raise BrokenPromise("weights must lie between 0 and the power of two they sum to")
+        raise GuaranteeViolated("weights must lie between 0 and the power of two they sum to")
     # Two halves of 31 bits each cannot overflow 64 bits in any sum of fewer than 2^32 terms.
     high = (weights >> 31).sum(axis=1, dtype=np.int64)
     low = (weights & (2**31 - 1)).sum(axis=1, dtype=np.int64)
     if any((int(h) << 31) + int(lo) != 2**bits for h, lo in zip(high, low, strict=True)):
-        raise BrokenPromise(f"a row of weights does not sum to 2^{bits}")
+        raise GuaranteeViolated(f"a row of weights does not sum to 2^{bits}")
 
 
 def _check_cost(statement: Statement, *, worst_case: bool) -> float:
@@ -149,7 +149,7 @@ def _check_cost(statement: Statement, *, worst_case: bool) -> float:
         return above
     if not exact_cost(statement, worst_case=worst_case) <= Fraction(limit):
         whose = "the cost of the worst secret" if worst_case else "the cost"
-        raise BrokenPromise(f"{whose} may be {above!r}, above the {limit!r} promised")
+        raise GuaranteeViolated(f"{whose} may be {above!r}, above the {limit!r} promised")
     return limit
 
 
@@ -195,14 +195,16 @@ def _check_ratios(statement: Statement, below: FloatArray) -> float:
     settled = np.where(shares > 1, 0.0, shares)
     largest = max(float(settled.max(initial=0.0)), *exact.values(), 0.0)
     if not largest <= 1:
-        raise BrokenPromise(f"a ratio between two secrets exceeds what is allowed by a factor of {largest!r}")
+        raise GuaranteeViolated(f"a ratio between two secrets exceeds what is allowed by a factor of {largest!r}")
     return largest
 
 
 def _few(near: IntArray) -> list[tuple[int, int]]:
     """Pairs to be looked at exactly, if there are not so many that a stranger's file could keep us busy for hours."""
     if len(near) > MOST_EXACT:
-        raise BrokenPromise(f"over {MOST_EXACT} ratios are so near their bounds that only exact arithmetic can tell")
+        raise GuaranteeViolated(
+            f"over {MOST_EXACT} ratios are so near their bounds that only exact arithmetic can tell"
+        )
     return [(int(secret), int(other)) for secret, other in near]
 
 
@@ -240,10 +242,10 @@ def distortion_below(statement: Statement) -> float:
     The optimal attack guesses, for each observable, the estimate with the least expected error
     (eq:proof:q), so privacy is Σ_o min_ŝ Σ_s π(s) p(o|s) d(ŝ,s).
     """
-    return error_below(statement, Opponent("", statement.prior, statement.distance))
+    return error_below(statement, AdversaryArrays("", statement.prior, statement.distance))
 
 
-def error_below(statement: Statement, opponent: Opponent) -> float:
+def error_below(statement: Statement, opponent: AdversaryArrays) -> float:
     """Privacy against any adversary, Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s), rounded down."""
     secrets, observables = statement.weights.shape
     errors = opponent.weighted @ probabilities(statement)

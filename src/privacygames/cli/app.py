@@ -31,7 +31,7 @@ from privacygames.cli import (
     verify,
 )
 from privacygames.cli.help_text import PlainCommand, PlainGroup
-from privacygames.errors import PrivacyGamesError, Status, UselessAnswers
+from privacygames.errors import PrivacyGamesError, Status, UselessMechanism
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells report SIGINT and SIGPIPE
 EXIT_CODES = {
@@ -166,7 +166,7 @@ def run() -> None:
             stream.reconfigure(errors="replace")
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-    warnings.simplefilter("ignore", UselessAnswers)  # commands say it in their own words
+    warnings.simplefilter("ignore", UselessMechanism)  # commands say it in their own words
     app()
 
 

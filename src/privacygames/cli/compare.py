@@ -14,9 +14,9 @@ from privacygames.errors import InvalidProblem
 if TYPE_CHECKING:
     from privacygames.analysis import Comparison
     from privacygames.beliefs import Prior
-    from privacygames.events import Watcher
     from privacygames.mechanism import Mechanism
     from privacygames.problem import Adversary, Problem
+    from privacygames.progress import Watcher
 
 WITHOUT_PARAMETER = ("uniform", "constant")
 """Mechanisms that are the same whatever they are matched at."""
@@ -48,7 +48,7 @@ def compare(
     from privacygames.analysis import trade_off
     from privacygames.designer import design
     from privacygames.mechanism import Disclosure, load
-    from privacygames.presentation import compared_in_words
+    from privacygames.presentation import explain_comparison
     from privacygames.problem import PLAIN, Adversary, read_problem
 
     check_figure_file(figure)
@@ -91,7 +91,7 @@ def compare(
     at = " and ".join(_told(described, kind, values, within) for kind, values in matched.items())
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
-    typer.echo(f"{made.table()}\n\n{compared_in_words(made)}")
+    typer.echo(f"{made.table()}\n\n{explain_comparison(made)}")
     more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
     for path in (figure, more, table):
         if path is not None:
@@ -126,7 +126,7 @@ def _makers(
     show: "Watcher",
 ) -> "dict[str, Callable[[], Mechanism]]":
     """What makes each mechanism; matched at both bounds, each is there for either, the design for both first."""
-    from privacygames.analysis import contenders, matched_at
+    from privacygames.analysis import calibrated_baselines, matched_at
     from privacygames.designer import design
 
     found: dict[str, Callable[[], Mechanism]] = {}
@@ -141,7 +141,7 @@ def _makers(
         )
     for kind, value in matched.items():
         bound = {kind: value, "within": within if kind == "epsilon" else None}
-        made = contenders(problem, **bound, names=names, progress=show)
+        made = calibrated_baselines(problem, **bound, names=names, progress=show)
         mark = f" at {matched_at(kind, value, problem, within)}" if len(matched) > 1 else ""
         found |= {name if name in WITHOUT_PARAMETER else f"{name}{mark}": make for name, make in made.items()}
     return found

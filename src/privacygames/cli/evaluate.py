@@ -28,7 +28,7 @@ def evaluate(
     from privacygames.analysis import STAND_HEADINGS, stand_cells
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import load
-    from privacygames.presentation import in_words
+    from privacygames.presentation import explain
     from privacygames.problem import read_prior
 
     mechanism = load(file)
@@ -38,7 +38,7 @@ def evaluate(
     if against:
         crowd = [by_name(crowd, name) for name in against]
     report = measure(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd)
-    words = in_words(report, problem)
+    words = explain(report, problem)
     if as_json:
         print_json(report.to_dict() | {"in_words": words})
     else:

@@ -44,9 +44,9 @@ def find(
     Limits given here are added to the bounds in the problem file, or replace those of the same name; the file's bound
     on what is to be found is left out.
     """
-    from privacygames.analysis import find as search
+    from privacygames.analysis import tightest_bound as search
     from privacygames.mechanism import Disclosure
-    from privacygames.presentation import in_words
+    from privacygames.presentation import explain
     from privacygames.problem import read_adversaries, read_problem
 
     given = {
@@ -73,9 +73,9 @@ def find(
     if out is not None:
         found.mechanism.save(out)
     if as_json:
-        print_json(found.to_dict() | {"in_words": in_words(found.report, described)})
+        print_json(found.to_dict() | {"in_words": explain(found.report, described)})
         return
     print_rows(problem.name, found.rows())
-    typer.echo(in_words(found.report, described))
+    typer.echo(explain(found.report, described))
     if out is not None:
         typer.echo(f"The mechanism is in {out} ({Disclosure.PRIOR.value}).")

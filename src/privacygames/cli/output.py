@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privacygames.errors import InvalidProblem
-from privacygames.values import plain
+from privacygames.immutable import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from privacygames.events import Watcher
+    from privacygames.progress import Watcher
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
@@ -74,7 +74,7 @@ def check_writable(path: Path | None) -> None:
 
 def write_figure(figure: "Figure", path: Path) -> None:
     """Write a figure; its folder is made if need be."""
-    from privacygames.storage import written
+    from privacygames.atomic_io import written
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with written(path) as file:

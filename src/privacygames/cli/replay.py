@@ -69,9 +69,9 @@ def replay(
     Habits are learned from each person's earlier days; the later ones are shared. Writes tables (CSV) and figures of
     privacy, spending, cost and the attackers' errors over a day. After an interruption, the same command goes on.
     """
-    from privacygames.jobs import workers_for
+    from privacygames.jobs import executor_for
     from privacygames.presentation import needed, plots
-    from privacygames.releases import WAYS, days_of
+    from privacygames.releases import STRATEGIES, days_of
     from privacygames.releases import replay as run
 
     needed("matplotlib", what="a replay's figures")  # before the work, which may take an hour
@@ -98,7 +98,7 @@ def replay(
         visits, grid, wanted = visits_from(given, lambda message: typer.echo(message, err=True), show)
         people = days_of(visits, grid, wanted, learn=learn, timezone=timezone or "UTC")
     out.mkdir(parents=True, exist_ok=True)
-    chosen = tuple(WAYS) if ways is None else tuple(each.strip() for each in ways.split(","))
+    chosen = tuple(STRATEGIES) if ways is None else tuple(each.strip() for each in ways.split(","))
     try:
         with progress_bar("replaying") as tick:
             made = run(
@@ -108,7 +108,7 @@ def replay(
                 when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
                 seeds=seeds,
                 folder=out,
-                workers=workers_for(jobs, scheduler),
+                workers=executor_for(jobs, scheduler),
                 progress=tick,
             )
     except KeyboardInterrupt:

@@ -42,7 +42,7 @@ def mechanism_in(path: Path | None) -> Any:
 
 def _from_file(path: Path) -> "dict[Any, Rule]":
     from privacygames.fleet import Fleet
-    from privacygames.keys import Keys
+    from privacygames.table_reader import Keys
     from privacygames.tables import Rule
     from privacygames.text_files import read_toml
 

@@ -18,7 +18,7 @@ BYTES_OF_PAIR = 200
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 finds a free one.")]
 Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs a token.")]
 Names = Annotated[list[str] | None, typer.Option("--name", help="What else the server may be called. Repeatable.")]
-Workers = Annotated[int, typer.Option(min=1, max=64, help="Designs at a time, each in its own process.")]
+WorkerCount = Annotated[int, typer.Option(min=1, max=64, help="Designs at a time, each in its own process.")]
 Queue = Annotated[int, typer.Option(min=1, max=10_000, help="Jobs that may wait; more are refused.")]
 Seconds = Annotated[float, typer.Option("--time-limit", min=1, max=86_400, help="Seconds for one job.")]
 Secrets = Annotated[int, typer.Option("--most-secrets", min=2, max=5000, help="Secrets of one problem.")]
@@ -29,7 +29,7 @@ def serve(
     port: Port = PORT,
     host: Host = "127.0.0.1",
     name: Names = None,
-    workers: Workers = 1,
+    workers: WorkerCount = 1,
     queue: Queue = 16,
     time_limit: Seconds = 120.0,
     most_secrets: Secrets = 400,
@@ -50,7 +50,7 @@ def studio(
     host: Host = "127.0.0.1",
     name: Names = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
-    workers: Workers = 1,
+    workers: WorkerCount = 1,
     time_limit: Seconds = 120.0,
     most_secrets: Secrets = 400,
 ) -> None:

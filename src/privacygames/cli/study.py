@@ -23,7 +23,7 @@ from privacygames.cli.study_input import (
 from privacygames.cli.trace_options import Data, Dates, Fields, Jobs, Scheduler, Users, Window
 
 if TYPE_CHECKING:
-    from privacygames.events import Watcher
+    from privacygames.progress import Watcher
     from privacygames.study import Study
 
 LOOK_BACK = 3600.0
@@ -79,7 +79,7 @@ def study(
     after an interruption, the same command goes on.
     """
     from privacygames.presentation import needed
-    from privacygames.study import digest_of, publish, run, workers_for
+    from privacygames.study import digest_of, executor_for, publish, run
 
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")
@@ -103,7 +103,7 @@ def study(
     )
     with working("reading …") as show:
         people = people_from(given, lambda message: typer.echo(message, err=True), show)
-    workers = workers_for(jobs, scheduler)
+    workers = executor_for(jobs, scheduler)
     out.mkdir(parents=True, exist_ok=True)
     try:
         with progress_bar() as tick:

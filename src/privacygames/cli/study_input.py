@@ -12,7 +12,7 @@ from privacygames.errors import InvalidProblem
 if TYPE_CHECKING:
     from typer import Context
 
-    from privacygames.events import Watcher
+    from privacygames.progress import Watcher
     from privacygames.spaces import Grid
     from privacygames.study import Person, Settings
     from privacygames.traces import Visits

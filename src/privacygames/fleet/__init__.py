@@ -1,6 +1,6 @@
 """Mechanisms for many people over one space: designed in parallel, packed, opened in milliseconds."""
 
 from privacygames.fleet.fleet import Fleet, People
-from privacygames.fleet.membership import add, compact, design, remove, update
+from privacygames.fleet.operations import add, compact, design, remove, update
 
 __all__ = ["Fleet", "People", "add", "compact", "design", "remove", "update"]

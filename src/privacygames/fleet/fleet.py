@@ -11,21 +11,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privacygames.arguments import one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import check
-from privacygames.errors import BrokenPromise, PrivacyGamesError, UnknownLabel
-from privacygames.events import Progress, Watcher
+from privacygames.errors import GuaranteeViolated, PrivacyGamesError, UnknownLabel
 from privacygames.fleet.generation import Generation, Place, stale
 from privacygames.fleet.person_record import about_in, mechanism_of, require_owner, statement_of
 from privacygames.fleet.records import header_in
 from privacygames.fleet.regular_files import RegularFile
-from privacygames.fleet.shared_part import DEFAULT, Shared, shared_with
-from privacygames.jobs import workers_for
+from privacygames.fleet.shared_data import DEFAULT, Shared, shared_with
+from privacygames.jobs import executor_for
 from privacygames.mechanism import Mechanism, PublicMechanism, Sampler
 from privacygames.people_column import require_people
 from privacygames.problem import Bounds
+from privacygames.progress import Progress, Watcher
 from privacygames.spaces import Label, Space
+from privacygames.validation import one_of
 
 KEPT = 32
 """So many people's tables for drawing are kept in memory: of whoever was asked for last."""
@@ -161,7 +161,7 @@ class Fleet:
         The folder is read anew, from the index on: it must be what this fleet was opened as, before and after.
 
         Raises:
-            BrokenPromise: how many do not keep their promise, and which is the first.
+            GuaranteeViolated: how many do not keep their promise, and which is the first.
             StaleFleet: the folder holds another fleet than the one opened.
         """
         now = Generation.open(self.folder)
@@ -173,7 +173,7 @@ class Fleet:
         ]
         broken: list[str] = []
         started = monotonic()
-        with closing(workers_for(jobs, scheduler).work(checks)) as results:
+        with closing(executor_for(jobs, scheduler).work(checks)) as results:
             for done, (_, trouble) in enumerate(results, start=1):
                 broken += [] if trouble is None else [trouble]
                 if progress is not None:
@@ -181,7 +181,7 @@ class Fleet:
                     seconds = monotonic() - started
                     progress(Progress(job="verify", done=done, total=len(checks), seconds=seconds, message=message))
         if now.current() and broken:
-            raise BrokenPromise(f"{len(broken)} of {len(checks)} mechanisms of the fleet do not hold: {broken[0]}")
+            raise GuaranteeViolated(f"{len(broken)} of {len(checks)} mechanisms of the fleet do not hold: {broken[0]}")
         return len(self)
 
     def _position(self, generation: Generation, name: str) -> int:

@@ -24,7 +24,7 @@ from privacygames.errors import InvalidFile, StaleFleet
 from privacygames.fleet.person_record import require_owner
 from privacygames.fleet.records import name_hash
 from privacygames.fleet.regular_files import ReadAt, RegularFile, signature_at
-from privacygames.fleet.shared_part import SHARED, Shared, hash_of, read_content, shared_with
+from privacygames.fleet.shared_data import SHARED, Shared, hash_of, read_content, shared_with
 
 RECORDS, NEXT_RECORDS, INDEX = "people.dat", "people-next.dat", "people.idx"
 """Records are rewritten beside the ones that count, and take their name once the index counts them."""

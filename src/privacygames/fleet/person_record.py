@@ -11,8 +11,8 @@ from privacygames.certificates import BITS, Provenance, Statement, check
 from privacygames.errors import InvalidFile
 from privacygames.fleet.packing import Packed, pack
 from privacygames.fleet.records import decode, encode, header_in, name_hash
-from privacygames.fleet.shared_part import Shared
-from privacygames.mechanism import Contents, Mechanism
+from privacygames.fleet.shared_data import Shared
+from privacygames.mechanism import Mechanism, MechanismContent
 
 PACKED = ("exponents", "digits", "last_column", "last_weight")
 
@@ -46,10 +46,10 @@ def mechanism_of(payload: bytes, shared: Shared) -> Mechanism:
 
     Raises:
         InvalidFile: the record is not of the form that records have.
-        BrokenPromise: it is, and does not keep the promises.
+        GuaranteeViolated: it is, and does not keep the promises.
     """
     statement = statement_of(payload, shared)
-    contents = Contents(statement, shared.problem.space, shared.problem.observables, _provenance(payload))
+    contents = MechanismContent(statement, shared.problem.space, shared.problem.observables, _provenance(payload))
     return Mechanism(contents, check(statement))
 
 

@@ -11,7 +11,8 @@ from typing import IO
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import BrokenPromise, InvalidFile, InvalidProblem, UnreadableFile
+from privacygames.atomic_io import fsync_directory, held, write_bytes, written
+from privacygames.errors import GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.fleet.generation import (
     DATA_MARK,
     DATA_START,
@@ -31,8 +32,7 @@ from privacygames.fleet.generation import (
 from privacygames.fleet.person_record import mechanism_of, prior_in
 from privacygames.fleet.records import header_in, name_hash
 from privacygames.fleet.regular_files import RegularFile, read_at
-from privacygames.fleet.shared_part import SHARED, Shared, hash_of, read_content, shared_with
-from privacygames.storage import held, keep_the_name, write_bytes, written
+from privacygames.fleet.shared_data import SHARED, Shared, hash_of, read_content, shared_with
 
 
 @contextmanager
@@ -115,7 +115,7 @@ class RecordLog:
                 if place is not None and np.array_equal(self._prior(place), prior):
                     mechanism_of(self.read(place), self.shared)
                     return place
-            except (InvalidFile, BrokenPromise):
+            except (InvalidFile, GuaranteeViolated):
                 continue
         return None
 
@@ -124,7 +124,7 @@ class RecordLog:
 
         Raises:
             InvalidFile: it is no record for this fleet.
-            BrokenPromise: it does not keep the fleet's promises.
+            GuaranteeViolated: it does not keep the fleet's promises.
         """
         mechanism_of(payload, self.shared)
         place = Place(self._file.seek(0, os.SEEK_END) + PREFIX, len(payload), sha256(payload).digest())
@@ -192,7 +192,7 @@ class RecordLog:
             if following.exists() and _identity(following) == self.committed.identity:
                 self.left_out = self._names_in(records) - set(self.places)
                 following.replace(records)
-                keep_the_name(self.folder)
+                fsync_directory(self.folder)
             following.unlink(missing_ok=True)
             return
         following.unlink(missing_ok=True)

@@ -1,36 +1,36 @@
 """Work that is handed out: to this process, to several, or to a cluster; results are kept, and put into tables."""
 
-from privacygames.jobs.store import Store
-from privacygames.jobs.tables import Measured, Row, Table, Value, number, read_table, where, write_table
-from privacygames.jobs.workers import (
-    Cluster,
+from privacygames.jobs.csv_tables import Measured, Row, Table, Value, number, read_table, where, write_table
+from privacygames.jobs.executors import (
+    DaskExecutor,
+    Executor,
     Finished,
-    Here,
     Job,
-    Processes,
-    Workers,
+    ProcessExecutor,
+    SerialExecutor,
     bind_to_parent,
+    executor_for,
     unfinished,
-    workers_for,
 )
+from privacygames.jobs.result_store import Store
 
 __all__ = [
-    "Cluster",
+    "DaskExecutor",
+    "Executor",
     "Finished",
-    "Here",
     "Job",
     "Measured",
-    "Processes",
+    "ProcessExecutor",
     "Row",
+    "SerialExecutor",
     "Store",
     "Table",
     "Value",
-    "Workers",
     "bind_to_parent",
+    "executor_for",
     "number",
     "read_table",
     "unfinished",
     "where",
-    "workers_for",
     "write_table",
 ]

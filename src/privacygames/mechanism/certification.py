@@ -10,10 +10,10 @@ import numpy as np
 from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, expected_losses, row_losses, sealed
 from privacygames.certificates import (
     BITS,
-    Findings,
     Multipliers,
     Provenance,
     Statement,
+    Verification,
     check,
     distortion_below,
     probabilities,
@@ -21,8 +21,8 @@ from privacygames.certificates import (
     repair,
     to_weights,
 )
-from privacygames.errors import BrokenPromise, InvalidProblem
-from privacygames.mechanism.contents import Contents
+from privacygames.errors import GuaranteeViolated, InvalidProblem
+from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.problem import Bounds, Problem
 
 SUM_TOLERANCE = 1e-6
@@ -32,7 +32,7 @@ NO_WEIGHTS: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Realised:
+class RealisedValues:
     """Instead of bounds: promise what the mechanism turns out to keep.
 
     Attributes:
@@ -47,14 +47,14 @@ class Realised:
 
 def certified(
     problem: Problem,
-    bounds: Bounds | Realised,
+    bounds: Bounds | RealisedValues,
     table: FloatArray | IntArray,
     multipliers: Multipliers | None,
     *,
     origin: str,
     cheapest: IntArray | None,
     before: FloatArray | None,
-) -> tuple[Contents, Findings]:
+) -> tuple[MechanismContent, Verification]:
     """What :func:`privacygames.mechanism.certify` says, as the contents of a mechanism and what was found of them."""
     draft = Statement(
         weights=NO_WEIGHTS,
@@ -63,26 +63,26 @@ def certified(
         cost=problem.cost,
         distance=problem.distance,
         distinguishability=problem.distinguishability,
-        bounds=Bounds(distortion=0.0) if isinstance(bounds, Realised) else bounds,
+        bounds=Bounds(distortion=0.0) if isinstance(bounds, RealisedValues) else bounds,
         multipliers=multipliers,
     )
     added = 0.0
-    if isinstance(bounds, Realised):
+    if isinstance(bounds, RealisedValues):
         given = replace(draft, weights=_weights(problem, table))
         if (given.weights[~given.allowed] > 0).any():
             raise InvalidProblem(
                 "this mechanism gives outputs to secrets that they are never allowed for (infinite cost)"
             )
-        statement, findings = _realised(given, bounds)
+        statement, verification = _realised(given, bounds)
     else:
-        statement, findings = _repaired(draft, table, cheapest)
+        statement, verification = _repaired(draft, table, cheapest)
         start = _as_probabilities(table) if before is None else before
         before_repair = cost_of(problem, bounds, start)
         if isfinite(before_repair):  # else an output was taken away that is never allowed: nothing got dearer
             added = cost_of(problem, bounds, probabilities(statement)) - before_repair
-    return Contents(
+    return MechanismContent(
         statement, problem.space, problem.observables, Provenance(origin[:LONGEST_ORIGIN], own_version(), added)
-    ), findings
+    ), verification
 
 
 def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
@@ -120,20 +120,22 @@ def _as_probabilities(table: FloatArray | IntArray) -> FloatArray:
     return np.ldexp(table.astype(np.float64), -BITS) if table.dtype == np.int64 else np.asarray(table, dtype=np.float64)
 
 
-def _repaired(draft: Statement, table: FloatArray | IntArray, cheapest: IntArray | None) -> tuple[Statement, Findings]:
+def _repaired(
+    draft: Statement, table: FloatArray | IntArray, cheapest: IntArray | None
+) -> tuple[Statement, Verification]:
     if table.dtype == np.int64:
         statement = replace(draft, weights=sealed(table.astype(np.int64)))
         return statement, check(statement)
     try:
         return repair(draft, _as_probabilities(table), None if cheapest is None else _as_probabilities(cheapest))
-    except BrokenPromise:
+    except GuaranteeViolated:
         if cheapest is None:
             raise
         statement = replace(draft, weights=cheapest)  # the limit is what the cheapest costs
         return statement, check(statement)
 
 
-def _realised(statement: Statement, asked: Realised) -> tuple[Statement, Findings]:
+def _realised(statement: Statement, asked: RealisedValues) -> tuple[Statement, Verification]:
     """Promise exactly what the weights keep: the largest distortion and the smallest epsilon that verify."""
     distortion = distortion_below(statement)
     epsilon = realised_epsilon(statement.weights, statement.distinguishability, asked.within)
@@ -143,7 +145,7 @@ def _realised(statement: Statement, asked: Realised) -> tuple[Statement, Finding
         bounds = Bounds(epsilon=promised, within=asked.within, distortion=distortion)
         try:
             return replace(statement, bounds=bounds), check(replace(statement, bounds=bounds))
-        except BrokenPromise:
+        except GuaranteeViolated:
             margin *= 8
     plain = replace(statement, bounds=Bounds(distortion=distortion))
     return plain, check(plain)

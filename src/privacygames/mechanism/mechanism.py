@@ -9,18 +9,18 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.certificates import Certificate, Findings, Multipliers, Statement, check, probabilities
+from privacygames.certificates import Certificate, Multipliers, Statement, Verification, check, probabilities
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
-from privacygames.mechanism import container
-from privacygames.mechanism.certification import Realised, certified
-from privacygames.mechanism.contents import Contents, pack, unpack, version_of
+from privacygames.mechanism import binary_container
+from privacygames.mechanism.certification import RealisedValues, certified
+from privacygames.mechanism.mechanism_content import MechanismContent, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem, scale_of
 from privacygames.spaces import Grid, Label, Space, Subsets, listed, space_digest
+from privacygames.validation import of_kind
 
 Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
 """Several labels: a list, a tuple, an array, a column of a table."""
@@ -33,8 +33,8 @@ class Mechanism:
     :func:`privacygames.load`. What is certified is, bit for bit, what is sampled: the integer ``weights``.
     """
 
-    def __init__(self, contents: Contents, findings: Findings) -> None:
-        self._contents, self._findings = contents, findings
+    def __init__(self, contents: MechanismContent, verification: Verification) -> None:
+        self._contents, self._findings = contents, verification
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -58,7 +58,7 @@ class Mechanism:
             origin: where it comes from, for the certificate.
             within: state ε in the threshold form, between secrets at most this far apart.
         """
-        return certify(problem, Realised(within), floats(probabilities, "the mechanism"), origin=origin)
+        return certify(problem, RealisedValues(within), floats(probabilities, "the mechanism"), origin=origin)
 
     @staticmethod
     def from_weights(
@@ -67,7 +67,7 @@ class Mechanism:
         """A mechanism from exact weights, every row summing to 2^62, certified for the bounds it really has."""
         if weights.dtype != np.int64:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
-        return certify(problem, Realised(within), weights, origin=origin)
+        return certify(problem, RealisedValues(within), weights, origin=origin)
 
     @property
     def statement(self) -> Statement:
@@ -216,12 +216,12 @@ class Mechanism:
     def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
         header, arrays = pack(self._contents, multipliers=multipliers)
-        container.write(path, header, arrays, version=version_of(header))
+        binary_container.write(path, header, arrays, version=version_of(header))
 
     def to_bytes(self, *, multipliers: bool = True) -> bytes:
         """What :meth:`save` writes, kept in memory: :func:`privacygames.mechanism.load_bytes` reads it back."""
         header, arrays = pack(self._contents, multipliers=multipliers)
-        return b"".join(container.content(header, arrays, version=version_of(header)))
+        return b"".join(binary_container.content(header, arrays, version=version_of(header)))
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape
@@ -230,7 +230,7 @@ class Mechanism:
 
 def certify(
     problem: Problem,
-    bounds: Bounds | Realised,
+    bounds: Bounds | RealisedValues,
     table: FloatArray | IntArray,
     multipliers: Multipliers | None = None,
     *,
@@ -242,8 +242,8 @@ def certify(
 
     Args:
         problem: what it is judged against.
-        bounds: what it is to promise: the table is repaired until it does. With :class:`Realised` nothing is changed
-            but last digits, and what it keeps is promised.
+        bounds: what it is to promise: the table is repaired until it does. With :class:`RealisedValues` nothing but
+            last digits is changed, and what it keeps is promised.
         table: (secrets, observables): probabilities, or exact weights whose rows sum to 2^62 (kept as they are).
         multipliers: evidence for how far from the best possible it is.
         origin: where it comes from, for the certificate.
@@ -251,7 +251,7 @@ def certify(
         before: what the cost of the repair is counted from; by default the table.
 
     Raises:
-        BrokenPromise: the promises cannot be kept near the table.
+        GuaranteeViolated: the promises cannot be kept near the table.
         InvalidProblem: the table does not fit the problem.
     """
     of_kind(problem, Problem, "the problem")
@@ -261,7 +261,7 @@ def certify(
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
     """Read a mechanism file, re-checking every promise in it."""
-    return _checked(*container.read(path))
+    return _checked(*binary_container.read(path))
 
 
 def load_bytes(content: bytes, *, most: int | None = None) -> Mechanism:
@@ -271,13 +271,13 @@ def load_bytes(content: bytes, *, most: int | None = None) -> Mechanism:
         content: the bytes.
         most: rows and columns that a table in it may have; larger files are refused before anything is built.
     """
-    header, arrays = container.parse(content)
+    header, arrays = binary_container.parse(content)
     if most is not None and any(max(each.shape) > most for each in arrays.values() if each.ndim == 2):
         raise TooLarge(f"the file has a table of more than {most} rows or columns; at most {most} are taken here")
     return _checked(header, arrays)
 
 
-def _checked(header: container.Header, arrays: container.Arrays) -> Mechanism:
+def _checked(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
     if "withheld" in header:
         raise InvalidFile("this file was exported without prior and cost: read it with load_public")
     contents = unpack(header, arrays)
@@ -289,7 +289,7 @@ def verify(path: str | os.PathLike[str]) -> Certificate:
 
     Raises:
         InvalidFile: the file is damaged, altered, too large or of another version.
-        BrokenPromise: the file is in order but the mechanism does not keep what it promises.
+        GuaranteeViolated: the file is in order but the mechanism does not keep what it promises.
     """
     return load(path).certificate
 

@@ -8,8 +8,8 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import InvalidFile
-from privacygames.mechanism.container import Arrays, Header
-from privacygames.mechanism.fields import array_of, integer_of, positions_of, real_of
+from privacygames.mechanism.binary_container import Arrays, Header
+from privacygames.mechanism.header_fields import array_of, integer_of, positions_of, real_of
 
 
 def pack_multipliers(given: Multipliers) -> tuple[Header, Arrays]:

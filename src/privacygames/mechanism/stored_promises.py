@@ -8,10 +8,10 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
-from privacygames.mechanism.container import Arrays, Header
-from privacygames.mechanism.fields import array_of, real_of, text_of
-from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, Promise
-from privacygames.spaces import Allowance, Space, describe, space_from
+from privacygames.mechanism.binary_container import Arrays, Header
+from privacygames.mechanism.header_fields import array_of, real_of, text_of
+from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
+from privacygames.spaces import SizeBudget, Space, describe, space_from
 
 MOST_ENTRIES = 2 * 10**8
 """The most numbers that all adversaries' errors and attacks may have together: a file can name one array many times."""
@@ -30,7 +30,7 @@ def pack_promises(bounds: Bounds, arrays: Arrays, store: Callable[[FloatArray], 
     return promises
 
 
-def _pack_promise(promise: Promise, arrays: Arrays, store: Callable[[FloatArray], str]) -> Header:
+def _pack_promise(promise: DistortionGuarantee, arrays: Arrays, store: Callable[[FloatArray], str]) -> Header:
     adversary = promise.adversary
     prior = None if adversary.prior is None else _kept(adversary.prior.probabilities, "belief", arrays)
     errors = None if adversary.errors is None else _kept(adversary.errors, "errors", arrays)
@@ -54,7 +54,7 @@ def _kept(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
     return name
 
 
-def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: Allowance) -> Bounds:
+def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: SizeBudget) -> Bounds:
     """The bounds of a file; what does not fit raises one of the errors of :func:`unpack`."""
     given = dict(header)
     against = given.pop("against", [])
@@ -66,7 +66,7 @@ def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: Allo
     return Bounds(**given, against=tuple(_unpack_promise(each, arrays, secrets, allowance) for each in against))
 
 
-def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: Allowance) -> Promise:
+def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: SizeBudget) -> DistortionGuarantee:
     count = len(secrets)
     prior = errors = guesses = None
     if header["prior"] is not None:
@@ -80,4 +80,4 @@ def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: Allo
         if header["guesses"] is not None:
             guesses = space_from(header["guesses"], matrices=arrays, size=len(errors), allowance=allowance)
     asked = None if header["distortion"] is None else real_of(header["distortion"])
-    return Promise(Adversary(text_of(header["name"]), prior=prior, errors=errors, guesses=guesses), asked)
+    return DistortionGuarantee(Adversary(text_of(header["name"]), prior=prior, errors=errors, guesses=guesses), asked)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from privacygames.presentation.optional import needed
+from privacygames.presentation.optional_imports import needed
 
 
 def render(template: str, **values: object) -> str:

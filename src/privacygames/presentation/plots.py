@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from privacygames.analysis import Attack, Comparison, Row
-from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.presentation.optional import needed
-from privacygames.presentation.words import cost_label, distortion_label, epsilon_label
+from privacygames.presentation.explanation import cost_label, distortion_label, epsilon_label
+from privacygames.presentation.optional_imports import needed
 from privacygames.problem import Problem
 from privacygames.releases import Replayed
 from privacygames.spaces import Grid, Label
+from privacygames.validation import of_kind
 
 Figure = Any
 """A ``matplotlib.figure.Figure``."""

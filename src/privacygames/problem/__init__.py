@@ -1,8 +1,8 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
-from privacygames.problem.adversary import Adversary, Opponent, hulls, max_distortion
-from privacygames.problem.adversary_tables import adversaries_from
-from privacygames.problem.bounds import MOST_ADVERSARIES, PLAIN, Bounds, Distortion, Promise
+from privacygames.problem.adversary import Adversary, AdversaryArrays, hulls, max_distortion
+from privacygames.problem.adversary_document import adversaries_from
+from privacygames.problem.bounds import MOST_ADVERSARIES, PLAIN, Bounds, Distortion, DistortionGuarantee
 from privacygames.problem.document import problem_from, read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, cheapest_constant, rounding
@@ -25,12 +25,12 @@ __all__ = [
     "UNTRUE",
     "WRONG",
     "Adversary",
+    "AdversaryArrays",
     "Bounds",
     "Distortion",
+    "DistortionGuarantee",
     "Measure",
-    "Opponent",
     "Problem",
-    "Promise",
     "Scale",
     "adversaries_from",
     "cheapest_constant",

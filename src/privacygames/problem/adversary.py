@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import is_number, of_kind, ordered
 from privacygames.arrays import FloatArray, checked, content_hash, floats
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.immutable import Value
 from privacygames.problem.problem import MOST_ENTRIES, Problem, rounding
 from privacygames.spaces import Categories, Label, Space, label_text, space_digest
-from privacygames.values import Value
+from privacygames.validation import is_number, of_kind, ordered
 
 LONGEST_NAME = 100
 SUM_TOLERANCE = 1e-9
@@ -170,14 +170,14 @@ class Adversary(Value):
                 f"{len(problem.space)}: give shape (guesses, secrets)"
             )
 
-    def facing(self, problem: Problem) -> "Opponent":
+    def facing(self, problem: Problem) -> "AdversaryArrays":
         """Her numbers, with the problem's for what is left out."""
         self.require_fit(problem)
         return self.opponent(problem.prior.probabilities, problem.distance)
 
-    def opponent(self, prior: FloatArray, distance: FloatArray, least: float | None = None) -> "Opponent":
+    def opponent(self, prior: FloatArray, distance: FloatArray, least: float | None = None) -> "AdversaryArrays":
         """Her numbers, with these for what is left out, and what is promised against her."""
-        return Opponent(
+        return AdversaryArrays(
             self.name,
             prior if self.prior is None else self.prior.probabilities,
             distance if self.errors is None else self.errors,
@@ -197,7 +197,7 @@ class Adversary(Value):
 
 
 @dataclass(frozen=True)
-class Opponent:
+class AdversaryArrays:
     """An adversary in plain numbers.
 
     Attributes:

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from privacygames.arguments import is_number
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.problem.adversary import Adversary, Opponent
+from privacygames.problem.adversary import Adversary, AdversaryArrays
 from privacygames.problem.problem import Problem
+from privacygames.validation import is_number
 
 Distortion = float | Mapping[Adversary, float | None] | None
 """Distortion privacy asked for: a number against the problem's own adversary, or one for each of several."""
@@ -23,7 +23,7 @@ PLAIN = "the paper's"
 
 
 @dataclass(frozen=True)
-class Promise:
+class DistortionGuarantee:
     """What is promised against one adversary: she errs by at least ``distortion``; None: by as much as possible."""
 
     adversary: Adversary
@@ -52,7 +52,7 @@ class Bounds:
     cost_at_most: float | None = None
     worst_case: bool = False
     worst_cost_at_most: float | None = None
-    against: tuple[Promise, ...] = ()
+    against: tuple[DistortionGuarantee, ...] = ()
 
     @classmethod
     def asked(cls, *, distortion: Distortion, **others: Any) -> Self:
@@ -61,7 +61,7 @@ class Bounds:
             return cls(distortion=distortion, **others)
         if not distortion:
             raise InvalidProblem("distortion names no adversary: give one at least, or a number")
-        return cls(against=tuple(Promise(*each) for each in distortion.items()), **others)
+        return cls(against=tuple(DistortionGuarantee(*each) for each in distortion.items()), **others)
 
     def __post_init__(self) -> None:
         if not isinstance(self.worst_case, bool):
@@ -100,7 +100,7 @@ class Bounds:
                     f"the distortion against {adversary.name!r} is None; only with cost_at_most, which makes that "
                     "against the first adversary as large as possible, may the first one be left open"
                 )
-            plain.append(Promise(adversary, _number(f"the distortion against {adversary.name!r}", asked)))
+            plain.append(DistortionGuarantee(adversary, _number(f"the distortion against {adversary.name!r}", asked)))
         names = [promise.adversary.name for promise in plain]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -118,7 +118,7 @@ class Bounds:
         found = [] if self.cost_at_most is None else [(self.worst_case, self.cost_at_most)]
         return found if self.worst_cost_at_most is None else [*found, (True, self.worst_cost_at_most)]
 
-    def opponents(self, prior: FloatArray, distance: FloatArray) -> tuple[Opponent, ...]:
+    def opponents(self, prior: FloatArray, distance: FloatArray) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against, in plain numbers; with ``cost_at_most`` the first is maximised.
 
         Args:
@@ -129,9 +129,9 @@ class Bounds:
             return tuple(each.adversary.opponent(prior, distance, each.distortion) for each in self.against)
         if self.distortion is None and not self.reverse:
             return ()
-        return (Opponent(PLAIN, prior, distance, self.distortion),)
+        return (AdversaryArrays(PLAIN, prior, distance, self.distortion),)
 
-    def facing(self, problem: Problem) -> tuple[Opponent, ...]:
+    def facing(self, problem: Problem) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against; an error if somebody's numbers are not about a problem's secrets."""
         for promise in self.against:
             promise.adversary.require_fit(problem)

@@ -8,13 +8,13 @@ from typing import Any
 
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
-from privacygames.keys import Keys
 from privacygames.problem.adversary import Adversary
-from privacygames.problem.adversary_tables import Named, adversaries_from
+from privacygames.problem.adversary_document import Named, adversaries_from
 from privacygames.problem.bounds import PLAIN
-from privacygames.problem.prior_table import prior_from
+from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.spaces import Allowance, Grid, Numbers, Space, Subsets, blaming, space_from
+from privacygames.spaces import Grid, Numbers, SizeBudget, Space, Subsets, blaming, space_from
+from privacygames.table_reader import Keys
 from privacygames.text_files import read_toml
 
 TABLES = ("space", "prior", "problem", "observables", "bounds", "adversary")
@@ -45,7 +45,7 @@ def problem_from(tables: object, *, most: int | None = None) -> tuple[Problem, d
 def _described(document: Keys, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
     bounds = Keys(document.value("bounds", {}), "[bounds]", BOUNDS)
     measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
-    allowance = Allowance(most=most)
+    allowance = SizeBudget(most=most)
     space = space_from(document.value("space", None), name="[space]", allowance=allowance)
     with blaming("[prior]"):
         prior = prior_from(space, document.value("prior", {}), folder)
@@ -96,7 +96,7 @@ def _read(path: Path) -> Keys:
     return Keys(read_toml(path), path.name, TABLES)
 
 
-def _observables(space: Space, table: object, allowance: Allowance) -> Space | None:
+def _observables(space: Space, table: object, allowance: SizeBudget) -> Space | None:
     if table is None:
         return None
     most = allowance.most

@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from privacygames.arguments import of_kind
 from privacygames.arrays import FloatArray, content_hash, expected_losses
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
+from privacygames.immutable import Value
 from privacygames.problem.measures import Measure, distance_matrix, finite, matrix_of
 from privacygames.spaces import Space, Subsets
-from privacygames.values import Value
+from privacygames.validation import of_kind
 
 MOST_ENTRIES = 10**8
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.problem import Bounds, Opponent, Problem
+from privacygames.problem import AdversaryArrays, Bounds, Problem
 from privacygames.programs.linear_program import Rows
 
 LARGEST_EXPONENT = 36.0
@@ -26,7 +26,7 @@ def row_sums(problem: Problem) -> Rows:
     return Rows("sums", {"p": sums}, ones, ones)
 
 
-def guess_rows(problem: Problem, opponent: Opponent | None = None, place: int = 0) -> Rows:
+def guess_rows(problem: Problem, opponent: AdversaryArrays | None = None, place: int = 0) -> Rows:
     """x(o) is at most the error of any guess: Σ_s π(s) p(o|s) d(ŝ,s) ≥ x(o) for all o, ŝ.
 
     Paper: eq:lp:user:utility-privacy:game:c1. Rows: n·m, at position o·n + ŝ. Another adversary has her own prior, her
@@ -35,7 +35,7 @@ def guess_rows(problem: Problem, opponent: Opponent | None = None, place: int = 
     from scipy.sparse import coo_array
 
     secrets, observables = problem.shape
-    own = Opponent("", problem.prior.probabilities, problem.distance)
+    own = AdversaryArrays("", problem.prior.probabilities, problem.distance)
     error = (opponent or own).weighted  # (ŝ, s)
     guesses = len(error)
     guess, secret = np.nonzero(error)

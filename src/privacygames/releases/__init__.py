@@ -2,29 +2,30 @@
 
 from privacygames.releases import policies, replays, tracking
 from privacygames.releases.budgets import Budget
-from privacygames.releases.elapsed import CLOCK_TOLERANCE
 from privacygames.releases.entries import Record, Verified
+from privacygames.releases.guarantees import Guarantees
+from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger_state import LedgerBalances
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.policies import EvenSpread, Fixed, Memoised, Policy, Predictive
 from privacygames.releases.previews import Preview
-from privacygames.releases.pursuits import Pursuit
-from privacygames.releases.released import Balance, Pursued, Release
-from privacygames.releases.releasing import Releases
+from privacygames.releases.release import Balance, Release, TargetResult
 from privacygames.releases.replays import Days, Replayed, days_of, replay
-from privacygames.releases.three_claims import Claims
+from privacygames.releases.session import Releases
+from privacygames.releases.strategies import STRATEGIES
+from privacygames.releases.timeline import CLOCK_TOLERANCE
 from privacygames.releases.tracking import Observations, Track
-from privacygames.releases.ways import WAYS
 
 __all__ = [
     "CLOCK_TOLERANCE",
-    "WAYS",
+    "STRATEGIES",
     "Balance",
     "Budget",
-    "Claims",
     "Days",
     "EvenSpread",
     "Fixed",
+    "Guarantees",
+    "InferenceTarget",
     "Ledger",
     "LedgerBalances",
     "Memoised",
@@ -32,12 +33,11 @@ __all__ = [
     "Policy",
     "Predictive",
     "Preview",
-    "Pursued",
-    "Pursuit",
     "Record",
     "Release",
     "Releases",
     "Replayed",
+    "TargetResult",
     "Track",
     "Verified",
     "days_of",

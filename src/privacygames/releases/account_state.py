@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from math import inf, nextafter
 
-from privacygames.releases.amounts import NOTHING, minus, total
 from privacygames.releases.budgets import Spent
+from privacygames.releases.decimal_epsilon import NOTHING, minus, total
 
 Place = tuple[int, str]
 """A memoised place: the number of the event that fixed the distinguishability, and its keyed mark."""

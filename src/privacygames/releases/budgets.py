@@ -6,11 +6,10 @@ from decimal import Decimal
 
 import numpy as np
 
-from privacygames.arguments import is_number, several
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.canonical import digest_of
 from privacygames.certificates import realised_epsilon
-from privacygames.errors import BrokenPromise, InvalidProblem
+from privacygames.errors import GuaranteeViolated, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import (
     Bounds,
@@ -21,8 +20,9 @@ from privacygames.problem import (
     distinguishability_scale,
     scale_of,
 )
-from privacygames.releases.amounts import NOTHING, amount, at_least, at_most, minus
+from privacygames.releases.decimal_epsilon import NOTHING, amount, at_least, at_most, minus
 from privacygames.spaces import Space, space_digest
+from privacygames.validation import is_number, several
 
 LESS = 1 - 1e-6
 """A mechanism that keeps an ε smaller by more than this is charged what it keeps."""
@@ -158,7 +158,7 @@ def _kept_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> D
         rounded = amount(certified, "the mechanism's epsilon")
         try:  # a tenth as people write it is a little less than the float nearest to it
             certify(about, Bounds(epsilon=at_most(rounded)), weights, origin="re-checked")
-        except BrokenPromise:
+        except GuaranteeViolated:
             return at_least(certified)
         return rounded
     found = Mechanism.from_weights(about, weights).certificate.bounds.epsilon

@@ -12,10 +12,10 @@ from privacygames.arrays import FloatArray
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Adversary, Bounds, Problem, Promise, max_distortion
-from privacygames.processors import plain_algebra
-from privacygames.releases.amounts import at_most
+from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem, max_distortion
+from privacygames.releases.decimal_epsilon import at_most
 from privacygames.solvers import SolveOptions, Solver
+from privacygames.threads import single_threaded_blas
 
 KEPT = 64
 """So many designs are kept, the last used last."""
@@ -28,7 +28,7 @@ NOW = Adversary("now")
 
 
 @dataclass(frozen=True, eq=False)
-class Wishes:
+class DesignSettings:
     """What is asked of every design.
 
     Attributes:
@@ -45,14 +45,14 @@ class Wishes:
     options: SolveOptions
 
 
-class Designs:
+class MechanismDesigner:
     """Designs by belief, ε and what is promised against whom."""
 
-    def __init__(self, wishes: Wishes) -> None:
+    def __init__(self, wishes: DesignSettings) -> None:
         self._wishes = wishes
         self._known: OrderedDict[Named, tuple[FloatArray, Mechanism]] = OrderedDict()
 
-    def mechanism(self, problem: Problem, epsilon: Decimal | None, asked: Sequence[Promise]) -> Mechanism:
+    def mechanism(self, problem: Problem, epsilon: Decimal | None, asked: Sequence[DistortionGuarantee]) -> Mechanism:
         """The mechanism that costs least for the problem's prior with this ε, and the distortions asked for."""
         if epsilon is None:
             raise InvalidProblem("say how much epsilon a release may use, or give a mechanism that has one")
@@ -70,7 +70,7 @@ class Designs:
         self._known.move_to_end(found)
         return self._known[found][1]
 
-    def _possible(self, problem: Problem, asked: Promise) -> Promise:
+    def _possible(self, problem: Problem, asked: DistortionGuarantee) -> DistortionGuarantee:
         """What was asked for, or the largest that the belief allows, or a refusal."""
         most = max_distortion(problem, asked.adversary)
         if asked.distortion is None or asked.distortion <= most:
@@ -81,9 +81,9 @@ class Designs:
                 f"{asked.adversary.name!r}: the most is {most!r}; when_impossible='largest' promises that instead",
                 limit=most,
             )
-        return Promise(asked.adversary, most)
+        return DistortionGuarantee(asked.adversary, most)
 
-    def _nearest(self, problem: Problem, named: Named, promises: list[Promise]) -> Named | None:
+    def _nearest(self, problem: Problem, named: Named, promises: list[DistortionGuarantee]) -> Named | None:
         if named in self._known:
             return named
         belief = problem.prior.probabilities
@@ -95,12 +95,12 @@ class Designs:
         return None
 
 
-def _keeps(mechanism: Mechanism, problem: Problem, promise: Promise) -> bool:
+def _keeps(mechanism: Mechanism, problem: Problem, promise: DistortionGuarantee) -> bool:
     errors = promise.adversary.errors
     return promise.distortion is None or best_error(mechanism.probabilities, problem, errors) >= promise.distortion
 
 
-def _stated(promises: list[Promise]) -> dict[str, Any]:
+def _stated(promises: list[DistortionGuarantee]) -> dict[str, Any]:
     """As bounds: one promise about the secret itself is the plain distortion."""
     if len(promises) == 1 and promises[0].adversary == NOW:
         return {"distortion": promises[0].distortion}
@@ -116,5 +116,5 @@ def best_error(channel: FloatArray, problem: Problem, errors: FloatArray | None 
         errors: (guesses, secrets); by default the problem's distance.
     """
     measured = problem.distance if errors is None else errors
-    with plain_algebra():  # milliseconds of work: threads would wait for each other
+    with single_threaded_blas():  # milliseconds of work: threads would wait for each other
         return float(((measured * problem.prior.probabilities) @ channel).min(axis=0).sum())

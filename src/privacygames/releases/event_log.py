@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from privacygames.errors import InvalidFile
-from privacygames.releases.amounts import read_amount
+from privacygames.releases.decimal_epsilon import read_amount
 from privacygames.releases.entries import Event, Kind, Record, chained, genesis
 from privacygames.releases.ledger_state import LedgerBalances
 

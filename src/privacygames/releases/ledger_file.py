@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from privacygames.atomic_io import fsync_directory
 from privacygames.errors import InvalidFile, InvalidProblem, SolveFailed, Status, UnreadableFile
 from privacygames.releases.schema import prepare
-from privacygames.storage import keep_the_name
 
 MAGIC = b"SQLite format 3\x00"
 PATIENCE = 60.0
@@ -133,7 +133,7 @@ def _check_file(path: Path) -> None:
     try:
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            keep_the_name(path.parent)  # or a power cut might take the file, and what is paid, with it
+            fsync_directory(path.parent)  # or a power cut might take the file, and what is paid, with it
         with path.open("rb") as file:
             start = file.read(len(MAGIC))
     except OSError as error:

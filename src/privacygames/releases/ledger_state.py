@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from math import inf, isfinite
 
-from privacygames.errors import BrokenPromise, InvalidFile, PrivacyGamesError
+from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
 from privacygames.problem import Scale
 from privacygames.releases.account_state import AccountState, Place
-from privacygames.releases.amounts import read_amount, total
+from privacygames.releases.decimal_epsilon import read_amount, total
 from privacygames.releases.entries import Event, Verified, chained, genesis
 
 PLACES = "places"
@@ -164,7 +164,7 @@ class LedgerBalances:
         if self.change.number == 0:
             self._open(terms)
         elif [each.lasting for each in terms] != [each.lasting for each in self.change.terms]:
-            raise BrokenPromise(f"{self.name}: event {event.number} changes the budgets")
+            raise GuaranteeViolated(f"{self.name}: event {event.number} changes the budgets")
         elif [each.subject for each in terms] != [each.subject for each in self.change.terms]:
             self._metric = event.number
         self.changes.append(Change(event.number, dict(report["about"]), terms))
@@ -181,14 +181,14 @@ class LedgerBalances:
         if event.time is None or not isfinite(event.time) or event.clocked not in (0, 1):
             raise InvalidFile(f"{self.name}: event {event.number} has no time")
         if self.releases and (event.time < self.time or event.clocked != self.clocked):
-            raise BrokenPromise(f"{self.name}: event {event.number} is earlier than the release before it")
+            raise GuaranteeViolated(f"{self.name}: event {event.number} is earlier than the release before it")
         if not self.change.terms or [name for name, _, _ in event.charges] != [each.name for each in self.change.terms]:
             raise InvalidFile(f"{self.name}: event {event.number} is not charged to every account")
         place = self.place(event.place)
         for name, written, stated in event.charges:
             amount = read_amount(written)
             if place is not None and amount != self.accounts[name].due(place, amount, event.time):
-                raise BrokenPromise(f"{self.name}: event {event.number} is charged again for a place in one window")
+                raise GuaranteeViolated(f"{self.name}: event {event.number} is charged again for a place in one window")
             self._charge(event, name, amount, stated, place)
         self.releases, self.last, self.time, self.clocked = self.releases + 1, event, event.time, event.clocked
         self.times.append(event.time)
@@ -196,7 +196,7 @@ class LedgerBalances:
     def _add_clock(self, event: Event) -> None:
         to = event.time
         if to is None or not isfinite(to) or to > self.time:
-            raise BrokenPromise(f"{self.name}: event {event.number} sets the clock forward")
+            raise GuaranteeViolated(f"{self.name}: event {event.number} sets the clock forward")
         self.time, self.times = to, [min(time, to) for time in self.times]
         for account in self.accounts.values():
             account.correct_clock(to)
@@ -206,13 +206,13 @@ class LedgerBalances:
         account, at = self.accounts[name], event.time or 0.0
         account.add(place, amount, at)
         if read_amount(stated) != account.charged:
-            raise BrokenPromise(
+            raise GuaranteeViolated(
                 f"{self.name}: event {event.number}: the account {name!r} says {stated} and adds up to "
                 f"{self.told(name, account.charged)}"
             )
         held = account.spent(at).amount
         if account.limit is not None and amount > 0 and held > account.limit:
-            raise BrokenPromise(
+            raise GuaranteeViolated(
                 f"{self.name}: event {event.number}: the account {name!r} holds {self.told(name, held)}, above its "
                 f"{account.limit}"
             )

@@ -211,7 +211,7 @@ class Ledger(LedgerFile):
                 Only this tells whether the whole file is an older copy.
 
         Raises:
-            BrokenPromise: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
+            GuaranteeViolated: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
             InvalidFile: the file is damaged, an event was altered after it was written, or it is an older copy.
         """
         with self._reading() as connection:

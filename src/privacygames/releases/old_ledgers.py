@@ -8,8 +8,8 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from privacygames.errors import BrokenPromise, InvalidFile, PrivacyGamesError
-from privacygames.releases.amounts import NOTHING, minus, read_amount, total
+from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
+from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
 from privacygames.releases.entries import Event
 from privacygames.releases.event_log import read_events, write_event
 from privacygames.releases.ledger_state import PLACES, AccountTerms, LedgerBalances, follow, running_total
@@ -117,7 +117,7 @@ def _verify(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name
         if len(charges) != len(balances):
             raise InvalidFile(f"{name}: release {number} is not charged to every account")
         if time is not None and (at < time[0] or clocked != time[1]):
-            raise BrokenPromise(f"{name}: release {number} is earlier than the one before it")
+            raise GuaranteeViolated(f"{name}: release {number} is earlier than the one before it")
         mark, chain = row[8], _linked((row, charges), count, chain, name)
         for balance, (amount, stated, charged) in zip(balances, charges, strict=True):
             balance.add(at, read_amount(amount), (read_amount(stated), charged), number)
@@ -157,9 +157,11 @@ class _Running:
         while self.every is not None and self._window[0][0] < time - self.every:
             self.held = minus(self.held, self._window.popleft()[1])
         if stated != (self.spent, self.charged):
-            raise BrokenPromise(
+            raise GuaranteeViolated(
                 f"release {number}: the account {self.name!r} says {stated[0]} in {stated[1]} releases and adds up to "
                 f"{self.spent} in {self.charged}"
             )
         if self.most is not None and self.held > self.most:
-            raise BrokenPromise(f"release {number}: the account {self.name!r} holds {self.held}, above its {self.most}")
+            raise GuaranteeViolated(
+                f"release {number}: the account {self.name!r} holds {self.held}, above its {self.most}"
+            )

@@ -11,14 +11,14 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from privacygames.arguments import is_number, is_whole, one_of
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
-from privacygames.releases.amounts import NOTHING, amount, at_most, total
 from privacygames.releases.budgets import Account, Spent, left_in
+from privacygames.releases.decimal_epsilon import NOTHING, amount, at_most, total
 from privacygames.spaces import Categories
+from privacygames.validation import is_number, is_whole, one_of
 
 __all__ = ["EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
 
@@ -31,7 +31,7 @@ LEAST_KEY = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Now:
+class PublicState:
     """What is public before a release.
 
     Attributes:
@@ -96,7 +96,7 @@ class Policy(ABC):
     """Whether a release's ε is worked out anew each time."""
 
     @abstractmethod
-    def choose(self, now: Now) -> Choice | None:
+    def choose(self, now: PublicState) -> Choice | None:
         """What to do; None where the budget is spent."""
 
 
@@ -110,7 +110,7 @@ class Fixed(Policy):
     def __init__(self, epsilon: float | None = None) -> None:
         self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
 
-    def choose(self, now: Now) -> Choice | None:
+    def choose(self, now: PublicState) -> Choice | None:
         """One mechanism."""
         if self.asks_for is not None and not affordable(now, self.asks_for):
             return None
@@ -133,7 +133,7 @@ class EvenSpread(Policy):
             raise InvalidProblem(f"releases is {repr(releases)[:40]}; it must be a whole number, 1 or more")
         self.releases = int(releases)
 
-    def choose(self, now: Now) -> Choice | None:
+    def choose(self, now: PublicState) -> Choice | None:
         """One mechanism, with its share."""
         shares = []
         for account, spent in zip(now.accounts, now.spent, strict=True):
@@ -172,7 +172,7 @@ class Predictive(Policy):
         self.within, self.prediction = float(within), prediction
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 
-    def choose(self, now: Now) -> Choice | None:
+    def choose(self, now: PublicState) -> Choice | None:
         """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
         kept = now.last if self.prediction == "last" else blind_answer(now.problem)
         tested = NOTHING if kept is None else self.test_epsilon
@@ -213,7 +213,7 @@ class Memoised(Policy):
         self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
         self._key = key
 
-    def choose(self, now: Now) -> Choice | None:
+    def choose(self, now: PublicState) -> Choice | None:
         """Always the mechanism designed for the start: another one would be another function."""
         return Choice(now.start(self.asks_for), self.asks_for, memo=self._key)
 
@@ -255,7 +255,7 @@ def blind_answer(problem: Problem) -> int:
     return int((problem.cost @ problem.prior.probabilities).argmin())
 
 
-def affordable(now: Now, epsilon: Decimal) -> bool:
+def affordable(now: PublicState, epsilon: Decimal) -> bool:
     """Whether every account in the problem's own distinguishability has so much left."""
     left = [left_in(account, spent) for account, spent in zip(now.accounts, now.spent, strict=True) if account.own]
     return all(each is None or epsilon <= each for each in left)

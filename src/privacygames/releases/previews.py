@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from privacygames.beliefs import Prior
-from privacygames.problem import Promise
-from privacygames.releases.elapsed import When
+from privacygames.problem import DistortionGuarantee
 from privacygames.releases.policies import Choice
+from privacygames.releases.timeline import When
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,5 +31,5 @@ class Preview:
     choice: Choice | None
     charges: tuple[Decimal, ...]
     promised: float | None
-    after: tuple[Promise, ...]
+    after: tuple[DistortionGuarantee, ...]
     apart: tuple[float, ...]

@@ -6,15 +6,15 @@ from math import ceil
 
 import numpy as np
 
-from privacygames.arguments import is_number, of_kind
 from privacygames.arrays import IntArray
 from privacygames.beliefs import Mobility, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Measure, Problem
 from privacygames.releases.replaying import NIGHT, Days
 from privacygames.spaces import Grid
+from privacygames.time_zones import time_zone
 from privacygames.traces import Visits
-from privacygames.zones import time_zone
+from privacygames.validation import is_number, of_kind
 
 SMOOTHING = 0.1
 """Added to every cell's count: she may go where she was never seen."""

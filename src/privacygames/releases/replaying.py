@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray, content_hash
 from privacygames.beliefs import Mobility, Prior
 from privacygames.canonical import digest_of
-from privacygames.errors import BudgetSpent, PrivacyGamesError
+from privacygames.errors import BudgetExceeded, PrivacyGamesError
 from privacygames.jobs import Measured
 from privacygames.problem import Problem
-from privacygames.releases.released import Release
-from privacygames.releases.releasing import Releases
+from privacygames.releases.release import Release
+from privacygames.releases.session import Releases
+from privacygames.releases.strategies import STRATEGIES, Daily
 from privacygames.releases.tracking import Observations, Track, averaged, filtered, most_likely_path, smoothed
-from privacygames.releases.ways import WAYS, Daily
 
 FORMAT = 2
 """Raise when what a replay means or measures changes: older results are then not used again."""
@@ -91,7 +91,7 @@ class Sharing:
 def _measured(job: Sharing) -> Measured:
     person = job.days
     generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
-    releases = WAYS[job.way](person.problem, person.mobility, job.daily, generator)
+    releases = STRATEGIES[job.way](person.problem, person.mobility, job.daily, generator)
     answers = [_asked(releases, person, at) for at in range(len(person.cells))]
     observed = _observations(releases, person, answers)
     positions = [None if each is None else person.problem.observables.index(each.observable) for each in answers]
@@ -127,7 +127,7 @@ def _measured(job: Sharing) -> Measured:
 def _asked(releases: Releases, person: Days, at: int) -> Release | None:
     try:
         return releases.release(person.problem.space.labels[person.cells[at]], at=float(person.times[at]))
-    except BudgetSpent:
+    except BudgetExceeded:
         return None
 
 

@@ -9,14 +9,14 @@ from typing import get_args
 
 import numpy as np
 
-from privacygames.arguments import is_number, is_whole, one_of, several
 from privacygames.errors import InvalidProblem
-from privacygames.events import Progress, Watcher
-from privacygames.jobs import Here, Measured, Store, Table, Value, Workers, unfinished, write_table
-from privacygames.releases.releasing import WhenSpent
+from privacygames.jobs import Executor, Measured, SerialExecutor, Store, Table, Value, unfinished, write_table
+from privacygames.progress import Progress, Watcher
 from privacygames.releases.replay_people import days_of
 from privacygames.releases.replaying import DONE, HOURS, Days, Sharing
-from privacygames.releases.ways import WAYS, Daily
+from privacygames.releases.session import WhenSpent
+from privacygames.releases.strategies import STRATEGIES, Daily
+from privacygames.validation import is_number, is_whole, one_of, several
 
 __all__ = ["Days", "Replayed", "days_of", "replay"]
 
@@ -70,11 +70,11 @@ def replay(
     people: Sequence[Days],
     *,
     budget: float,
-    ways: Sequence[str] = tuple(WAYS),
+    ways: Sequence[str] = tuple(STRATEGIES),
     when_spent: WhenSpent = "repeat",
     seeds: int = 1,
     folder: Path | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
     progress: Watcher | None = None,
 ) -> Replayed:
     """Share people's days in several ways at the same daily budget, and attack what came out.
@@ -93,7 +93,7 @@ def replay(
     store = Store(None if folder is None else folder / CELLS)
     left = unfinished(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)
-    with closing((workers or Here()).work(left)) as finished:
+    with closing((workers or SerialExecutor()).work(left)) as finished:
         for key, measured in finished:
             store.add(key, measured)
             done += 1
@@ -111,7 +111,7 @@ def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSp
         raise InvalidProblem(f"budget is {repr(budget)[:40]}; it must be a positive number")
     one_of(when_spent, get_args(WhenSpent), "when_spent")
     for way in ways:
-        one_of(way, tuple(WAYS), "a way of sharing")
+        one_of(way, tuple(STRATEGIES), "a way of sharing")
     if not ways or not is_whole(seeds):
         raise InvalidProblem("a replay needs at least one way of sharing and one seed")
     return [

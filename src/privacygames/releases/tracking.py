@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arguments import of_kind, several
 from privacygames.arrays import FloatArray, IntArray, floats, sealed
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem
 from privacygames.spaces import Label, Space
+from privacygames.validation import of_kind, several
 
 __all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", "smoothed"]
 

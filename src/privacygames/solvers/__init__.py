@@ -1,7 +1,6 @@
 """Solvers of the design programs: a protocol, two solvers of ours, and which one suits which problem."""
 
 from privacygames.solvers.concave import maximise
-from privacygames.solvers.effort import Effort
 from privacygames.solvers.highs import Highs, read_multipliers, refuse_too_large
 from privacygames.solvers.interior import Interior, chained_pairs, dominated_observables
 from privacygames.solvers.minmax import least_worst_error
@@ -9,13 +8,14 @@ from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.scaling import Scaling, solve_scaled
 from privacygames.solvers.selection import choose, solving_on, use_device
+from privacygames.solvers.solve_estimate import SolveEstimate
 
 __all__ = [
-    "Effort",
     "Highs",
     "Interior",
     "Scaling",
     "Solution",
+    "SolveEstimate",
     "SolveOptions",
     "Solver",
     "chained_pairs",

@@ -12,9 +12,9 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
 from privacygames.errors import InvalidProblem, SolveFailed, Status
-from privacygames.events import Progress, Watcher
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LinearProgram, design_program, numbered, ratio_pairs, tie_break
+from privacygames.progress import Progress, Watcher
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.protocol import Solution, SolveOptions
 

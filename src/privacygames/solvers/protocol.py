@@ -11,8 +11,8 @@ from typing import Protocol, runtime_checkable
 from privacygames.arrays import FloatArray
 from privacygames.certificates import Multipliers
 from privacygames.errors import InvalidProblem, Status
-from privacygames.events import Watcher
 from privacygames.problem import Bounds, Problem
+from privacygames.progress import Watcher
 
 
 @dataclass(frozen=True, kw_only=True)

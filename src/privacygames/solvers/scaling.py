@@ -18,8 +18,8 @@ import numpy as np
 
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray, IntArray, sealed
 from privacygames.certificates import AdversaryMultipliers, Multipliers, allowed_outputs, stake
-from privacygames.events import Progress
-from privacygames.problem import Adversary, Bounds, Problem, Promise
+from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem
+from privacygames.progress import Progress
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.spaces import Space
 
@@ -130,7 +130,7 @@ class Scaling:
             cost_at_most=_divided(bounds.cost_at_most, self.cost_unit),
             worst_cost_at_most=_divided(bounds.worst_cost_at_most, self.cost_unit),
             against=tuple(
-                Promise(self._scaled_adversary(each.adversary, unit), _divided(each.distortion, unit))
+                DistortionGuarantee(self._scaled_adversary(each.adversary, unit), _divided(each.distortion, unit))
                 for each, unit in zip(bounds.against, self.error_units, strict=True)
             ),
         )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from privacygames.problem import Bounds, Problem
-from privacygames.solvers.effort import DEVICE_BYTES
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior import Interior
 from privacygames.solvers.memory import DEVICE_SHARE, device_free
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
+from privacygames.solvers.solve_estimate import DEVICE_BYTES
 
 VARIABLE = "PRIVACYGAMES_DEVICE"
 """An environment variable that says where this process, and those it starts, solve: "auto", "host", "cuda", …"""

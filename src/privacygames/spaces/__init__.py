@@ -1,7 +1,7 @@
 """What secrets and observables are, and how far apart."""
 
 from privacygames.spaces.categories import Categories
-from privacygames.spaces.codec import Allowance, blaming, describe, space_digest, space_from
+from privacygames.spaces.codec import SizeBudget, blaming, describe, space_digest, space_from
 from privacygames.spaces.given_labels import counted, listed
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, Outside, checked_box
@@ -12,7 +12,6 @@ from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, l
 from privacygames.spaces.subsets import Subsets
 
 __all__ = [
-    "Allowance",
     "Box",
     "Categories",
     "DistanceSpace",
@@ -23,6 +22,7 @@ __all__ = [
     "Outside",
     "Product",
     "Sets",
+    "SizeBudget",
     "Space",
     "Subsets",
     "blaming",

@@ -12,7 +12,6 @@ from typing import Any
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, PrivacyGamesError, Status, TooLarge
-from privacygames.keys import Keys
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import MOST_CELLS, Grid
@@ -21,6 +20,7 @@ from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Subsets
+from privacygames.table_reader import Keys
 
 Description = dict[str, Any]
 """A space in plain values: texts, numbers, lists and tables of them."""
@@ -37,7 +37,7 @@ TABLE_MEMORY, LABEL_MEMORY = 2000, 100
 """About how many bytes a space takes, and each of its labels beside the text."""
 
 
-class Allowance:
+class SizeBudget:
     """How much the spaces of one document or file may still take: small tables could describe any amount of labels.
 
     Args:
@@ -86,7 +86,7 @@ def space_from(
     secrets: Space | None = None,
     matrices: Mapping[str, FloatArray] | None = None,
     size: int | None = None,
-    allowance: Allowance | None = None,
+    allowance: SizeBudget | None = None,
 ) -> Space:
     """The space that a plain table describes.
 
@@ -107,7 +107,7 @@ def space_from(
         raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
     keys = Keys(table, name, ("kind", *KEYS[kind]))
     with blaming(name):
-        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or Allowance()).build(kind)
+        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or SizeBudget()).build(kind)
 
 
 @contextmanager
@@ -149,7 +149,7 @@ class _Builder:
         secrets: Space | None,
         matrices: dict[str, FloatArray],
         size: int | None,
-        allowance: Allowance,
+        allowance: SizeBudget,
     ) -> None:
         self.keys, self.secrets, self.matrices, self.size, self.allowance = keys, secrets, matrices, size, allowance
 

@@ -5,10 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygames.arguments import ordered
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
+from privacygames.validation import ordered
 
 
 class Graph(Space):

@@ -6,11 +6,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import is_number, is_whole, one_of
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
 from privacygames.spaces.subsets import Reading, Subsets
+from privacygames.validation import is_number, is_whole, one_of
 
 EARTH_RADIUS_KM = 6371.0088
 MOST_CELLS = 1_000_000

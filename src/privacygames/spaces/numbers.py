@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygames.arguments import is_whole
 from privacygames.arrays import FloatArray, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Named, Space
 from privacygames.spaces.subsets import Reading, Subsets, runs
+from privacygames.validation import is_whole
 
 LONGEST_UNIT = 40
 

@@ -7,10 +7,10 @@ from math import inf, prod
 
 import numpy as np
 
-from privacygames.arguments import is_number, of_kind, ordered
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Named, Space, label_text, require_short
+from privacygames.validation import is_number, of_kind, ordered
 
 MOST_LABELS = 1_000_000
 BETWEEN = " | "

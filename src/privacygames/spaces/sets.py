@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from privacygames.arguments import ordered
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, Named, Space
+from privacygames.validation import ordered
 
 
 class Sets(Space):

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arguments import ordered, several
 from privacygames.arrays import FloatArray, IntArray, checked, content_hash
 from privacygames.errors import InvalidProblem, TooLarge, UnknownLabel
-from privacygames.values import Value
+from privacygames.immutable import Value
+from privacygames.validation import ordered, several
 
 Label = str | int | float | frozenset[str]
 """What names one secret or observable: text, a number, or a set of texts."""

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.arguments import is_whole, of_kind, one_of, ordered
 from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.spaces.space import Averaged, Label, Space, label_text, require_short
+from privacygames.validation import is_whole, of_kind, one_of, ordered
 
 Reading = Literal["mean", "max", "min"]
 """What answering with a set costs, from what answering with each member costs."""

@@ -13,8 +13,8 @@ from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.problem import Problem, adversaries_from, max_distortion, problem_from
 from privacygames.spaces import Grid, Label, Numbers
+from privacygames.studio.http_errors import Refused
 from privacygames.studio.memory_use import bytes_of
-from privacygames.studio.refusals import Refused
 from privacygames.text_files import parse_toml
 
 Tables = dict[str, Any]
@@ -25,7 +25,7 @@ PROMISES = ("distortion", "share")
 
 
 @dataclass(frozen=True)
-class Offer:
+class AdversaryPreset:
     """An adversary to tick: what she is called, in words, as a table of the document, and the most against her.
 
     ``asked`` is what the problem file promises against her: a distortion or a share; empty where it promises nothing.
@@ -69,7 +69,7 @@ class Described:
         return mine - int(self.visits.counts(self.problem.space, self.user).sum())
 
     @cached_property
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[AdversaryPreset, ...]:
         """The adversaries there are to tick."""
         return tuple(_offered(self.problem, self.tables.get("adversary", [])))
 
@@ -168,7 +168,7 @@ def positions(
     }
 
 
-def _offered(problem: Problem, own: object) -> Iterator[Offer]:
+def _offered(problem: Problem, own: object) -> Iterator[AdversaryPreset]:
     space = problem.space
     if isinstance(own, list):
         for number, table in enumerate(own):
@@ -198,9 +198,9 @@ def _halves(values: Any, weights: Any) -> list[list[float]]:
     return [[0.0, 1.0] if high else [1.0, 0.0] for high in upper.tolist()]
 
 
-def _offer(problem: Problem, key: str, name: str, about: str, table: Tables) -> Offer:
+def _offer(problem: Problem, key: str, name: str, about: str, table: Tables) -> AdversaryPreset:
     """What a table of the document describes; what it promises is kept apart."""
     asked = {key: value for key, value in table.items() if key in PROMISES}
     whole = {"name": name} | {key: value for key, value in table.items() if key not in asked}
     adversary = adversaries_from([whole], problem, None)[0].adversary
-    return Offer(key, name, about, whole, max_distortion(problem, adversary), asked)
+    return AdversaryPreset(key, name, about, whole, max_distortion(problem, adversary), asked)

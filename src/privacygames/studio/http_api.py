@@ -14,13 +14,14 @@ from starlette.exceptions import HTTPException
 
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
+from privacygames.immutable import plain
 from privacygames.mechanism import load_bytes
+from privacygames.studio.app_state import AppState
 from privacygames.studio.descriptions import Described
 from privacygames.studio.export_files import EXPORTS
 from privacygames.studio.exports import COMMAND, PROBLEM, private_python, private_toml, report_of
-from privacygames.studio.guard import LOOPBACK, Asgi, Guard
+from privacygames.studio.http_errors import Refused, code_of, shape
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused, code_of, shape
 from privacygames.studio.requests import (
     AttackBody,
     ErrorBody,
@@ -32,6 +33,7 @@ from privacygames.studio.requests import (
     SecretBody,
     SendBody,
 )
+from privacygames.studio.security import LOOPBACK, Asgi, Guard
 from privacygames.studio.shareable import shareable_problem, shareable_report
 from privacygames.studio.views import (
     Shelved,
@@ -45,8 +47,6 @@ from privacygames.studio.views import (
     visits_view,
     written,
 )
-from privacygames.studio.workshop import Workshop
-from privacygames.values import plain
 
 Json = dict[str, Any]
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -69,7 +69,7 @@ def create_app(
         page: whether the page is served, too.
     """
     bounded = limits or Limits()
-    workshop = Workshop(bounded)
+    workshop = AppState(bounded)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -128,7 +128,7 @@ def _shown(part: object) -> str:
     return part if isinstance(part, str) and part.isidentifier() and len(part) < 30 else "…"
 
 
-def _add_problems(app: FastAPI, workshop: Workshop) -> None:
+def _add_problems(app: FastAPI, workshop: AppState) -> None:
     @app.get("/api/about", tags=["server"])
     def about() -> Json:
         """The version, and the limits of this server."""
@@ -159,7 +159,7 @@ def _add_problems(app: FastAPI, workshop: Workshop) -> None:
         return {"forgotten": workshop.forget(body.ids)}
 
 
-def _add_jobs(app: FastAPI, workshop: Workshop) -> None:
+def _add_jobs(app: FastAPI, workshop: AppState) -> None:
     @app.post("/api/jobs", tags=["jobs"], status_code=202)
     def start(body: JobBody) -> Json:
         """Start a design, a frontier or a comparison; the answer says under which name to ask for it."""
@@ -177,7 +177,7 @@ def _add_jobs(app: FastAPI, workshop: Workshop) -> None:
         return workshop.job_view(name)
 
 
-def _add_mechanisms(app: FastAPI, workshop: Workshop) -> None:
+def _add_mechanisms(app: FastAPI, workshop: AppState) -> None:
     @app.post("/api/verify", tags=["mechanisms"], openapi_extra=BYTES)
     async def verify(request: Request) -> Json:
         """Re-check every promise of a mechanism file (the body), and keep it."""
@@ -243,7 +243,7 @@ def _add_mechanisms(app: FastAPI, workshop: Workshop) -> None:
         return sent_view(kept, day, moving=True)
 
 
-def _add_exports(app: FastAPI, workshop: Workshop) -> None:
+def _add_exports(app: FastAPI, workshop: AppState) -> None:
     @app.get("/api/mechanisms/{name}/file", tags=["take away"], response_class=Response, responses=BINARY)
     def file(name: str) -> Response:
         """The mechanism file, with its certificate's evidence."""

@@ -8,8 +8,8 @@ from time import monotonic
 from typing import Any, Literal
 
 from privacygames.errors import SolveFailed, Status
+from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused
 from privacygames.studio.worker import Spec, work
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]

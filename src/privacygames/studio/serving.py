@@ -9,10 +9,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.studio.guard import LOOPBACK, written_out
 from privacygames.studio.http_api import create_app
+from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
-from privacygames.studio.refusals import Refused
+from privacygames.studio.security import LOOPBACK, written_out
 
 LONGEST_HEAD = 16 * 1024
 SHORTEST_TOKEN, LEAST_VARIED = 16, 8

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from privacygames import traces
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.events import Progress
+from privacygames.progress import Progress
 
 FORMATS = {"csv": "table", "parquet": "table", "gpx": "gpx", "geolife": "geolife", "checkins": "checkins"}
 ENDINGS = {"csv": ".csv", "parquet": ".parquet", "gpx": ".gpx", "geolife": ".plt", "checkins": ".txt"}

@@ -19,17 +19,17 @@ from privacygames.analysis import (
     remarks,
 )
 from privacygames.arrays import expected_losses
-from privacygames.certificates import Stand
+from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
+from privacygames.immutable import plain
 from privacygames.mechanism import Mechanism
-from privacygames.presentation import in_words
+from privacygames.presentation import explain
 from privacygames.problem import PLAIN, Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
 from privacygames.studio.export_files import EXPORTS
 from privacygames.traces import Visits
-from privacygames.values import plain
 
 View = dict[str, Any]
 PLAIN_NAME = "knows your habits"
@@ -127,8 +127,8 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "words": _words(kept),
         "not_promised": not_promised(kept),
         "gap": gap,
-        "cost": certificate.findings.expected_cost,
-        "worst_cost": certificate.findings.worst_cost,
+        "cost": certificate.verification.expected_cost,
+        "worst_cost": certificate.verification.worst_cost,
         "distortion": report.distortion,
         "epsilon": report.epsilon if report.epsilon_promised else None,
         "any_pair": report.any_pair if report.epsilon_promised else None,
@@ -261,7 +261,7 @@ def _warnings(kept: Shelved, gap: float | None) -> list[str]:
 def _words(kept: Shelved) -> list[str]:
     """What a setting means, a sentence each; warnings are told apart from these."""
     report, problem = kept.report, kept.mechanism.problem
-    text = in_words(replace(report, against=()), problem)
+    text = explain(replace(report, against=()), problem)
     for remark in remarks(report.usefulness, problem):
         text = text.replace(remark, "")
     sentences = [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
@@ -269,7 +269,7 @@ def _words(kept: Shelved) -> list[str]:
     return sentences + [_stand(each, known.get(each.adversary), problem) for each in report.against]
 
 
-def _stand(stand: Stand, adversary: Adversary | None, problem: Problem) -> str:
+def _stand(stand: AdversaryResult, adversary: Adversary | None, problem: Problem) -> str:
     """Where an adversary stands, in the unit in which she errs."""
     name = PLAIN_NAME if stand.adversary == PLAIN else stand.adversary
     scale = distance_scale(problem)

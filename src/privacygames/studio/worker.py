@@ -10,8 +10,8 @@ from time import monotonic
 from typing import Any
 
 from privacygames.errors import Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, TooLarge
-from privacygames.events import Progress
 from privacygames.jobs import bind_to_parent
+from privacygames.progress import Progress
 from privacygames.studio.memory_use import bytes_of
 
 EVERY = 0.1
@@ -116,12 +116,12 @@ def _two_digits(value: float) -> float:
 
 
 def _baseline(name: str, problem: Any, target: dict[str, float], within: float | None) -> Spec | None:
-    from privacygames.analysis import contenders
+    from privacygames.analysis import calibrated_baselines
 
     epsilon, distortion = target.get("epsilon"), target.get("distortion")
     form = None if epsilon is None else within
     try:
-        made = contenders(problem, epsilon=epsilon, distortion=distortion, within=form, names=[name])[name]()
+        made = calibrated_baselines(problem, epsilon=epsilon, distortion=distortion, within=form, names=[name])[name]()
     except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
         return None
     return _point(name, None, made, problem)
@@ -145,11 +145,11 @@ def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
 
 
 def _compared(spec: Spec, report: _Reporter) -> Spec:
-    from privacygames.analysis import compare, contenders
+    from privacygames.analysis import calibrated_baselines, compare
     from privacygames.problem import problem_from
 
     problem, _ = problem_from(spec["tables"])
-    chosen = contenders(problem, **spec["at"], names=spec["names"], progress=report)
+    chosen = calibrated_baselines(problem, **spec["at"], names=spec["names"], progress=report)
     compared = compare(problem, chosen, progress=report)
     return {"rows": [row.to_dict() for row in compared.rows], "table": compared.table()}
 

@@ -1,9 +1,19 @@
 """The paper's evaluation, on any people: scenarios, the effect of the prior, approximations, and the claims checked."""
 
-from privacygames.jobs import Cluster, Here, Processes, Store, Table, Workers, read_table, workers_for, write_table
+from privacygames.jobs import (
+    DaskExecutor,
+    Executor,
+    ProcessExecutor,
+    SerialExecutor,
+    Store,
+    Table,
+    executor_for,
+    read_table,
+    write_table,
+)
 from privacygames.study import demo_city
-from privacygames.study.about import About, read_about
 from privacygames.study.claims import check_claims
+from privacygames.study.metadata import About, read_about
 from privacygames.study.parts import approximation, effect_of_the_prior, robust, scenario_1, scenario_2, scenario_3
 from privacygames.study.people import Person, coarser, informed, people_of
 from privacygames.study.provenance import DataDigest, digest_of
@@ -15,16 +25,16 @@ __all__ = [
     "PARTS",
     "QUICK",
     "About",
-    "Cluster",
+    "DaskExecutor",
     "DataDigest",
-    "Here",
+    "Executor",
     "Person",
-    "Processes",
+    "ProcessExecutor",
+    "SerialExecutor",
     "Settings",
     "Store",
     "Study",
     "Table",
-    "Workers",
     "approximation",
     "check_claims",
     "coarser",
@@ -32,6 +42,7 @@ __all__ = [
     "demo_city",
     "digest_of",
     "effect_of_the_prior",
+    "executor_for",
     "informed",
     "people_of",
     "publish",
@@ -43,6 +54,5 @@ __all__ = [
     "scenario_1",
     "scenario_2",
     "scenario_3",
-    "workers_for",
     "write_table",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from privacygames.jobs import Store, Table, Workers
+from privacygames.jobs import Executor, Store, Table
 from privacygames.study.people import Person
 from privacygames.study.runner import compute
 from privacygames.study.settings import Settings
@@ -17,7 +17,7 @@ def scenario_1(
     *,
     epsilons: Sequence[float] = PAPER.epsilons,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """Differential mechanisms at each ε, and distortion and joint ones with the privacy these turn out to give."""
     return _part("scenario-1", people, store, workers, epsilons=tuple(epsilons))
@@ -29,7 +29,7 @@ def scenario_2(
     epsilons: Sequence[float] = PAPER.epsilons_2,
     shares: Sequence[float] = PAPER.shares,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """The same with d_m above that: shares of the way up to the largest possible."""
     return _part("scenario-2", people, store, workers, epsilons_2=tuple(epsilons), shares=tuple(shares))
@@ -41,7 +41,7 @@ def scenario_3(
     epsilons: Sequence[float] = PAPER.epsilons_3,
     step: float = PAPER.step,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """ε and d_m chosen independently: each ε with each multiple of ``step`` km, and the largest d_m possible."""
     return _part("scenario-3", people, store, workers, epsilons_3=tuple(epsilons), step=step)
@@ -53,7 +53,7 @@ def effect_of_the_prior(
     epsilons: Sequence[float] = PAPER.epsilons,
     strengths: Sequence[float] = PAPER.strengths,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """Scenario 1's mechanisms against adversaries with more evidence on the most visited places."""
     return _part("prior", people, store, workers, epsilons=tuple(epsilons), strengths=tuple(strengths))
@@ -65,7 +65,7 @@ def approximation(
     epsilons: Sequence[float] = PAPER.epsilons_approximation,
     radii: Sequence[float] = PAPER.radii,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """Appendix C: constraints left out by distance; error, realised ε and time."""
     return _part("approximation", people, store, workers, epsilons_approximation=tuple(epsilons), radii=tuple(radii))
@@ -77,7 +77,7 @@ def robust(
     epsilons: Sequence[float] = PAPER.epsilons,
     strengths: Sequence[float] = PAPER.strengths,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
 ) -> Table:
     """The effect of the prior where adversaries with more evidence are promised something, too: not in the paper.
 
@@ -86,6 +86,6 @@ def robust(
     return _part("robust", people, store, workers, epsilons=tuple(epsilons), strengths=tuple(strengths))
 
 
-def _part(name: str, people: list[Person], store: Store | None, workers: Workers | None, **given: Any) -> Table:
+def _part(name: str, people: list[Person], store: Store | None, workers: Executor | None, **given: Any) -> Table:
     settings = replace(PAPER, parts=(name,), **given)
     return compute(people, settings, store=store, workers=workers)[name]

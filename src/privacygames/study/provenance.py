@@ -9,8 +9,8 @@ from hashlib import file_digest, sha256
 from importlib.metadata import version
 from pathlib import Path
 
-from privacygames.jobs import Here, Processes, Workers
-from privacygames.processors import processors
+from privacygames.jobs import Executor, ProcessExecutor, SerialExecutor
+from privacygames.threads import processors
 
 LIBRARIES = ("privacygames", "numpy", "scipy", "highspy")
 PROCESSORS = Path("/proc/cpuinfo")
@@ -84,10 +84,10 @@ def _fields(lines: Iterable[str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def workforce(workers: Workers | None) -> tuple[int | None, int | None]:
+def workforce(workers: Executor | None) -> tuple[int | None, int | None]:
     """How many processes work, and how many threads each may use; None where a cluster decides."""
-    if workers is None or isinstance(workers, Here):
+    if workers is None or isinstance(workers, SerialExecutor):
         return 1, processors()
-    if isinstance(workers, Processes):
+    if isinstance(workers, ProcessExecutor):
         return workers.jobs, max(1, processors() // workers.jobs)
     return None, None

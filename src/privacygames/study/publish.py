@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from privacygames.jobs import read_table
-from privacygames.study.about import read_about
+from privacygames.study.metadata import read_about
 from privacygames.study.runner import FIGURES, TABLES, Study
 from privacygames.study.scenarios import COLUMNS
 

@@ -7,11 +7,11 @@ from urllib.parse import quote
 
 import numpy as np
 
+from privacygames.atomic_io import write_text
 from privacygames.jobs import Row, Table, Value, where
 from privacygames.presentation import render
-from privacygames.storage import write_text
-from privacygames.study.about import MANIFEST, About
 from privacygames.study.figures import PLANS, DrawnFigure, columns, count, distinct, done, plain, seconds, size, tidy
+from privacygames.study.metadata import MANIFEST, About
 
 REPORT = "report.html"
 VERDICTS = {"holds": "holds", "holds except": "except", "does not hold": "fails", "not tested": "untested"}

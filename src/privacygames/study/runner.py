@@ -9,18 +9,18 @@ from time import monotonic
 from typing import cast
 
 from privacygames.errors import InvalidProblem
-from privacygames.events import Progress, Watcher
-from privacygames.jobs import Here, Store, Table, Workers, number, unfinished, write_table
-from privacygames.processors import processors
+from privacygames.jobs import Executor, SerialExecutor, Store, Table, number, unfinished, write_table
+from privacygames.progress import Progress, Watcher
 from privacygames.spaces import Grid
-from privacygames.study.about import About
 from privacygames.study.claims import CLAIM_COLUMNS, check_claims
+from privacygames.study.metadata import About
 from privacygames.study.people import Person
 from privacygames.study.plan import Plan
 from privacygames.study.provenance import DataDigest, processor_model, revision, versions, workforce
 from privacygames.study.scenarios import COLUMNS, tables_of
 from privacygames.study.settings import Settings
 from privacygames.study.tasks import DONE, Task
+from privacygames.threads import processors
 
 CELLS, TABLES, FIGURES = "cells", "tables", "figures"
 
@@ -51,7 +51,7 @@ def compute(
     settings: Settings | None = None,
     *,
     store: Store | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
     progress: Watcher | None = None,
 ) -> dict[str, Table]:
     """Every table of a study.
@@ -68,7 +68,7 @@ def compute(
         raise InvalidProblem("a study needs at least one person")
     plans = [Plan(person, settings or Settings()) for person in people]
     kept = Store() if store is None else store
-    _finish(plans, kept, workers or Here(), progress)
+    _finish(plans, kept, workers or SerialExecutor(), progress)
     return tables_of(plans, kept.results)
 
 
@@ -82,7 +82,7 @@ def run(
     quick: bool = False,
     command: str = "",
     digest: DataDigest | None = None,
-    workers: Workers | None = None,
+    workers: Executor | None = None,
     progress: Watcher | None = None,
 ) -> Study:
     """A study in a folder: tables, claims and manifest; finished designs are kept there and never made again.
@@ -126,7 +126,7 @@ def needed(plans: list[Plan], store: Store) -> list[Task]:
     return list({task.key: task for plan in plans for task in plan.tasks(store.results)}.values())
 
 
-def _finish(plans: list[Plan], store: Store, workers: Workers, progress: Watcher | None) -> None:
+def _finish(plans: list[Plan], store: Store, workers: Executor, progress: Watcher | None) -> None:
     """Do what is left; results may name further tasks, so ask again until there are none."""
     expected = sum(plan.expected() for plan in plans)
     started, before = monotonic(), len(store.results)
@@ -184,7 +184,7 @@ def _about(
     )
 
 
-def _with_provenance(about: About, command: str, digest: DataDigest | None, workers: Workers | None) -> About:
+def _with_provenance(about: About, command: str, digest: DataDigest | None, workers: Executor | None) -> About:
     """The manifest with what the numbers depend on beside the setting: data, software and machine."""
     read = digest or DataDigest(files=0, size=0, sha256="")
     processes, threads = workforce(workers)

@@ -1,14 +1,14 @@
 """Mechanisms applied to real tables: one Arrow kernel; pandas, Polars, PyArrow, DuckDB, Dask and Spark around it."""
 
 from privacygames.problem import ANY_PAIR
-from privacygames.tables.application import apply
+from privacygames.tables.apply_rules import apply
 from privacygames.tables.estimates import Estimate, Estimated, estimate
 from privacygames.tables.file_release import apply_files
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_ledger import LedgerCharge, LedgerState, ReleaseLedger, is_release_ledger
 from privacygames.tables.rules import Rule
-from privacygames.tables.utility_preview import Survival, UtilityPreview, preview, preview_file
+from privacygames.tables.utility_preview import OutputSurvival, UtilityPreview, preview, preview_file
 
 __all__ = [
     "ANY_PAIR",
@@ -17,10 +17,10 @@ __all__ = [
     "LedgerCharge",
     "LedgerState",
     "Manifest",
+    "OutputSurvival",
     "ReleaseKey",
     "ReleaseLedger",
     "Rule",
-    "Survival",
     "UtilityPreview",
     "apply",
     "apply_files",

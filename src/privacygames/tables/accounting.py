@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arguments import is_number
 from privacygames.certificates import ROUNDING, largest_log_ratio
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
@@ -29,6 +28,7 @@ from privacygames.people_column import require_people
 from privacygames.problem import ANY_PAIR, Scale, scale_of
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule, Mechanisms
+from privacygames.validation import is_number
 
 MANY_PARTS = 64
 """So many counts are kept before they are added up."""

@@ -16,8 +16,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from privacygames.atomic_io import fsync_directory
 from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
-from privacygames.storage import keep_the_name
 
 Entry = dict[str, Any]
 CHAIN = "chain"
@@ -94,7 +94,7 @@ class AppendLog:
                 OpenLog([], _start(about), handle).append(first)
         finally:
             os.close(handle)
-        keep_the_name(path.absolute().parent)
+        fsync_directory(path.absolute().parent)
         return made
 
     def entries(self) -> list[Entry]:

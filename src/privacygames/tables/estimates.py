@@ -22,11 +22,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privacygames.arguments import is_number, one_of
 from privacygames.arrays import FloatArray, floats
 from privacygames.errors import InvalidProblem, SolveFailed
 from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.spaces import Label, Numbers, Space, counted
+from privacygames.validation import is_number, one_of
 
 Method = Literal["unbiased", "likelihood"]
 CONDITION = 1e9

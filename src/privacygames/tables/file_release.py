@@ -16,18 +16,18 @@ from secrets import token_hex
 from time import monotonic
 from typing import IO, Any
 
+from privacygames.atomic_io import held, write_text, written
 from privacygames.canonical import digest_of
-from privacygames.errors import BudgetSpent, InvalidProblem, UnreadableFile
-from privacygames.events import Progress, Watcher
-from privacygames.jobs import unfinished, workers_for
-from privacygames.storage import held, write_text, written
+from privacygames.errors import BudgetExceeded, InvalidProblem, UnreadableFile
+from privacygames.jobs import executor_for, unfinished
+from privacygames.progress import Progress, Watcher
 from privacygames.tables.accounting import CostLimits, refuse_epsilon_limit
-from privacygames.tables.application import Repeat, Rules
-from privacygames.tables.kernel import Tally
+from privacygames.tables.apply_rules import Repeat, Rules
+from privacygames.tables.kernel import RowCounts
 from privacygames.tables.manifest import Manifest, described
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_ledger import ReleaseLedger
-from privacygames.tables.release_setup import Setup, Survey, setup_from
+from privacygames.tables.release_setup import Prescan, Setup, setup_from
 from privacygames.tables.row_batches import grouped, numbered
 from privacygames.tables.table_files import (
     PARQUET,
@@ -108,12 +108,12 @@ def apply_files(
         tasks = [FileTask(work, name, _for_file(base, name), asked) for name in files]
         try:
             if key is None:  # with one, this may be a release that was charged before: its draws will tell
-                base.require_room(manifest_of(Tally()), release)
+                base.require_room(manifest_of(RowCounts()), release)
             manifest = manifest_of(_finish(tasks, jobs, scheduler, progress))
             if _fingerprint(work, base, key) != asked:
                 raise InvalidProblem("the input changed while it was read, and nothing was written: start again")
             manifest = base.commit(manifest, release)
-        except (InvalidProblem, BudgetSpent):
+        except (InvalidProblem, BudgetExceeded):
             if fresh:  # refused: nobody will go on with it
                 work.abandon()
             raise
@@ -229,9 +229,9 @@ def _taken(out: Path) -> str:
     return f"{out} exists already: choose another name, or remove it"
 
 
-def _surveyed(work: Work, setup: Setup) -> Callable[[Tally], Manifest]:
+def _surveyed(work: Work, setup: Setup) -> Callable[[RowCounts], Manifest]:
     """Look at people and keys of all files, and refuse what must not be released; then nothing is written yet."""
-    survey = Survey(setup)
+    survey = Prescan(setup)
     schema = None
     for name in work.files:
         table = open_table(work.input(name), setup.rules, work.separator)
@@ -285,7 +285,7 @@ class FileTask:
         """Write the file's output; returns what was counted."""
         return self.run_with(lambda _rows: None).to_dict()
 
-    def run_with(self, tick: Callable[[int], None]) -> Tally:
+    def run_with(self, tick: Callable[[int], None]) -> RowCounts:
         """The same, telling now and then how many rows are done."""
         folder, target = self.work.parts(self.name), self.work.output(self.name)
         counted = self.work.counted(self.name)
@@ -302,9 +302,9 @@ class FileTask:
         shutil.rmtree(folder)
         return tally
 
-    def _write_parts(self, table: TableFile, folder: Path, tick: Callable[[int], None]) -> Tally:
+    def _write_parts(self, table: TableFile, folder: Path, tick: Callable[[int], None]) -> RowCounts:
         kernel = self.setup.kernel(table.schema)
-        total, number = Tally(), 0
+        total, number = RowCounts(), 0
         ending = ending_of(table.path)
         while (known := _read_tally(folder / f"{number}.tally", folder / f"{number}{ending}")) is not None:
             total.add(known)
@@ -312,7 +312,7 @@ class FileTask:
         tick(total.rows)
         batches = numbered(table.batches(skip=total.rows), total.rows)
         for start, group in grouped(batches, PART_ROWS):
-            tally = Tally()
+            tally = RowCounts()
             with (
                 written(folder / f"{number}{ending}") as file,
                 closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
@@ -352,9 +352,9 @@ class FileTask:
                         writer.write(batch)
 
 
-def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Watcher | None) -> Tally:
+def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Watcher | None) -> RowCounts:
     """Every file, here or elsewhere; what was counted in all of them."""
-    total, started = Tally(), monotonic()
+    total, started = RowCounts(), monotonic()
 
     def tell(rows: int, files: int) -> None:
         if progress is not None:
@@ -366,18 +366,18 @@ def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: W
             total.add(task.run_with(lambda rows, files=files: tell(total.rows + rows, files)))  # type: ignore[misc]
             tell(total.rows, files + 1)
         return total
-    with closing(workers_for(jobs, scheduler).work(unfinished(tasks, ()))) as finished:
+    with closing(executor_for(jobs, scheduler).work(unfinished(tasks, ()))) as finished:
         for files, (_, counted) in enumerate(finished, start=1):
-            total.add(Tally.from_dict(counted))
+            total.add(RowCounts.from_dict(counted))
             tell(total.rows, files)
     return total
 
 
-def _read_tally(path: Path, of: Path) -> Tally | None:
+def _read_tally(path: Path, of: Path) -> RowCounts | None:
     """What was counted of a file that is finished; None where it is not."""
     if not of.exists():
         return None
     try:
-        return Tally.from_dict(json.loads(path.read_text()))
+        return RowCounts.from_dict(json.loads(path.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
-from privacygames.tables.answer_columns import Bits
 from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.output_columns import Bits
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
 from privacygames.tables.row_identity import Identity
 from privacygames.tables.rules import ColumnRule, Layout, check_secret_columns, layout_of, schema_of
@@ -26,7 +26,7 @@ HALF = (1 << 64) - 1
 
 
 @dataclass
-class Tally:
+class RowCounts:
     """How many rows there were, and what became of the odd ones. Tallies of batches add up.
 
     Attributes:
@@ -44,7 +44,7 @@ class Tally:
     odd: Counter[tuple[str, str]] = field(default_factory=Counter)
     draws: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "RowCounts") -> None:
         """Count another batch, too."""
         self.rows += other.rows
         self.dropped += other.dropped
@@ -64,7 +64,7 @@ class Tally:
         return {"rows": self.rows, "dropped": self.dropped, "odd": odd, "draws": dict(self.draws)}
 
     @classmethod
-    def from_dict(cls, table: Mapping[str, Any]) -> "Tally":
+    def from_dict(cls, table: Mapping[str, Any]) -> "RowCounts":
         """What :meth:`to_dict` gave."""
         odd = Counter({(str(rule), str(reason)): int(count) for rule, reason, count in table["odd"]})
         draws = Counter({str(rule): int(value) for rule, value in table["draws"].items()})
@@ -83,7 +83,7 @@ class Answered:
 
     columns: dict[str, Any]
     keep: NDArray[np.bool_] | None
-    tally: Tally
+    tally: RowCounts
 
 
 CHANGED = (
@@ -151,7 +151,7 @@ class Kernel:
         """128 bits for each row: its identity."""
         return self.identity.tags(self._key, columns, count, at)
 
-    def survey(self, columns: Mapping[str, Any], count: int, at: int | None) -> tuple[Tally, NDArray[np.uint64]]:
+    def survey(self, columns: Mapping[str, Any], count: int, at: int | None) -> tuple[RowCounts, NDArray[np.uint64]]:
         """What there is to count, and a mark for each row that stays, with nothing drawn.
 
         Args:
@@ -180,7 +180,7 @@ class Kernel:
         if new:
             raise InvalidProblem(CHANGED.format(new))
 
-    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, tally: Tally) -> NDArray[np.uint64]:
+    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, tally: RowCounts) -> NDArray[np.uint64]:
         """64 bits for each row: a keyed hash of its identity and all its secrets; the sums are added to the tally."""
         marks = np.zeros(len(tags), dtype=np.uint64)
         if self.identity.by_position:
@@ -216,14 +216,14 @@ class Kernel:
 
     def _looked_at(
         self, columns: Mapping[str, Any], count: int, at: int | None
-    ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, Tally]:
+    ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, RowCounts]:
         """The secrets of each rule, which rows stay, and what was counted."""
-        tally = Tally(rows=count)
+        tally = RowCounts(rows=count)
         found = {rule.name: secrets_of(rule, columns, tally) for rule in self.rules}
         return found, self._kept(found, columns, tally, at), tally
 
     def _kept(
-        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: Tally, at: int | None
+        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: RowCounts, at: int | None
     ) -> NDArray[np.bool_] | None:
         """Which rows stay, after every odd one was counted; an error where one may not be."""
         keep: NDArray[np.bool_] | None = None
@@ -280,7 +280,7 @@ class Kernel:
         purpose = (*rule.purpose, *self.identity.purpose())
         return lambda what, drawn: KeyedBits(self._key.derive("point", what, *purpose)).words(tags, drawn)
 
-    def batch(self, batch: Any, at: int) -> tuple[Any, Tally]:
+    def batch(self, batch: Any, at: int) -> tuple[Any, RowCounts]:
         """An Arrow record batch with answers in it, and what was counted."""
         pa = needed_for_tables("pyarrow")
         answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, at)
@@ -296,7 +296,7 @@ class Kernel:
                 arrays.append(batch.column(name) if mask is None else filtered(batch.column(name), mask))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), answered.tally
 
-    def batches(self, batches: Any, tally: Tally, start: int = 0) -> Iterator[Any]:
+    def batches(self, batches: Any, tally: RowCounts, start: int = 0) -> Iterator[Any]:
         """Record batches with answers in them, one at a time: memory does not grow with them."""
         for whole in batches:
             for first in range(0, whole.num_rows, CHUNK):
@@ -318,7 +318,7 @@ def filtered(array: Any, mask: Any) -> Any:
         return pa.concat_arrays(runs) if runs else array.slice(0, 0)
 
 
-def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> IntArray:
+def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: RowCounts) -> IntArray:
     """The positions of a rule's secrets; what is taken for the nearest one is counted."""
     found = rule.reader.positions(columns)
     if rule.rule.invalid != "nearest" or not (outside := found == UNKNOWN).any():
@@ -336,7 +336,7 @@ def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: Tally) -> In
     return near
 
 
-def require_near(rules: Sequence[ColumnRule], tally: Tally) -> None:
+def require_near(rules: Sequence[ColumnRule], tally: RowCounts) -> None:
     """Refuse a table of which too many rows would be moved far, to a secret that is only the nearest."""
     for rule in rules:
         far, exchanged = tally.odd[rule.name, "far"], tally.odd[rule.name, "exchanged"]

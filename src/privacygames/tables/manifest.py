@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from privacygames.atomic_io import write_text
 from privacygames.certificates import Certificate
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
-from privacygames.storage import write_text
 from privacygames.tables.accounting import Cost, ReleaseAccount
-from privacygames.tables.kernel import Tally
+from privacygames.tables.kernel import RowCounts
 from privacygames.tables.release_ledger import LedgerCharge
 from privacygames.tables.row_identity import Identity
 from privacygames.tables.rules import ColumnRule
@@ -58,7 +58,7 @@ class Manifest:
     """
 
     account: ReleaseAccount
-    tally: Tally
+    tally: RowCounts
     rules: tuple[ColumnRule, ...]
     identity: Identity
     warnings: tuple[str, ...]
@@ -109,7 +109,7 @@ class Manifest:
             "epsilon": self.account.to_dict(),
             "ledger": None if self.charge is None else self.charge.to_dict(),
             "columns": [described(rule) for rule in self.rules],
-            "rows_told_apart_by": self.identity.in_words(),
+            "rows_told_apart_by": self.identity.explain(),
             "repeat": self.account.repeat,
             "randomness": RANDOMNESS,
             "warnings": list(self.warnings),
@@ -168,10 +168,10 @@ def described(rule: ColumnRule) -> dict[str, Any]:
         }
     certificate = mechanism.certificate
     if isinstance(certificate, Certificate):
-        findings = certificate.findings
+        verification = certificate.verification
         found["certificate"] = {
-            "largest_ratio": findings.largest_ratio,
-            "distortion": findings.distortion,
+            "largest_ratio": verification.largest_ratio,
+            "distortion": verification.distortion,
             "cost": certificate.cost,
             "gap": certificate.gap,
             "distance": certificate.hashes.distance,
@@ -213,7 +213,7 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def warnings_about(tally: Tally) -> tuple[str, ...]:
+def warnings_about(tally: RowCounts) -> tuple[str, ...]:
     """What is to be said of rows that were moved to a secret which is only the nearest."""
     return tuple(
         f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in tally.odd.items() if reason in WARNED

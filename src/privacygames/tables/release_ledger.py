@@ -18,11 +18,11 @@ from math import fsum, inf
 from pathlib import Path
 from typing import Any
 
-from privacygames.arguments import is_number
-from privacygames.errors import BrokenPromise, BudgetSpent, InvalidFile, InvalidProblem, UnreadableFile
+from privacygames.errors import BudgetExceeded, GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.problem import ANY_PAIR
 from privacygames.tables.accounting import Charge, ReleaseAccount
 from privacygames.tables.append_log import AppendLog, Entry, OpenLog
+from privacygames.validation import is_number
 
 FIRST_LINE = "privacygames table ledger 1"
 HEADER = f"{FIRST_LINE}\n".encode()
@@ -159,14 +159,16 @@ class ReleaseLedger:
                 still have it. Only this tells whether entries were removed from the end.
 
         Raises:
-            BrokenPromise: more was spent than the budget has.
+            GuaranteeViolated: more was spent than the budget has.
             InvalidFile: the file is damaged, an entry was altered after it was written, or it is an older copy.
         """
         log = self._log.read()
         state = _state(log)
         for name, limit in state.limits.items():
             if state.spent.get(name, 0.0) > limit:
-                raise BrokenPromise(f"the account {name!r} holds {state.spent[name]:g}, above its limit of {limit:g}")
+                raise GuaranteeViolated(
+                    f"the account {name!r} holds {state.spent[name]:g}, above its limit of {limit:g}"
+                )
         if head is not None and head not in log.heads:
             raise InvalidFile(
                 "the ledger does not have the head that was given: entries were removed from its end, it is an older "
@@ -296,7 +298,7 @@ def _require_limited(charges: Sequence[RuleCharge], limits: Mapping[str, float])
 def _require_room(before: LedgerState, amounts: Mapping[str, float], spent: Mapping[str, float]) -> None:
     for name, limit in before.limits.items():
         if spent.get(name, 0.0) > limit:
-            raise BudgetSpent(
+            raise BudgetExceeded(
                 f"the release costs {amounts.get(name, 0.0):.6g} {name}, and {before.spent.get(name, 0.0):.6g} of "
                 f"{limit:g} are spent: there is no room for it; nothing was released or charged"
             )

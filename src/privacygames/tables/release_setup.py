@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem
 from privacygames.tables.accounting import CostLimits, PeopleCount, account
-from privacygames.tables.kernel import Kernel, Tally, require_near
+from privacygames.tables.kernel import Kernel, RowCounts, require_near
 from privacygames.tables.manifest import Manifest, warnings_about, warnings_for
 from privacygames.tables.release_key import KeyUse, ReleaseKey
 from privacygames.tables.release_ledger import ReleaseLedger, RuleCharge, amounts_of
@@ -64,7 +64,7 @@ class Setup:
         """The columns that are looked at before anything is released: whose rows they are, and which."""
         return tuple(dict.fromkeys([*([self.user] if self.user else []), *self.identity.columns]))
 
-    def manifest(self, tally: Tally, totals: tuple[int, int] | None, source: Sequence[str] = ()) -> Manifest:
+    def manifest(self, tally: RowCounts, totals: tuple[int, int] | None, source: Sequence[str] = ()) -> Manifest:
         """What is to be said of the release; refuses one above the limit. ``totals``: most rows, and people."""
         found = account(self.rules, totals, self.repeat)
         found.require(self.limits)
@@ -97,7 +97,7 @@ class Setup:
         """What amounts of ε are about."""
         return "a row" if self.user is None else f"a person (column {self.user!r})"
 
-    def _uses(self, tally: Tally) -> list[KeyUse]:
+    def _uses(self, tally: RowCounts) -> list[KeyUse]:
         return [
             KeyUse(rule.columns, rule.rule.mechanism.digest, self.identity.columns, f"{tally.draws[rule.name]:032x}")
             for rule in self.rules
@@ -146,7 +146,7 @@ def setup_from(
 
 
 @dataclass
-class Survey:
+class Prescan:
     """A look at the data before anything is released: how many rows, odd ones, people, and whether keys are unique.
 
     Surveys of parts add up. Nothing is drawn.
@@ -160,7 +160,7 @@ class Survey:
     """
 
     setup: Setup
-    tally: Tally = field(default_factory=Tally)
+    tally: RowCounts = field(default_factory=RowCounts)
     people: PeopleCount | None = None
     tags: list[NDArray[np.uint64]] = field(default_factory=list)
     marks: list[NDArray[np.uint64]] = field(default_factory=list)
@@ -182,7 +182,7 @@ class Survey:
             tags = np.ascontiguousarray(kernel.tags(columns, count, 0)[:, 0])
             self.tags.append(tags if self.setup.unique_wanted else np.unique(tags))
 
-    def merge(self, other: "Survey") -> None:
+    def merge(self, other: "Prescan") -> None:
         """Count what another look at other rows found."""
         self.tally.add(other.tally)
         if self.people is not None and other.people is not None:
@@ -214,12 +214,12 @@ class Survey:
             "repeat='same' if each person's secret is to be drawn once"
         )
 
-    def manifest(self, source: Iterable[str] = (), tally: Tally | None = None) -> Manifest:
+    def manifest(self, source: Iterable[str] = (), tally: RowCounts | None = None) -> Manifest:
         """What is to be said of the release; refuses what must not be released."""
         self.require_unique()
         totals = None if self.people is None else self.people.totals()
         return self.setup.manifest(self.tally if tally is None else tally, totals, tuple(source))
 
-    def committed(self, tally: Tally | None = None) -> Manifest:
+    def committed(self, tally: RowCounts | None = None) -> Manifest:
         """The manifest of a release that is charged from now on."""
         return self.setup.commit(self.manifest(tally=tally))

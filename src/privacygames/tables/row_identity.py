@@ -60,7 +60,7 @@ class Identity:
             tags = chain.encrypt(tags ^ value_tags(columns[name], name, lambda kind: key.derive("value", kind)))
         return tags
 
-    def in_words(self) -> str:
+    def explain(self) -> str:
         """For manifests and messages."""
         if self.by_position:
             return "position in its file" if self.source else "position in the table"

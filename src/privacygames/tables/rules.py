@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from privacygames.arguments import is_number, one_of
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
-from privacygames.tables.answer_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.output_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.secret_columns import SecretReader, column_names
+from privacygames.validation import is_number, one_of
 
 Original = Literal["replace", "drop", "null"]
 """What becomes of the original columns: answers take their place; they go, and answers come last; they stay, empty."""

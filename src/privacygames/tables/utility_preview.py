@@ -17,9 +17,9 @@ from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.spaces import Numbers, Subsets, counted
-from privacygames.tables.application import Rules
+from privacygames.tables.apply_rules import Rules
 from privacygames.tables.estimates import estimate
-from privacygames.tables.kernel import Tally, require_near, secrets_of
+from privacygames.tables.kernel import RowCounts, require_near, secrets_of
 from privacygames.tables.rules import ColumnRule, layout_of, rules_from
 from privacygames.tables.table_files import files_in, open_table
 
@@ -30,7 +30,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class Survival:
+class OutputSurvival:
     """How one statistic survives.
 
     Attributes:
@@ -63,7 +63,7 @@ class UtilityPreview:
 
     columns: str
     rows_read: int
-    survivals: tuple[Survival, ...]
+    survivals: tuple[OutputSurvival, ...]
     rows_left_out: int = 0
 
     @property
@@ -125,7 +125,7 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
 
 def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
     """How often each secret occurs, and how many rows hold none."""
-    counts, odd, tally = np.zeros(len(rule.rule.mechanism.secrets)), 0, Tally()
+    counts, odd, tally = np.zeros(len(rule.rule.mechanism.secrets)), 0, RowCounts()
     for path in files:
         table = open_table(path, (rule,), separator)
         layout_of(table.schema.names, (rule,), ())  # refuses columns that are not there
@@ -163,7 +163,7 @@ def _rows(mechanism: Mechanism | PublicMechanism) -> FloatArray:
 
 def _survivals(
     mechanism: Mechanism | PublicMechanism, truth: FloatArray, released: FloatArray, estimated: FloatArray
-) -> list[Survival]:
+) -> list[OutputSurvival]:
     found = []
     space, middles = mechanism.secrets, _middles(mechanism)
     if isinstance(space, Numbers):
@@ -178,12 +178,12 @@ def _survivals(
     return found
 
 
-def _survival(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> Survival:
+def _survival(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> OutputSurvival:
     def error(found: FloatArray) -> float:
         return float(np.sqrt(((found - truth) ** 2).mean()))
 
     middle, off = (None, None) if released is None else (float(released.mean()), error(released))
-    return Survival(name, truth, middle, off, float(estimated.mean()), error(estimated))
+    return OutputSurvival(name, truth, middle, off, float(estimated.mean()), error(estimated))
 
 
 def _middles(mechanism: Mechanism | PublicMechanism) -> FloatArray | None:

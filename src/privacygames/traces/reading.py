@@ -10,16 +10,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from privacygames.arguments import one_of
 from privacygames.errors import InvalidProblem, UnreadableFile
-from privacygames.events import Progress, Watcher
+from privacygames.progress import Progress, Watcher
 from privacygames.spaces import Box, checked_box
+from privacygames.time_zones import time_zone
 from privacygames.traces.clock import DAY, Dates
 from privacygames.traces.collector import Collector
-from privacygames.traces.guessing import ENDINGS, guess_format
+from privacygames.traces.format_detection import ENDINGS, guess_format
 from privacygames.traces.readers import Format, Source, read_checkins, read_frame, read_geolife, read_gpx, table_format
 from privacygames.traces.visits import Visits
-from privacygames.zones import time_zone
+from privacygames.validation import one_of
 
 
 def read(

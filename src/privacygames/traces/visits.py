@@ -9,14 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.arguments import is_whole, several
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Box, Grid, Outside
+from privacygames.time_zones import time_zone
 from privacygames.traces import clock
 from privacygames.traces.public_lattice import public_box
-from privacygames.zones import time_zone
+from privacygames.validation import is_whole, several
 
 SLOTS_APART = 1.5
 THURSDAY = 3

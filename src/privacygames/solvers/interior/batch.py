@@ -10,8 +10,8 @@ from math import inf, prod
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.interior.constraint_families import Family, HessianParts
 from privacygames.solvers.interior.coupling import Coupling
-from privacygames.solvers.interior.families import Family, HessianParts
 from privacygames.solvers.interior.working_set import WorkingSet
 from privacygames.solvers.linalg import Backend
 

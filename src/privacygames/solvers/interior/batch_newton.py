@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import (
+from privacygames.solvers.interior.elementwise import (
     Number,
     answered,
     dual_change,
@@ -18,7 +18,7 @@ from privacygames.solvers.interior.entrywise import (
     undone,
     used_up,
 )
-from privacygames.solvers.interior.state import Inside
+from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
 
 
@@ -27,7 +27,7 @@ class BatchDirection:
     """The part of a direction in one batch, and the least growth of slacks and of duals along it."""
 
     u: FloatArray
-    inside: Inside
+    inside: SlackDual
     slack_growth: Number
     dual_growth: Number
 
@@ -35,7 +35,7 @@ class BatchDirection:
 class BatchNewton:
     """The Newton system of one batch, factorised, and a direction while it is found."""
 
-    def __init__(self, batch: Batch, now: Inside, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
+    def __init__(self, batch: Batch, now: SlackDual, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
         self.total = float(now.slacks @ now.duals)
         self._left = batch.uncoupled(coupling_dual)
@@ -86,7 +86,7 @@ class BatchNewton:
         wanted, now, backend = self._wanted, self.now, self.batch.backend
         du = self._factors.solve(self.batch.coupling.spread(more), self._du)
         slacks = self.batch.slacks(du)
-        change = Inside(slacks, dual_change(backend, wanted, now.duals, slacks, now.slacks))
+        change = SlackDual(slacks, dual_change(backend, wanted, now.duals, slacks, now.slacks))
         del self._wanted, wanted  # at large sizes every array counts
         if base is not None:
             du, change = base.u + du, base.inside.plus(change, backend)
@@ -101,15 +101,15 @@ class BatchNewton:
         slacks = self.batch.slacks(du)
         duals = answered(backend, base.inside.duals, now.duals, slacks, now.slacks)
         backend.add_at(duals, backend.held_indices(at), force)
-        return self._measured(base.u + du, Inside(moved(backend, base.inside.slacks, 1.0, slacks), duals))
+        return self._measured(base.u + du, SlackDual(moved(backend, base.inside.slacks, 1.0, slacks), duals))
 
-    def _measured(self, du: FloatArray, change: Inside) -> BatchDirection:
+    def _measured(self, du: FloatArray, change: SlackDual) -> BatchDirection:
         """A direction, with the least growths along it."""
         now, backend = self.now, self.batch.backend
         growth = least_growth(backend, now.slacks, change.slacks)
         return BatchDirection(du, change, growth, least_growth(backend, now.duals, change.duals))
 
-    def limiting(self, change: Inside, base: Inside, level: float, most: int) -> FloatArray:
+    def limiting(self, change: SlackDual, base: SlackDual, level: float, most: int) -> FloatArray:
         """At most so many that end a step before 1/level, (7, …), on the host.
 
         By how much sooner, their positions and keys, slacks and dual values, and how another change changes these.
@@ -121,12 +121,12 @@ class BatchNewton:
         fetched = backend.fetched_rows([speed, at, self.batch.keys(at), *values])
         return np.asarray(fetched[:, fetched[0] > level])
 
-    def fastest(self, change: Inside, count: int) -> list[FloatArray]:
+    def fastest(self, change: SlackDual, count: int) -> list[FloatArray]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
         backend, both = self.batch.backend, zip(self.now.both, change.both, strict=True)
         return backend.largest_values([used_up(backend, *each) for each in both], 1.0, count)
 
-    def total_after(self, change: Inside, primal: float, dual: float) -> float:
+    def total_after(self, change: SlackDual, primal: float, dual: float) -> float:
         """The sum of the products after steps of these lengths along a change."""
         return float(product_total(self.batch.backend, self.now.both, change.both, (primal, dual)))
 

@@ -7,7 +7,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
-from privacygames.solvers.interior.state import Inside
+from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import CompiledFactors
 
 NOTHING, NOWHERE = np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -74,7 +74,7 @@ class CompiledBatchNewton(BatchNewton):
         at, force = forces
         starts = self._pairs.loop_arguments[0]
         bases = (NOTHING, NOTHING) if base is None else base.inside.both
-        change = Inside(np.empty_like(now.slacks), np.empty_like(now.slacks))
+        change = SlackDual(np.empty_like(now.slacks), np.empty_like(now.slacks))
         least = loops.finished(
             *self._given, wanted, *bases, np.searchsorted(at, starts), at, force, right, du, *change.both
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.families import HessianParts
+from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.interior.working_set import BROKEN, WorkingSet
 from privacygames.solvers.linalg import OffDiagonal
 

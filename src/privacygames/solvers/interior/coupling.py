@@ -14,7 +14,7 @@ from functools import cached_property
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.program import Limit
-from privacygames.solvers.linalg import HOST, Backend, Links
+from privacygames.solvers.linalg import HOST, Backend, CouplingRows
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Coupling:
     backend: Backend = HOST
 
     @property
-    def links(self) -> Links:
+    def links(self) -> CouplingRows:
         """The same rows as the block algebra takes them, but for an average beside the limits for each secret."""
         first = self.size + self.totals
         if self.limit == "none":
-            return Links(first)
+            return CouplingRows(first)
         one_each = len(self.whose) == self.size  # then in their order, and a slice is faster
         which = None if self.limit == "average" else slice(self.size) if one_each else self.whose
-        return Links(first, self.cost, which)
+        return CouplingRows(first, self.cost, which)
 
     @property
     def rows(self) -> int:

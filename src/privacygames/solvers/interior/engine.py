@@ -16,13 +16,13 @@ from time import monotonic
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.events import Progress, Watcher
-from privacygames.solvers.interior.absent import Filled, fill_in
+from privacygames.progress import Progress, Watcher
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.start import first_present, first_state
 from privacygames.solvers.interior.steps import Iterate, Stepper
+from privacygames.solvers.interior.zero_prior import Filled, fill_in
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import exponents_between, widest_margins
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.constraint_families import Family, Guesses, MaxDistortionRows, Positivity
 from privacygames.solvers.interior.coupling import Coupling
-from privacygames.solvers.interior.families import Family, Guesses, Positivity, Preferred
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
+from privacygames.solvers.interior.zero_prior import exponents_between, widest_margins
 from privacygames.solvers.linalg import Backend
 
 
@@ -38,7 +38,7 @@ class Formulation:
     program: BlockProgram
     ratios: RatioBounds | None
     guesses: Guesses | None
-    preferred: Preferred | None
+    preferred: MaxDistortionRows | None
     coupling: Coupling
     batches: tuple[Batch, ...]
 
@@ -53,7 +53,9 @@ class Formulation:
         positivity = Positivity(backend.held_indices(unsure), width, backend) if len(unsure) else None
         preferred = None
         if program.preferred is not None:
-            preferred = Preferred(backend.held(program.preferred), backend.held_indices(np.arange(size)), backend)
+            preferred = MaxDistortionRows(
+                backend.held(program.preferred), backend.held_indices(np.arange(size)), backend
+            )
         others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
         totals = len(program.distortion)
         coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)

@@ -46,7 +46,7 @@ class Inequalities:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Sensitivities:
     """What forces of one on some inequalities do: the changes of their own blocks' unknowns, and of what blocks share.
 
     Attributes:
@@ -65,16 +65,16 @@ class Answers:
     coupling_dual: FloatArray
     backend: Backend
 
-    def to_forces_on(self, others: "Answers") -> FloatArray:
+    def to_forces_on(self, others: "Sensitivities") -> FloatArray:
         """How the slack of each changes by a force on each of others, (…, …), on the host."""
         together = self.block[:, None] == others.block[None, :]
         shared = self.gathered @ others.coupling_dual[:, : self.gathered.shape[1]].T
         return self.backend.fetched(self.backend.plus_products(shared, self.rows @ others.within.T, together))
 
-    def and_then(self, other: "Answers") -> "Answers":
+    def and_then(self, other: "Sensitivities") -> "Sensitivities":
         """These, then others."""
         joined = self.backend.joined
-        return Answers(
+        return Sensitivities(
             joined([self.rows, other.rows]),
             joined([self.block, other.block]),
             joined([self.within, other.within]),

@@ -7,7 +7,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import ratio
+from privacygames.solvers.interior.elementwise import ratio
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
 
@@ -23,7 +23,7 @@ class BatchDuals:
 
 
 @dataclass(frozen=True)
-class Prices:
+class CouplingDuals:
     """The dual values of the rows in which blocks meet.
 
     Attributes:
@@ -37,7 +37,7 @@ class Prices:
     limits: FloatArray
 
     @classmethod
-    def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "Prices":
+    def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "CouplingDuals":
         """Those of a state."""
         program, n, totals = formulation.program, formulation.size, formulation.coupling.totals
         limits = coupling_dual[n + totals :]
@@ -48,7 +48,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Proof:
+class DualBound:
     """Dual values of one iterate, and what they prove.
 
     Attributes:
@@ -61,7 +61,7 @@ class Proof:
 
     formulation: Formulation
     parts: tuple[BatchDuals, ...]
-    prices: Prices
+    prices: CouplingDuals
     bound: float
     estimate: float
 
@@ -94,7 +94,7 @@ class Proof:
 
 
 def batch_duals(
-    formulation: Formulation, batch: Batch, duals: FloatArray, prices: Prices, *, thorough: bool
+    formulation: Formulation, batch: Batch, duals: FloatArray, prices: CouplingDuals, *, thorough: bool
 ) -> BatchDuals:
     """The dual values of a batch as a proof uses them: better ones if thorough."""
     n, values = formulation.size, dict(zip(map(id, batch.families), batch.by_family(duals), strict=True))
@@ -118,7 +118,7 @@ def batch_duals(
     return BatchDuals(ratios, attack, top, batch.backend.fetched(batch.backend.least(left)))
 
 
-def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices) -> Proof:
+def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: CouplingDuals) -> DualBound:
     """What the dual values of all batches prove about what is minimised."""
     program = formulation.program
     bound = float(np.min([part.least for part in parts], axis=0).sum())
@@ -129,4 +129,4 @@ def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: Prices)
     bound, estimate = bound + fixed, estimate + fixed
     if program.reverse:  # nothing beats revealing nothing
         bound = max(bound, -float(program.sought.sum(axis=1).min()))
-    return Proof(formulation, tuple(parts), prices, bound, estimate)
+    return DualBound(formulation, tuple(parts), prices, bound, estimate)

@@ -16,8 +16,8 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
 from privacygames.solvers.interior.compiled_newton import CompiledBatchNewton
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.inequalities import Answers, Inequalities
-from privacygames.solvers.interior.state import Inside, State
+from privacygames.solvers.interior.inequalities import Inequalities, Sensitivities
+from privacygames.solvers.interior.state import SlackDual, State
 from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import longest, longest_at
 
@@ -44,7 +44,7 @@ class Direction:
         return [part.u for part in self.parts]
 
     @property
-    def inside(self) -> list[Inside]:
+    def inside(self) -> list[SlackDual]:
         """The changes of slacks and dual values, batch by batch."""
         return [part.inside for part in self.parts]
 
@@ -96,7 +96,7 @@ class Newton:
     @property
     def on_device(self) -> bool:
         """Whether solutions come from a device, which waits while the host works."""
-        return self._algebra.backend.spares_host
+        return self._algebra.backend.prefer_fused_operations
 
     @cached_property
     def _missed(self) -> FloatArray:
@@ -157,7 +157,7 @@ class Newton:
         named = at[first].astype(np.int64), keys[first].astype(np.int64)
         return Inequalities(batch[first], *named, np.array(values)[:, first])
 
-    def answers(self, those: Inequalities) -> Answers:
+    def answers(self, those: Inequalities) -> Sensitivities:
         """What forces on some inequalities do; they are in the order of batches."""
         backend = self._algebra.backend
 
@@ -173,9 +173,9 @@ class Newton:
             border, solved, both = self._border
             worst = (dual @ border)[:, None] / both
             dual = backend.joined([(dual - worst * solved).T, worst.T]).T
-        return Answers(rows, block, within, gathered, dual, backend)
+        return Sensitivities(rows, block, within, gathered, dual, backend)
 
-    def forced(self, step: Direction, those: Inequalities, answers: Answers, force: FloatArray) -> Direction:
+    def forced(self, step: Direction, those: Inequalities, answers: Sensitivities, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
         backend, rows = self._algebra.backend, self._formulation.coupling.rows
         held = backend.held(force)

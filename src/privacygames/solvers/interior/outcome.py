@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.lower_bound import Proof
+from privacygames.solvers.interior.lower_bound import DualBound
 from privacygames.solvers.interior.program import DualPoint
 
 
@@ -17,7 +17,7 @@ class Outcome:
     """
 
     probabilities: FloatArray
-    proof: Proof
+    proof: DualBound
     value: float
     iterations: int
     secrets: IntArray

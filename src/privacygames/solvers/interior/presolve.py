@@ -9,11 +9,11 @@ from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMu
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import tie_break
-from privacygames.solvers.interior.absent import may_be_left_out
-from privacygames.solvers.interior.kept import Kept
-from privacygames.solvers.interior.opponents import Guesser
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
+from privacygames.solvers.interior.reduced_adversary import ReducedAdversary
+from privacygames.solvers.interior.reduced_problem import ReducedProblem
+from privacygames.solvers.interior.zero_prior import may_be_left_out
 
 KEPT_DUALS = 1e-13
 
@@ -48,11 +48,11 @@ class Presolved:
     ) -> None:
         self.problem, self.bounds, self.shape = problem, bounds, problem.shape
         prior = problem.prior.probabilities
-        kept = Kept.of(problem, bounds, merge_dominated=merge_dominated, alike=alike)
+        kept = ReducedProblem.of(problem, bounds, merge_dominated=merge_dominated, alike=alike)
         self.effort = kept.effort(threads, device)
         self.effort.require()
         self.each, self.like, self.kept, self.secrets = kept.each, kept.like, kept.observables, kept.secrets
-        self.guessers, active = kept.guessers, kept.active
+        self.reduced_adversaries, active = kept.reduced_adversaries, kept.active
         self.groups = groups = kept.groups
         self.ratios = int(np.isfinite(kept.exponents).sum())
         weight = prior[self.secrets]
@@ -186,12 +186,12 @@ class Presolved:
             if dual.top is not None:
                 found[each.opponent.name] = _covered(each, dual.top[:, start:stop])
             start = stop
-        for each in self.guessers:
+        for each in self.reduced_adversaries:
             if each.part == "none":
                 attack = np.zeros((rows, len(each.guesses)))
                 attack[:, 0] = 1.0
                 found[each.opponent.name] = AdversaryMultipliers(0.0, each.whole(attack))
-        return [found[each.opponent.name] for each in self.guessers]
+        return [found[each.opponent.name] for each in self.reduced_adversaries]
 
     def _left(
         self,
@@ -205,7 +205,7 @@ class Presolved:
         counts = prior if weights is None else weights / weights.sum()
         counts = cost_dual * counts + (0.0 if limited is None else limited)
         left = self.problem.cost[self.kept] * counts
-        for guesser, each in zip(self.guessers, against, strict=True):
+        for guesser, each in zip(self.reduced_adversaries, against, strict=True):
             left = left - each.dual * (each.attack @ guesser.opponent.weighted)
         return np.asarray(left[:, self.secrets])
 
@@ -223,7 +223,7 @@ class Presolved:
         return total, weights, None
 
 
-def _covered(guesser: Guesser, dual: FloatArray) -> AdversaryMultipliers:
+def _covered(guesser: ReducedAdversary, dual: FloatArray) -> AdversaryMultipliers:
     """Where her error is the largest there is: a price of it that covers every other guess, and shares of it."""
     price = float(dual.sum(axis=1).max()) or 1.0
     shares = dual / price

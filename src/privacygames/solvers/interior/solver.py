@@ -6,21 +6,21 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.arguments import is_whole
 from privacygames.certificates import NEGLIGIBLE, at_stake
 from privacygames.errors import InvalidProblem, SolveFailed, Status
-from privacygames.events import Progress
 from privacygames.problem import Bounds, Problem
-from privacygames.solvers.effort import SMALL, Effort
+from privacygames.progress import Progress
 from privacygames.solvers.highs import Highs
-from privacygames.solvers.interior.alike import Groups
 from privacygames.solvers.interior.engine import minimise
-from privacygames.solvers.interior.kept import Kept
-from privacygames.solvers.interior.opponents import guessers
+from privacygames.solvers.interior.merge_secrets import SecretClasses
 from privacygames.solvers.interior.outcome import Outcome
 from privacygames.solvers.interior.presolve import Presolved
+from privacygames.solvers.interior.reduced_adversary import reduced_adversaries
+from privacygames.solvers.interior.reduced_problem import ReducedProblem
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
+from privacygames.solvers.solve_estimate import SMALL, SolveEstimate
+from privacygames.validation import is_whole
 
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
@@ -71,9 +71,9 @@ class Interior:
         if np.isinf(problem.cost).any():
             return False
         exponents = bounds.exponents(problem.distinguishability)
-        if (Groups.where(exponents, self.alike).between < LEAST_EXPONENT).any():
+        if (SecretClasses.where(exponents, self.alike).between < LEAST_EXPONENT).any():
             return False  # a constant mechanism is hardly inside
-        for each in guessers(problem, bounds, merge_dominated=True):
+        for each in reduced_adversaries(problem, bounds, merge_dominated=True):
             least = float(each.blind.min())
             if each.part == "sought" and not least > NEAR_THE_TOP * float(each.opponent.errors.max()):
                 return False
@@ -81,9 +81,9 @@ class Interior:
                 return False  # without one best guess there is no inside
         return True
 
-    def effort(self, problem: Problem, bounds: Bounds) -> Effort:
+    def effort(self, problem: Problem, bounds: Bounds) -> SolveEstimate:
         """What a design is going to take on this machine."""
-        kept = Kept.of(problem, bounds, merge_dominated=self.merge_dominated, alike=self.alike)
+        kept = ReducedProblem.of(problem, bounds, merge_dominated=self.merge_dominated, alike=self.alike)
         return kept.effort(self.threads, self.device)
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
@@ -114,7 +114,7 @@ class Interior:
             f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations{where}",
         )
 
-    def _algebra(self, effort: Effort) -> AbstractContextManager[BlockAlgebra]:
+    def _algebra(self, effort: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
             return host_algebra(effort.workers, compiled=effort.loops != "none")
         return device_algebra(self.device, threads=self.threads)
@@ -150,7 +150,7 @@ class Interior:
         return reduced, outcome
 
 
-def _tell(effort: Effort, options: SolveOptions) -> None:
+def _tell(effort: SolveEstimate, options: SolveOptions) -> None:
     """Say what is to be expected of a long design before it starts."""
     if options.progress is None or effort.entries < WORTH_TELLING:
         return

@@ -5,10 +5,10 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import margins, widest_margins
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import BlockProgram
-from privacygames.solvers.interior.state import Inside, State
+from privacygames.solvers.interior.state import SlackDual, State
+from privacygames.solvers.interior.zero_prior import margins, widest_margins
 
 START, INFORMED_START, REVERSE_START = 0.25, 0.1, 0.03
 """The products at the start add up to this share of what the program costs where nothing is revealed; to the second of
@@ -156,7 +156,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, limits: flo
     for adversary, distortion in enumerate(asked):
         errors = u[:, :n] @ program.errors_of(adversary).T
         u[:, n + adversary] = _central_guesses(errors, distortion, target)
-    inside = tuple(Inside(each, target / each) for each in formulation.slacks(u))
+    inside = tuple(SlackDual(each, target / each) for each in formulation.slacks(u))
     coupling_slack = formulation.coupling_slack(u, worst)
     coupling_dual = np.zeros(coupling.rows)
     coupling_dual[n:] = target / coupling_slack

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.interior.entrywise import moved
+from privacygames.solvers.interior.elementwise import moved
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.linalg import Backend
 
@@ -12,7 +12,7 @@ LIMIT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Inside:
+class SlackDual:
     """The slacks of the inequalities inside a batch's blocks, and their dual values: one family after the other."""
 
     slacks: FloatArray
@@ -23,11 +23,11 @@ class Inside:
         """Slacks and dual values."""
         return self.slacks, self.duals
 
-    def plus(self, change: "Inside", backend: Backend) -> "Inside":
+    def plus(self, change: "SlackDual", backend: Backend) -> "SlackDual":
         """This and a change."""
-        return Inside(moved(backend, self.slacks, 1.0, change.slacks), self.duals_after(change, 1.0, backend))
+        return SlackDual(moved(backend, self.slacks, 1.0, change.slacks), self.duals_after(change, 1.0, backend))
 
-    def duals_after(self, change: "Inside", dual: float, backend: Backend) -> FloatArray:
+    def duals_after(self, change: "SlackDual", dual: float, backend: Backend) -> FloatArray:
         """The dual values after a step of this length."""
         return moved(backend, self.duals, dual, change.duals)
 
@@ -47,7 +47,7 @@ class State:
 
     u: FloatArray
     there: FloatArray
-    inside: tuple[Inside, ...]
+    inside: tuple[SlackDual, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
     worst: float

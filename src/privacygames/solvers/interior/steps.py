@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.absent import fill_in, margins_within
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.entrywise import central, outlying
+from privacygames.solvers.interior.blocking_constraints import max_feasible_step
+from privacygames.solvers.interior.elementwise import central, outlying
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.limiting import lengthened
-from privacygames.solvers.interior.lower_bound import Prices, Proof, batch_duals, proof
+from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
-from privacygames.solvers.interior.state import Inside, State, objective_value
+from privacygames.solvers.interior.state import SlackDual, State, objective_value
+from privacygames.solvers.interior.zero_prior import fill_in, margins_within
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra
 from privacygames.solvers.predictor_corrector import WORTHWHILE, centring, farther, shortened
 
@@ -64,7 +64,7 @@ class Iterate:
     formulation: Formulation
     state: State
     margin: FloatArray
-    proof: Proof
+    proof: DualBound
 
     @property
     def column(self) -> FloatArray:
@@ -109,10 +109,10 @@ class Stepper:
             aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
         target = aim / count
         step = self._aimed(newton, plain, target, refinements)
-        if careful or not self._algebra.spares_host:
+        if careful or not self._algebra.prefer_fused_operations:
             step = self._centred(newton, step, target)
         if not careful:
-            step = lengthened(newton, step, target)
+            step = max_feasible_step(newton, step, target)
         frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
         change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
         return self._moved(now, step, target, change)
@@ -182,7 +182,7 @@ class Stepper:
         found = Iterate(form, State(u, after, tuple(inside), slack, coupling_dual, worst), margin, proved)
         share = margin / form.widest_margins
         if (share < TIGHT).any():
-            enough = ADMIT_MORE if self._algebra.spares_host else ADMIT
+            enough = ADMIT_MORE if self._algebra.prefer_fused_operations else ADMIT
             found = self.admit(found, form.absent[share < enough]) or found
         return found
 
@@ -197,9 +197,9 @@ class Stepper:
 
     def _proof(
         self, form: Formulation, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
-    ) -> Proof:
+    ) -> DualBound:
         """What dual values prove."""
-        prices = Prices.of(form, coupling_dual)
+        prices = CouplingDuals.of(form, coupling_dual)
         parts = self._algebra.map(
             lambda at: batch_duals(form, form.batches[at], duals[at], prices, thorough=thorough),
             range(len(form.batches)),
@@ -251,16 +251,16 @@ def _towards_centre(backend: Backend, state: State, step: Direction, target: flo
     return wanted
 
 
-def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> Inside:
+def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> SlackDual:
     """Slacks, anew for what is added up drifts, and duals, with another working set: central ones for who joins."""
     slacks, before, pairs = new.slacks(u[new.blocks]), old.working_set, new.working_set
     if new is old or before is None or pairs is None:
-        return Inside(slacks, duals)
+        return SlackDual(slacks, duals)
     kept = pairs.take_over(before, duals[: len(before)], slacks[: len(pairs)], target)
-    return Inside(slacks, new.backend.joined([kept, duals[len(before) :]]) if new.others else kept)
+    return SlackDual(slacks, new.backend.joined([kept, duals[len(before) :]]) if new.others else kept)
 
 
-def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: float) -> tuple[Batch, Inside]:
+def _inherited(old: Batch, inside: SlackDual, new: Batch, u: FloatArray, target: float) -> tuple[Batch, SlackDual]:
     """A batch with more secrets takes over working set and duals; what is new gets central duals."""
     before, first = old.working_set, new.working_set
     if before is not None and first is not None:
@@ -278,4 +278,4 @@ def _inherited(old: Batch, inside: Inside, new: Batch, u: FloatArray, target: fl
         had = kept.get(type(family))
         if family is not first and had is not None and had.shape == part.shape:
             part[:] = had
-    return new, Inside(slacks, duals)
+    return new, SlackDual(slacks, duals)

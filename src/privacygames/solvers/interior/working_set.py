@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.families import HessianParts
+from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.linalg import Backend, OffDiagonal
 
 ENTER, LEAVE = 0.8, 0.5
@@ -209,7 +209,11 @@ class WorkingSet:
         backend.take_totals(both, self.at_j, value * square)
         diagonal = parts.diagonal[:, :n]
         diagonal += both.reshape(self.blocks, n)
-        where = {"starts": self.keys[:0], "block": self.block} if backend.spares_host else {"starts": self.starts}
+        where = (
+            {"starts": self.keys[:0], "block": self.block}
+            if backend.prefer_fused_operations
+            else {"starts": self.starts}
+        )
         parts.beside = OffDiagonal(row=self.i, column=self.j, value=value, **where)
 
     def rows(self, keys: IntArray, width: int) -> tuple[IntArray, FloatArray]:

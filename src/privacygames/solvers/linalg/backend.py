@@ -27,7 +27,7 @@ class Backend(Protocol):
         ...
 
     @property
-    def spares_host(self) -> bool:
+    def prefer_fused_operations(self) -> bool:
         """Whether few large operations are better than less work in more of them."""
         ...
 
@@ -186,7 +186,7 @@ class HostBackend:
 
     entries_at_once = 1 << 15  # as many as a processor's cache holds
 
-    spares_host = False
+    prefer_fused_operations = False
 
     def __init__(self, kernels: Any = None) -> None:
         self.kernels = kernels

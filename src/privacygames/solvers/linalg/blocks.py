@@ -102,7 +102,7 @@ class SymmetricBlocks:
 
 
 @dataclass(frozen=True)
-class Links:
+class CouplingRows:
     """The rows J_o in which blocks meet: an identity on a block's first unknowns, and weighted sums of some of those.
 
     Attributes:
@@ -123,7 +123,7 @@ class Links:
             return self.shared
         return self.shared + (1 if self.which is None else self.weights.shape[1])
 
-    def among(self, batch: slice) -> "Links":
+    def among(self, batch: slice) -> "CouplingRows":
         """The rows of some of the blocks."""
         return self if self.weights is None else replace(self, weights=self.weights[batch])
 
@@ -149,11 +149,11 @@ class BlockAlgebra(Protocol):
         ...
 
     @property
-    def spares_host(self) -> bool:
+    def prefer_fused_operations(self) -> bool:
         """Whether the host's own part of a step is the longer one, so that it should do no more than it must."""
         ...
 
-    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
+    def factorise(self, blocks: SymmetricBlocks, links: CouplingRows) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement Σ_o J_o H_o⁻¹ J_oᵀ, right on and above the diagonal.
 
         It works where it is called, on these blocks alone; several batches are for :meth:`map`.
@@ -177,7 +177,7 @@ class BlockAlgebra(Protocol):
 
 
 def factorise_in_batches(
-    algebra: BlockAlgebra, blocks: SymmetricBlocks, links: Links
+    algebra: BlockAlgebra, blocks: SymmetricBlocks, links: CouplingRows
 ) -> tuple["FactorsInBatches", FloatArray]:
     """Factors and Schur complement of many blocks, batch by batch at the same time."""
     batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])

@@ -4,7 +4,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import Backend
-from privacygames.solvers.linalg.blocks import REGULARISATIONS, Links, OffDiagonal, SymmetricBlocks, joined_grams
+from privacygames.solvers.linalg.blocks import REGULARISATIONS, CouplingRows, OffDiagonal, SymmetricBlocks, joined_grams
 from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.host_factors import Spare, unit_scales
 
@@ -21,7 +21,7 @@ class CompiledFactors:
     def __del__(self) -> None:
         self._spare.give_back(self.packed)
 
-    def factorise(self, links: Links) -> FloatArray:
+    def factorise(self, links: CouplingRows) -> FloatArray:
         """Factorise the blocks; their Schur complement, right on and above the diagonal."""
         count, width = self._scales.shape
         beside = self._blocks.beside or OffDiagonal.none(count)

@@ -16,11 +16,10 @@ from typing import Any
 
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.processors import plain_algebra, processors
 from privacygames.solvers.linalg.blocks import (
     REGULARISATIONS,
+    CouplingRows,
     Item,
-    Links,
     OffDiagonal,
     Result,
     SymmetricBlocks,
@@ -31,6 +30,7 @@ from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.schur import REFINEMENTS, REFINEMENTS_REGULARISED
 from privacygames.solvers.linalg.schur import REGULARISATIONS as SCHUR_REGULARISATIONS
 from privacygames.solvers.memory import device_free
+from privacygames.threads import processors, single_threaded_blas
 
 TEMPORARIES = 4
 """So many times the memory of a batch's blocks is used while they are factorised."""
@@ -84,7 +84,7 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
         # What is left to the host is small; and what PyTorch notes for derivatives takes time with every operation.
-        with plain_algebra(), torch.inference_mode():
+        with single_threaded_blas(), torch.inference_mode():
             yield algebra
     except torch.OutOfMemoryError:
         message = (
@@ -120,7 +120,7 @@ class DeviceAlgebra:
         self._memory, self._kept, self._whole = memory, 0, 0
 
     @property
-    def spares_host(self) -> bool:
+    def prefer_fused_operations(self) -> bool:
         """Whether the host's own part of a step is the longer one."""
         return self._whole < HOST_BOUND
 
@@ -137,7 +137,7 @@ class DeviceAlgebra:
         """What ``work`` gives for every item, in their order; the device works on while the next is prepared."""
         return [work(item) for item in items]
 
-    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple["DeviceFactors", Tensor]:
+    def factorise(self, blocks: SymmetricBlocks, links: CouplingRows) -> tuple["DeviceFactors", Tensor]:
         """The factors, and the Schur complement of the links, on the device."""
         inverse = self._inverse_factors(blocks)
         schur = self._projected(inverse, links)
@@ -168,7 +168,7 @@ class DeviceAlgebra:
     def _free(self) -> float:
         if self._memory is not None:
             return max(self._memory - self._kept, 0)
-        if self.spares_host and self._free_at_first > PLENTY:
+        if self.prefer_fused_operations and self._free_at_first > PLENTY:
             return self._free_at_first
         return device_free(self.backend.device)[0]
 
@@ -195,7 +195,7 @@ class DeviceAlgebra:
     def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        return self.backend.inverted_factors(written, LARGEST_LEAF if self.spares_host else LEAF)
+        return self.backend.inverted_factors(written, LARGEST_LEAF if self.prefer_fused_operations else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""
@@ -244,7 +244,7 @@ class DeviceAlgebra:
         ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
         return torch.repeat_interleave(ranges, starts.diff(), output_size=len(beside.row))
 
-    def _projected(self, inverse: Tensor, links: Links) -> Tensor:
+    def _projected(self, inverse: Tensor, links: CouplingRows) -> Tensor:
         """Σ_o J_o MᵀM J_oᵀ: one product, of all M J_oᵀ below each other."""
         first = inverse[:, :, : links.shared]
         if links.weights is not None:

@@ -16,7 +16,7 @@ class DeviceBackend:
 
     entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
 
-    spares_host = True
+    prefer_fused_operations = True
 
     kernels = None
 

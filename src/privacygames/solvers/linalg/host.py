@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from privacygames.arrays import FloatArray
-from privacygames.processors import plain_algebra, processors
 from privacygames.solvers.linalg.backend import HOST, HostBackend
 from privacygames.solvers.linalg.blocks import (
     BlockAlgebra,
     BlockFactors,
+    CouplingRows,
     Item,
-    Links,
     Result,
     SymmetricBlocks,
     even_ranges,
@@ -22,6 +21,7 @@ from privacygames.solvers.linalg.blocks import (
 from privacygames.solvers.linalg.compiled_factors import CompiledFactors
 from privacygames.solvers.linalg.host_factors import HostFactors, Spare
 from privacygames.solvers.linalg.schur import Schur
+from privacygames.threads import processors, single_threaded_blas
 
 BATCH_ENTRIES = 2_000_000
 """A batch is small enough for its matrices to have no more entries than this, together (or is one block)."""
@@ -35,7 +35,7 @@ def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Itera
     """
     count = threads or processors()
     kernels = compiled_loops() if compiled else None
-    with plain_algebra():
+    with single_threaded_blas():
         if kernels is not None:
             with kernels.threads(count):
                 yield CompiledAlgebra(kernels)
@@ -72,7 +72,7 @@ def loops_kept() -> bool:
 class HostAlgebra:
     """Block algebra by the threads of a pool."""
 
-    spares_host = False
+    prefer_fused_operations = False
     backend = HOST
 
     def __init__(self, pool: Executor, threads: int) -> None:
@@ -90,7 +90,7 @@ class HostAlgebra:
             return [work(item) for item in items]
         return list(self._pool.map(work, items))
 
-    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
+    def factorise(self, blocks: SymmetricBlocks, links: CouplingRows) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement of the links."""
         factors = HostFactors(blocks, self._spare)
         return factors, factors.factorise(links)
@@ -103,7 +103,7 @@ class HostAlgebra:
 class CompiledAlgebra:
     """Block algebra by compiled loops: all blocks are one batch, and each loop is divided among threads."""
 
-    spares_host = False
+    prefer_fused_operations = False
 
     def __init__(self, kernels: Any) -> None:
         self.backend = HostBackend(kernels)
@@ -117,7 +117,7 @@ class CompiledAlgebra:
         """What ``work`` gives for every item, in their order."""
         return [work(item) for item in items]
 
-    def factorise(self, blocks: SymmetricBlocks, links: Links) -> tuple[BlockFactors, FloatArray]:
+    def factorise(self, blocks: SymmetricBlocks, links: CouplingRows) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement of the links."""
         factors = CompiledFactors(blocks, self._spare, self.backend)
         return factors, factors.factorise(links)

@@ -4,7 +4,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import HOST, Backend
-from privacygames.solvers.linalg.blocks import REGULARISATIONS, Links, SymmetricBlocks
+from privacygames.solvers.linalg.blocks import REGULARISATIONS, CouplingRows, SymmetricBlocks
 from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.lapack import Square
 
@@ -57,7 +57,7 @@ class HostFactors:
     def __del__(self) -> None:
         self._spare.give_back(self._factors)
 
-    def factorise(self, links: Links) -> FloatArray:
+    def factorise(self, links: CouplingRows) -> FloatArray:
         """Factorise the blocks; their Schur complement, right on and above the diagonal."""
         count, width = self._scales.shape
         square, inverse = Square(width), np.empty((width, width))
@@ -119,7 +119,7 @@ def _write(blocks: SymmetricBlocks, block: int, scale: FloatArray, into: FloatAr
             into[gram.columns[:, None], rest] += rows.T @ rows[:, gram.leading :]
 
 
-def _add_projected(total: FloatArray, links: Links, block: int, inverse: FloatArray) -> None:
+def _add_projected(total: FloatArray, links: CouplingRows, block: int, inverse: FloatArray) -> None:
     """Add J_o M J_oᵀ, on and above the diagonal, for a symmetric M that is given there."""
     first = links.shared
     total[:first, :first] += inverse[:first, :first]

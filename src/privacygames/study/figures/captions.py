@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 from privacygames.jobs import Table
-from privacygames.study.about import About
 from privacygames.study.figures.figure_rows import done
+from privacygames.study.metadata import About
 
 NEAR = 0.01
 """Differences below this (km, or share of answers) cannot be seen in a figure and count as none."""

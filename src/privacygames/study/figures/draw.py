@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygames.jobs import Table, write_table
-from privacygames.study.about import About
 from privacygames.study.figures.captions import missing, setting
 from privacygames.study.figures.figure_plan import FigurePlan, Tables
 from privacygames.study.figures.figure_rows import distinct
@@ -15,6 +14,7 @@ from privacygames.study.figures.pruning import APPROXIMATION
 from privacygames.study.figures.robust_promises import ROBUST
 from privacygames.study.figures.scenario_1 import SCENARIO_1
 from privacygames.study.figures.style import save, sentence
+from privacygames.study.metadata import About
 
 PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *ROBUST, *APPROXIMATION)
 """All figures, in the order in which the paper has them; ours beside the one it answers."""

@@ -3,10 +3,10 @@
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.kernel import CHUNK, Tally, require_near
+from privacygames.tables.kernel import CHUNK, RowCounts, require_near
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup, Survey
+from privacygames.tables.release_setup import Prescan, Setup
 
 
 def release(given: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -26,15 +26,15 @@ def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
     pa = needed_for_tables("pyarrow")
     kernel = setup.kernel(table.schema)
     survey = surveyed(table.select(list(setup.watched)).to_batches(CHUNK), setup, kernel, odd=False)
-    tally = Tally()
+    tally = RowCounts()
     survey.manifest()  # refuses before anything is drawn
     made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), tally)), schema=kernel.schema)
     return made, survey.committed(tally)
 
 
-def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Survey:
+def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Prescan:
     """A look at record batches."""
-    survey, at = Survey(setup), 0
+    survey, at = Prescan(setup), 0
     if not odd and not setup.watched:
         return survey
     for batch in batches:
@@ -50,13 +50,13 @@ def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
             "table or a dataset"
         )
     pa = needed_for_tables("pyarrow")
-    kernel, tally = setup.kernel(reader.schema), Tally()
+    kernel, tally = setup.kernel(reader.schema), RowCounts()
     made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, tally), setup, tally))
     # Counts are complete when the reader was read to its end; what a row costs is known before.
     return made, setup.commit(setup.manifest(tally, None))
 
 
-def _near(batches: Any, setup: Setup, tally: Tally) -> Any:
+def _near(batches: Any, setup: Setup, tally: RowCounts) -> Any:
     """Batches as long as not too many of the rows so far were moved far."""
     for batch in batches:
         require_near(setup.rules, tally)
@@ -70,7 +70,7 @@ def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
     survey = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True)
     manifest = survey.committed()
     kernel.expect(survey.marks)
-    batches = kernel.batches(dataset.scanner().to_reader(), Tally())
+    batches = kernel.batches(dataset.scanner().to_reader(), RowCounts())
     return pa.RecordBatchReader.from_batches(kernel.schema, batches), manifest
 
 

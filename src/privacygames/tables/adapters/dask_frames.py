@@ -7,9 +7,9 @@ import numpy as np
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.adapters.pandas_frames import kernel_for, survey_of, transform
-from privacygames.tables.kernel import CHANGED, Kernel, Tally
+from privacygames.tables.kernel import CHANGED, Kernel, RowCounts
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup, Survey
+from privacygames.tables.release_setup import Prescan, Setup
 
 SOME = 1000
 """Rows enough to tell what columns hold."""
@@ -24,8 +24,8 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     parts = frame.to_delayed()
     kernel = kernel_for(_typical(frame, parts, setup), setup)
     look = dask.delayed(partial(_surveyed, setup=setup, kernel=kernel), pure=False)
-    surveys: tuple[Survey, ...] = dask.compute(*(look(part) for part in parts))
-    whole = Survey(setup)
+    surveys: tuple[Prescan, ...] = dask.compute(*(look(part) for part in parts))
+    whole = Prescan(setup)
     for survey in surveys:
         whole.merge(survey)
     manifest = whole.committed()
@@ -53,13 +53,13 @@ def _first_rows(part: Any) -> Any:
     return part.head(SOME)
 
 
-def _surveyed(part: Any, *, setup: Setup, kernel: Kernel) -> Survey:
+def _surveyed(part: Any, *, setup: Setup, kernel: Kernel) -> Prescan:
     survey = survey_of(part, setup, kernel, odd=True)
     survey.marks.clear()  # the sum of them, in the tally, says enough about a whole partition
     return survey
 
 
-def _transformed(part: Any, surveyed: Tally, *, kernel: Kernel) -> Any:
+def _transformed(part: Any, surveyed: RowCounts, *, kernel: Kernel) -> Any:
     made, tally = transform(part, kernel, 0)
     if tally.draws != surveyed.draws:
         raise InvalidProblem(CHANGED.format("Some"))

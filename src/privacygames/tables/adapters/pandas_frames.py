@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.kernel import CHUNK, Kernel, Tally
+from privacygames.tables.kernel import CHUNK, Kernel, RowCounts
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup, Survey
+from privacygames.tables.release_setup import Prescan, Setup
 
 
 def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -30,9 +30,9 @@ def kernel_for(frame: Any, setup: Setup) -> Kernel:
     return setup.kernel(pa.schema(fields))
 
 
-def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool) -> Survey:
+def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool) -> Prescan:
     """A look at a frame, or at a part of one: where that stands is not known yet."""
-    survey = Survey(setup)
+    survey = Prescan(setup)
     names = [*kernel.needs, *setup.watched] if odd else setup.watched
     columns = {name: arrow_of(frame[name]) for name in dict.fromkeys(names)}
     if columns:
@@ -40,11 +40,11 @@ def survey_of(frame: Any, setup: Setup, kernel: Kernel, *, odd: bool) -> Survey:
     return survey
 
 
-def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, Tally]:
+def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
     """A frame, or a part of one, with answers in it."""
     import pandas as pd
 
-    tally, answers, kept = Tally(), [], []
+    tally, answers, kept = RowCounts(), [], []
     columns = {name: arrow_of(frame[name]) for name in kernel.needs}
     for first in range(0, len(frame), CHUNK) or [0]:
         some = {name: column.slice(first, CHUNK) for name, column in columns.items()}

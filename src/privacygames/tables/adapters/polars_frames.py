@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from privacygames.tables.adapters.arrow_tables import surveyed
-from privacygames.tables.kernel import CHUNK, Kernel, Tally
+from privacygames.tables.kernel import CHUNK, Kernel, RowCounts
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_setup import Setup
 
@@ -56,10 +56,10 @@ def _parts(frame: Any) -> Any:
     return frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
 
 
-def _transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, Tally]:
+def _transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
     import polars as pl
 
-    tally = Tally()
+    tally = RowCounts()
     table = frame.select(kernel.needs).to_arrow()
     pieces = []
     for first in range(0, frame.height, CHUNK) or [0]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.kernel import Kernel, Tally
+from privacygames.tables.kernel import Kernel, RowCounts
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup, Survey
+from privacygames.tables.release_setup import Prescan, Setup
 
 COUNTED = "tally string, refused string"
 TAGS = "low bigint, high bigint"
@@ -69,11 +69,11 @@ def _spark_schema(frame: Any, kernel: Kernel) -> Any:
 def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
     from pyspark.sql import functions
 
-    survey = Survey(setup)
+    survey = Prescan(setup)
     for row in frame.select(*kernel.needs).mapInArrow(_counting(kernel), schema=COUNTED).collect():
         if row["refused"] is not None:
             raise InvalidProblem(row["refused"])
-        survey.tally.add(Tally.from_dict(json.loads(row["tally"])))
+        survey.tally.add(RowCounts.from_dict(json.loads(row["tally"])))
     tagged = frame.select(*kernel.needs).mapInArrow(_tagging(kernel), schema=TAGS)
     distinct = tagged.distinct().count()  # not of the columns themselves: 007 and 7 are one identity
     if setup.unique_wanted and distinct < survey.tally.rows:
@@ -100,14 +100,14 @@ def _answering(setup: Setup) -> Callable[[Iterator[Any]], Iterator[Any]]:
         kernel = None
         for batch in batches:  # the batches' own types: the time zone is that of the session when Spark computes
             kernel = kernel or setup.kernel(batch.schema)
-            yield from kernel.batches([batch], Tally())
+            yield from kernel.batches([batch], RowCounts())
 
     return answered
 
 
 def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def counted(batches: Iterator[Any]) -> Iterator[Any]:
-        tally, refused = Tally(), None
+        tally, refused = RowCounts(), None
         try:
             for batch in batches:
                 columns = {name: batch.column(name) for name in kernel.needs}

@@ -1,0 +1,59 @@
+"""Where adversaries stand: what is promised, realised and possible against each, as a table."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from privacygames.analysis.metrics import privacy
+from privacygames.certificates import AdversaryResult
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Adversary, AdversaryArrays, Problem
+from privacygames.validation import of_kind, several
+
+HEADINGS = ("adversary", "promised", "realised", "best possible")
+
+
+def adversary_results(
+    mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]
+) -> tuple[AdversaryResult, ...]:
+    """Each adversary's privacy: promised (where this mechanism does, about the same numbers), realised and possible."""
+    crowd = [of_kind(each, Adversary, "an adversary") for each in several(adversaries, "adversaries")]
+    names = [each.name for each in crowd]
+    if len(set(names)) < len(names):
+        raise InvalidProblem("two adversaries have one name; names tell them apart")
+    promises = mechanism.certificate.bounds.facing(mechanism.problem)
+    found = []
+    for each in crowd:
+        opponent = each.facing(problem)
+        promised = max((one.least for one in promises if one.least is not None and _same(one, opponent)), default=None)
+        found.append(AdversaryResult(each.name, promised, privacy(mechanism, problem, each), opponent.blind))
+    return tuple(found)
+
+
+def adversary_table(adversary_results: Sequence[AdversaryResult]) -> str:
+    """Adversary × (promised, realised, best possible), as text."""
+    return aligned([HEADINGS, *map(stand_cells, adversary_results)], texts=(0,))
+
+
+def stand_cells(stand: AdversaryResult) -> tuple[str, str, str, str]:
+    """One line of the table."""
+    promised = "" if stand.promised is None else f"{stand.promised:.4f}"
+    return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.possible:.4f}"
+
+
+def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:
+    """Lines of cells in columns: texts to the left, numbers to the right."""
+    widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if at in texts else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _same(first: AdversaryArrays, second: AdversaryArrays) -> bool:
+    """Whether two believe and want the same, whatever they are called: what is promised against one is of the other."""
+    return np.array_equal(first.prior, second.prior) and np.array_equal(first.errors, second.errors)

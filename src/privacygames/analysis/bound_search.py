@@ -1,0 +1,391 @@
+"""Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import exp, log
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygames import baselines
+from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.root_search import SearchTrial, narrow
+from privacygames.arrays import expected_losses
+from privacygames.certificates import BITS
+from privacygames.cost_limits import keeps_limit, require_affordable, undecided
+from privacygames.designer import designed
+from privacygames.errors import GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
+from privacygames.mechanism import Mechanism, RealisedValues, certify
+from privacygames.problem import (
+    PLAIN,
+    Adversary,
+    Bounds,
+    Distortion,
+    Problem,
+    cheapest_constant,
+    cost_scale,
+    distance_scale,
+    distinguishability_scale,
+)
+from privacygames.progress import Progress, Watcher, within_job
+from privacygames.solvers import SolveOptions
+from privacygames.validation import of_kind, one_of
+
+What = Literal["epsilon", "distortion", "cost"]
+
+LARGEST_EXPONENT = 45.0
+"""e^45 is more than weights can tell from ∞: a larger ε promises nothing."""
+
+SMALLEST_EXPONENT = 1e-4
+"""An ε at which even the farthest secrets differ by 0.01 %: a smaller one is not looked for."""
+
+STEP = 3.0
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The best value of what was sought, the mechanism that has it, and the proof that nothing better exists.
+
+    Attributes:
+        what: ``"epsilon"`` (sought smallest), ``"distortion"`` (largest) or ``"cost"`` (least).
+        value: what the mechanism is certified to have of it.
+        limit: proved: no mechanism that keeps the rest has an ε of this or less; or more distortion privacy, or less
+            cost, than this.
+        mechanism: it keeps the rest and has ``value``.
+        refutation: for ε, the design at ``limit``: its certificate's ``bound`` is a cost above the one allowed. None
+            where a closed form proves the limit, or the limit is 0.
+        report: the mechanism, measured.
+        solves: how many designs it took.
+    """
+
+    what: What
+    value: float
+    limit: float
+    mechanism: Mechanism = field(repr=False)
+    refutation: Mechanism | None = field(repr=False)
+    report: Report = field(repr=False)
+    solves: int
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Pairs of name and value: what was found, and what is proved."""
+        certificate = self.mechanism.certificate
+        kind = "worst secret" if certificate.bounds.worst_case else "average"
+        best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.what]
+        proved = {
+            "epsilon": "impossible: {} or less",
+            "distortion": "impossible: above {}",
+            "cost": "impossible: below {}",
+        }
+        problem = self.report.problem
+        cost, distance = cost_scale(problem).amount, distance_scale(problem).amount
+        rate = partial(distinguishability_scale(problem).epsilon, within=certificate.bounds.within)
+        by_kind: dict[What, Callable[[str], str]] = {"epsilon": rate, "distortion": distance, "cost": cost}
+        say = by_kind[self.what]
+        value = f"{self.value:.8g}"
+        told = rate(value, certificate.any_pair) if self.what == "epsilon" else say(value)
+        rows = [(best, told), ("proved", proved[self.what].format(say(f"{self.limit:.8g}")))]
+        if self.refutation is not None:
+            rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
+        rows += [] if self.what == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
+        distortion = distance(f"{self.report.distortion:.6g}")
+        rows += [] if self.what == "distortion" else [("distortion, optimal attack", distortion)]
+        rows += [] if self.what == "epsilon" else [("realised epsilon", self.report.told_epsilon())]
+        for stand in self.report.against:
+            promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
+            rows.append(
+                (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.possible:.6g} at most)")
+            )
+        return rows
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            "what": self.what,
+            "value": self.value,
+            "limit": self.limit,
+            "solves": self.solves,
+            "certificate": self.mechanism.certificate.to_dict(),
+            "refutation": None if self.refutation is None else self.refutation.certificate.to_dict(),
+            "report": self.report.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(33, *(len(name) + 2 for name, _ in rows))
+        return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
+
+
+def tightest_bound(
+    problem: Problem,
+    what: What,
+    *,
+    cost_at_most: float | None = None,
+    epsilon: float | None = None,
+    distortion: Distortion = None,
+    adversary: Adversary | None = None,
+    within: float | None = None,
+    worst_case: bool = False,
+    worst_cost_at_most: float | None = None,
+    precision: float = 1e-3,
+    progress: Watcher | None = None,
+) -> SearchResult:
+    """The best value of one of ε, distortion privacy and cost for given limits on the others, proved to be the best.
+
+    The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls
+    as ε grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is
+    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it. The largest
+    ε searched is the one at which the nearest secrets may differ by a factor of e^45, which weights of 62 bits cannot
+    tell from ∞; where even that costs too much, :class:`Infeasible` names the least cost with that finite ε.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        what: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest, for
+            ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
+        cost_at_most: the cost one can bear.
+        epsilon: differential privacy to keep, as in :func:`privacygames.design`.
+        distortion: distortion privacy to keep, as in :func:`privacygames.design`: a number, or one for each of several
+            adversaries.
+        adversary: for ``"distortion"``, against whom the most is sought; by default one who knows the problem's prior
+            and guesses the secret. Promises against others, in ``distortion``, are held; a number for her is to be
+            reached, or else :class:`Infeasible` says what can be.
+        within: the threshold form of ε, as in :func:`privacygames.design`.
+        worst_case: count the cost of the worst secret instead of the average.
+        worst_cost_at_most: no secret's cost is above this; for ``"distortion"`` and ``"cost"``.
+        precision: how far apart, relatively, the ε found and the ε proved impossible may be.
+        progress: called with a :class:`privacygames.Progress` before each design and during it; its message says
+            which ε is shown not to do, and which to do. Raise ``Cancelled`` in it to stop.
+
+    Raises:
+        InvalidProblem: something given does not fit.
+        Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
+        SolveFailed: designs were not accurate enough for the precision.
+    """
+    of_kind(problem, Problem, "the problem")
+    one_of(what, get_args(What), "what")
+    own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
+    held = what == "distortion" and isinstance(own, Mapping)  # what is promised against others
+    if own is not None and not held:
+        given = "cost_at_most" if what == "cost" else what
+        raise InvalidProblem(f"{given} is what is to be found; leave it out")
+    if what != "cost" and cost_at_most is None:
+        raise InvalidProblem(f"give cost_at_most: the {what} is found for a cost one can bear")
+    if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
+        raise InvalidProblem(f"precision is {precision!r}; it must be at least 1e-6 and below 1")
+    if adversary is not None and what != "distortion":
+        raise InvalidProblem(
+            'adversary says against whom the most distortion is sought; it goes with "distortion" only'
+        )
+    if what == "epsilon":
+        if worst_cost_at_most is not None:
+            raise InvalidProblem("the smallest epsilon is found for a cost one can bear: leave out worst_cost_at_most")
+        asked = Bounds.asked(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
+        return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
+    bounds = Bounds.asked(
+        epsilon=epsilon,
+        within=within,
+        distortion=_sought(distortion, adversary) if what == "distortion" else distortion,
+        cost_at_most=cost_at_most,
+        worst_case=worst_case,
+        worst_cost_at_most=worst_cost_at_most,
+    )
+    watch = within_job("find", progress, f"looking for the best {what}")
+    mechanism = designed(problem, bounds, options=SolveOptions(progress=watch))
+    certificate = mechanism.certificate
+    value = certificate.achieved if what == "distortion" else certificate.cost
+    limit = value if certificate.bound is None else certificate.bound
+    return SearchResult(what, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
+
+
+def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
+    """What is asked for where the most distortion is sought: the first is she; a number of hers has to be reached."""
+    if not isinstance(held, Mapping):
+        return held if adversary is None else {adversary: None}
+    if adversary is None and None in held.values():
+        return held  # it says itself against whom
+    first = Adversary(PLAIN) if adversary is None else of_kind(adversary, Adversary, "the adversary")
+    return {first: held.get(first)} | {each: least for each, least in held.items() if each != first}
+
+
+class _Search:
+    """The search for the smallest ε: what is known so far, and how to learn more."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        asked: Bounds,
+        most: float,
+        precision: float,
+        progress: Watcher | None,
+    ) -> None:
+        self.problem, self.asked, self.most = problem, asked, most
+        self.precision, self.progress = precision, progress
+        self.met: Mechanism | None = None
+        self.refuted: Mechanism | None = None
+        self.last: Mechanism | None = None
+        self.solves = 0
+        exponents = asked.exponents(problem.distinguishability)
+        apart = ~np.eye(len(exponents), dtype=bool)
+        self.tied = bool((exponents[apart] == 0).any() or np.isinf(problem.cost).any())
+        self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
+        self.nearest = float(self.compared.min()) if self.compared.size else 1.0
+        self.farthest = float(self.compared.max()) if self.compared.size else 1.0
+        self.connected = bool(np.isfinite(exponents[apart]).all())
+
+    def run(self) -> SearchResult:
+        """The smallest ε, to the precision asked for."""
+        kept = self._constant()
+        if kept is not None and self._affordable(kept):
+            return self._found(kept, 0.0, None)
+        self._require_possible()
+        refused, met = self._bracket()
+        if refused is not None:
+            refused, met = narrow(self._trial, refused, met, self.precision)
+        if self.met is None:
+            raise SolveFailed("no design met the cost allowed")  # a bracket has one that does
+        return self._found(self.met, 0.0 if refused is None else refused.at, self.refuted)
+
+    def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> SearchResult:
+        value = mechanism.certificate.bounds.epsilon or 0.0
+        report = evaluate(mechanism, self.problem, within=self.asked.within)
+        return SearchResult("epsilon", value, limit, mechanism, refutation, report, self.solves)
+
+    def _affordable(self, mechanism: Mechanism) -> bool:
+        """Whether a mechanism costs no more than is allowed, decided exactly: a limit may be the very cost of one."""
+        return keeps_limit(self.problem, mechanism, self.most, worst_case=self.asked.worst_case)
+
+    def _constant(self) -> Mechanism | None:
+        """The cheapest constant output, certified with the promises against adversaries; None if there is none.
+
+        There is none where every output has an infinite cost for some secret, and none that keeps the promises where
+        they ask for more than revealing nothing leaves an adversary.
+        """
+        if not np.isfinite(self.problem.cost).all(axis=1).any():
+            return None
+        row = np.zeros(self.problem.shape[1])
+        row[cheapest_constant(self.problem, worst_case=self.asked.worst_case)] = 1.0
+        table = np.tile(row, (self.problem.shape[0], 1))
+        constant = certify(self.problem, RealisedValues(self.asked.within), table, origin="constant")
+        if self.asked.distortion is None and not self.asked.against:
+            return constant
+        realised = constant.certificate.bounds
+        try:
+            bounds = replace(self.asked, epsilon=realised.epsilon, within=realised.within)
+            kept = certify(self.problem, bounds, constant.weights, origin="constant")
+        except GuaranteeViolated:
+            return None
+        return kept if self.asked.against else constant  # as it is, it promises all the distortion there is
+
+    def _require_possible(self) -> None:
+        """Raise if the cost cannot be met with any ε at all, or none."""
+        free = self.asked.distortion is None and not self.asked.against
+        if self.tied:  # whatever ε is, some secrets must look the same
+            at = LARGEST_EXPONENT / self.nearest
+            dearest = self._design(at, "an epsilon as large as any")
+            if not self._affordable(dearest):
+                raise self._too_little(dearest, at)
+            return
+        if free:
+            cheapest = baselines.cheapest(self.problem)
+        else:
+            cheapest = designed(self.problem, replace(self.asked, epsilon=None, within=None))
+            self.solves += 1
+        require_affordable(self.problem, cheapest, self.most, worst_case=self.asked.worst_case, exact=free)
+
+    def _too_little(self, last: Mechanism, at: float) -> PrivacyGamesError:
+        """The error where not even an ε so large that it limits no ratio of weights will do."""
+        certificate = last.certificate
+        least = max(certificate.bound or 0.0, self._least_by_formula(at))
+        if least <= self.most:
+            what = f"with an epsilon of {self._told(at)} costs at most {self.most!r}"
+            return undecided(what, certificate, certificate.cost)
+        return Infeasible(
+            f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {self._told(at)} the least "
+            f"possible cost is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow "
+            f"{certificate.cost:.9g}",
+            limit=certificate.cost,
+            bound="cost_at_most",
+        )
+
+    def _trial(self, epsilon: float) -> SearchTrial:
+        """One design: it shows that ε will do, or that no smaller ε will, or (too near to call) neither."""
+        known = f"{self._shown(self.refuted)} is too little, {self._shown(self.met)} will do"
+        if self.progress is not None:
+            self.progress(Progress(job="find", done=self.solves, message=known))
+        mechanism = self.last = self._design(epsilon, known)
+        certificate = mechanism.certificate
+        if certificate.cost <= self.most:
+            self.met = mechanism
+            return SearchTrial(epsilon, certificate.cost - self.most)
+        if certificate.bound is not None and certificate.bound > self.most:
+            self.refuted = mechanism
+            return SearchTrial(epsilon, certificate.bound - self.most)
+        return SearchTrial(epsilon, None)
+
+    def _design(self, epsilon: float, known: str) -> Mechanism:
+        bounds = replace(self.asked, epsilon=epsilon)
+        options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
+        self.solves += 1
+        # A wide gap still decides wherever the cost allowed is not within it.
+        return designed(self.problem, bounds, options=options, best_effort=True)
+
+    def _bracket(self) -> tuple[SearchTrial | None, SearchTrial]:
+        """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""
+        largest = LARGEST_EXPONENT / self.nearest
+        refused = self._refused_by_formula()
+        at = 1 / float(self.compared.mean()) if self.compared.size else 1.0
+        at = at if refused is None else max(at, 2 * refused.at)
+        while (found := self._trial(at)).excess is None or found.excess > 0:
+            refused = refused if found.excess is None else found
+            if at >= largest and self.last is not None:
+                raise self._too_little(self.last, at)
+            at = max(at, min(at * STEP, largest))
+        met = found
+        while refused is None:
+            at /= STEP
+            if at * self.farthest < SMALLEST_EXPONENT:
+                break
+            found = self._trial(at)
+            if found.excess is not None and found.excess > 0:
+                refused = found
+            elif found.excess is not None:
+                met = found
+        return refused, met
+
+    def _least_by_formula(self, epsilon: float) -> float:
+        """What every mechanism with an ε costs at least, by a closed form; 0 where that says nothing.
+
+        p(o|s) ≥ exp(−ε·L) p(o|s₀) for all s, where L is the largest distance, so no mechanism costs less than exp(−ε·L)
+        times what the cheapest constant output does; the worst secret's cost is at least the average.
+        """
+        if not (self.connected and self.compared.size):
+            return 0.0
+        constant = float(expected_losses(self.problem.cost, self.problem.prior.probabilities).min())
+        return constant * (1 - ROUNDING) * exp(-epsilon * self.farthest)
+
+    def _refused_by_formula(self) -> SearchTrial | None:
+        """An ε below which no design is needed to see that the cost is too high.
+
+        It is where :meth:`_least_by_formula` is the cost allowed.
+        """
+        constant = self._least_by_formula(0.0)
+        if not 0 < self.most < constant:
+            return None
+        at = log(constant / self.most) / self.farthest * (1 - ROUNDING) - ROUNDING
+        return SearchTrial(at, constant - self.most) if at > 0 else None
+
+    def _told(self, epsilon: float) -> str:
+        """An ε with what it is counted for."""
+        return distinguishability_scale(self.problem).epsilon(f"{epsilon:.4g}", within=self.asked.within)
+
+    def _shown(self, mechanism: Mechanism | None) -> str:
+        return "nothing yet" if mechanism is None else self._told(mechanism.certificate.bounds.epsilon or 0.0)
+
+
+def _cost(given: float | None) -> float:
+    """A cost as a plain float, or an error that says what it may be."""
+    plain = Bounds(cost_at_most=given).cost_at_most
+    if plain is None:
+        raise InvalidProblem("give cost_at_most")
+    return plain

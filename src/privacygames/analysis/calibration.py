@@ -1,0 +1,193 @@
+"""Who takes part in a comparison: known mechanisms by name, each with its parameter set so that all are matched."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
+
+import numpy as np
+
+from privacygames import approximations, baselines
+from privacygames.analysis import attacks, metrics
+from privacygames.analysis.root_search import SearchTrial, narrow
+from privacygames.designer import designed
+from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
+from privacygames.mechanism import Mechanism
+from privacygames.problem import (
+    Bounds,
+    Problem,
+    cheapest_constant,
+    distance_scale,
+    distinguishability_scale,
+    max_distortion,
+)
+from privacygames.progress import Progress, Watcher, within_job
+from privacygames.solvers import SolveOptions
+from privacygames.validation import of_kind, several
+
+Make = Callable[[], Mechanism]
+
+REMAP = "+remap"
+FAMILIES = ("planar-laplace", "exponential", "geometric", "staircase", "randomised-response")
+"""Mechanisms with a parameter to match with; each may be remapped."""
+
+NAMES = ("optimal", "spanner", *(name + ending for name in FAMILIES for ending in ("", REMAP)), "uniform", "constant")
+
+PRECISION = 1e-3
+NEGLIGIBLE_EXPONENT = 1e-8
+LARGEST_EXPONENT = 200.0
+STEP = 4.0
+
+
+def calibrated_baselines(
+    problem: Problem,
+    *,
+    epsilon: float | None = None,
+    distortion: float | None = None,
+    within: float | None = None,
+    names: Iterable[str] | None = None,
+    progress: Watcher | None = None,
+) -> dict[str, Make]:
+    """Known mechanisms, matched: give ``epsilon`` or ``distortion``.
+
+    Matched at ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism asked for ε
+    often realises little more than half of it). Matched at a distortion, every mechanism leaves the optimal attack
+    that error. Either holds to a relative 10⁻³ of the parameter, on the side of privacy. Remapped mechanisms are
+    matched as remapped; what they have can jump with the parameter, and then they stay on the private side of the jump.
+    Some have no parameter to match with: the spanner keeps ε and realises at most that; uniform and constant answers
+    reveal nothing.
+
+    Args:
+        problem: what they are for.
+        epsilon: the ε to realise.
+        distortion: the distortion privacy to have, against the optimal attack.
+        within: match ε in the threshold form, between secrets at most this far apart; the staircase mechanism
+            needs it.
+        names: which, and in which order: ``"optimal"``, ``"spanner"``, ``"planar-laplace"``, ``"exponential"``,
+            ``"geometric"``, ``"staircase"``, ``"randomised-response"``, each of these five also with ``"+remap"``,
+            ``"uniform"`` and ``"constant"``. By default all that suit the problem.
+        progress: called with a :class:`privacygames.Progress` while a mechanism is matched or designed; raise
+            ``Cancelled`` in it to stop.
+
+    Returns:
+        A function for each name that makes the mechanism: what :func:`privacygames.compare` takes, and times.
+
+    Raises:
+        InvalidProblem: a mechanism named does not suit the problem, or something given does not fit.
+        Infeasible: a mechanism named cannot be matched.
+    """
+    of_kind(problem, Problem, "the problem")
+    if (epsilon is None) == (distortion is None):
+        raise InvalidProblem("mechanisms are matched at one thing: give epsilon or distortion")
+    target = Bounds(epsilon=epsilon, within=within, distortion=distortion)
+    if distortion is not None and distortion > (most := max_distortion(problem)):
+        raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
+    if names is not None:
+        chosen = several(names, "names")
+        return {name: _maker(problem, name, target, within_job("compare", progress, name)) for name in chosen}
+    found = {}
+    for name in NAMES:
+        try:
+            found[name] = _maker(problem, name, target, within_job("compare", progress, name))
+        except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
+            continue
+    return found
+
+
+def matched_at(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
+    """What mechanisms are matched at, with its unit: ``"epsilon 0.6 per km"`` or ``"distortion 1.2 km"``."""
+    if kind == "epsilon":
+        return f"{kind} {distinguishability_scale(problem).epsilon(f'{value:g}', within=within)}"
+    return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
+
+
+def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -> Make:
+    """A function that makes the mechanism of that name, matched to the target."""
+    if not isinstance(name, str) or name not in NAMES:
+        raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(NAMES)}")
+    if name == "optimal":
+        return partial(_optimal, problem, target, watch)
+    if name == "spanner":
+        if target.epsilon is None or target.within is not None:
+            raise InvalidProblem("the spanner is matched at an epsilon in the metric form only")
+        return partial(approximations.spanner, problem, target.epsilon, bound=False, progress=watch)
+    if name == "uniform" and not np.isfinite(problem.cost).all():
+        raise InvalidProblem("a uniform mechanism gives every output, and some are never allowed for some secrets")
+    if name == "constant":
+        cheapest_constant(problem)  # or an error that says why there is none
+    if name in ("uniform", "constant"):
+        return partial(baselines.uniform if name == "uniform" else baselines.constant, problem)
+    base = name.removesuffix(REMAP)
+    make = partial(_with_parameter, problem, _family(base, target), base != name)
+    return partial(make, _matching_parameter(problem, make, target, watch))
+
+
+def _family(base: str, target: Bounds) -> Callable[[Problem, float], Mechanism]:
+    if base == "staircase":
+        if target.within is None:
+            raise InvalidProblem("the staircase mechanism needs within, its sensitivity")
+        return partial(baselines.staircase, sensitivity=target.within)
+    known: dict[str, Callable[[Problem, float], Mechanism]] = {
+        "planar-laplace": baselines.planar_laplace,
+        "exponential": baselines.exponential,
+        "geometric": baselines.geometric,
+        "randomised-response": baselines.randomised_response,
+    }
+    return known[base]
+
+
+def _with_parameter(
+    problem: Problem, family: Callable[[Problem, float], Mechanism], remapped: bool, parameter: float
+) -> Mechanism:
+    made = family(problem, parameter)
+    return baselines.remap(made, problem) if remapped else made
+
+
+def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechanism:
+    """The design; where ε is so small that nothing can be told apart, the best constant answer.
+
+    Any mechanism costs at least exp(−ε·L) times what the best constant one does, L the largest distance: with ε·L below
+    10⁻⁸ a design could save less than that share, and such ratios are beyond solvers.
+    """
+    exponents = target.exponents(problem.distinguishability)
+    np.fill_diagonal(exponents, 0.0)
+    if target.epsilon is not None and exponents.max() < NEGLIGIBLE_EXPONENT:
+        return baselines.constant(problem)
+    return designed(problem, target, options=SolveOptions(progress=watch))
+
+
+def _matching_parameter(
+    problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: Watcher | None
+) -> float:
+    """The largest parameter, to a relative 10⁻³, with which a mechanism has the target."""
+    trials = count()
+
+    def trial(parameter: float) -> SearchTrial:
+        if watch is not None:
+            watch(Progress(job="compare", done=next(trials)))
+        made = make(parameter)
+        if target.epsilon is not None:
+            return SearchTrial(parameter, metrics.epsilon(made, problem, within=target.within) - target.epsilon)
+        distortion = metrics.distortion(made, problem, attacks.optimal(made, problem))
+        return SearchTrial(parameter, (target.distortion or 0.0) - distortion)
+
+    finite = problem.distinguishability[np.isfinite(problem.distinguishability) & (problem.distinguishability > 0)]
+    smallest, largest = float(finite.min(initial=1.0)), float(finite.max(initial=1.0))
+    at = target.epsilon or 1 / float(finite.mean() if finite.size else 1.0)
+    first = trial(at)
+    met = refused = first
+    while not _met(met):
+        at /= STEP
+        if at * largest < NEGLIGIBLE_EXPONENT:
+            raise Infeasible("this mechanism cannot be matched: it gives away too much whatever its parameter", limit=0)
+        refused, met = met, trial(at)
+    at = refused.at
+    while _met(refused):
+        at *= STEP
+        if at * smallest > LARGEST_EXPONENT:
+            return refused.at
+        met, refused = refused, trial(at)
+    return narrow(trial, refused, met, PRECISION)[1].at
+
+
+def _met(trial: SearchTrial) -> bool:
+    return trial.excess is not None and trial.excess <= 0

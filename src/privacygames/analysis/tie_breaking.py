@@ -1,0 +1,240 @@
+"""Degenerate optima: of the many mechanisms that cost the least, one that is best by a second objective.
+
+Oya, Troncoso and Pérez-González (CCS 2017) showed how far mechanisms of equal cost and equal distortion privacy can
+differ in what an answer gives away. The second solve is lexicographic: the least cost comes first, and is kept.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygames.analysis import metrics
+from privacygames.arrays import FloatArray, IntArray
+from privacygames.certificates import NEGLIGIBLE, stake
+from privacygames.designer import designed
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism, certify
+from privacygames.problem import Bounds, Problem, rounding
+from privacygames.programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
+from privacygames.solvers import (
+    Highs,
+    SolveOptions,
+    chained_pairs,
+    dominated_observables,
+    maximise,
+    refuse_too_large,
+)
+from privacygames.spaces import Space
+from privacygames.validation import is_number, of_kind, one_of
+
+Second = Literal["entropy", "worst_cost"]
+
+MOST_ENTRIES = 2_500
+"""The most n·m for the entropy, whose Newton system is dense."""
+
+LEAST_BELIEF = 1e-9
+CLOSE = 1e-5
+
+
+@dataclass(frozen=True)
+class TieBreak:
+    """A mechanism of least cost that is best by a second objective, and by how much.
+
+    Attributes:
+        mechanism: the one chosen; its certificate proves the first objective, as a design's does.
+        first: what :func:`privacygames.design` returned.
+        by: the second objective, ``"entropy"`` (bits, more is better) or ``"worst_cost"`` (less is better).
+        value: what ``mechanism`` has of it.
+        before: what ``first`` has of it.
+        limit: no mechanism with the same promises and (within ``slack``) the least cost has a better value: proved by
+            weak duality, in floating point; not part of the certificate.
+        slack: by how much, relatively, the cost may exceed the least.
+    """
+
+    mechanism: Mechanism
+    first: Mechanism
+    by: Second
+    value: float
+    before: float
+    limit: float
+    slack: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            "by": self.by,
+            "value": self.value,
+            "before": self.before,
+            "limit": self.limit,
+            "slack": self.slack,
+            "certificate": self.mechanism.certificate.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        name = "posterior entropy, bits" if self.by == "entropy" else "cost of the worst secret"
+        costs = f"{self.first.certificate.cost:.6g} → {self.mechanism.certificate.cost:.6g}"
+        return f"average cost {costs}\n{name} {self.before:.6g} → {self.value:.6g} (limit {self.limit:.6g})"
+
+
+def break_ties(
+    problem: Problem,
+    by: Second,
+    *,
+    epsilon: float | None = None,
+    within: float | None = None,
+    distortion: float | None = None,
+    slack: float = 1e-6,
+    tolerance: float = 1e-6,
+) -> TieBreak:
+    """Among the mechanisms of least average cost with these promises, one that is best by a second objective.
+
+    ``"worst_cost"`` is a second linear program. ``"entropy"``, the largest posterior entropy H(S|O), is a concave
+    maximisation: an interior-point method finds the mechanism, and the beliefs met on its way give a linear program
+    that bounds the maximum from above. Both are written out for HiGHS, some 100 secrets and observables at most; the
+    entropy takes at most 2,500 entries p(o|s), some 50 by 50.
+
+    Args:
+        problem: secrets, prior, cost and distances.
+        by: the second objective.
+        epsilon: as in :func:`privacygames.design`.
+        within: as in :func:`privacygames.design`.
+        distortion: as in :func:`privacygames.design`.
+        slack: how much more than the least the cost may be, relatively: it leaves the second solve room to move.
+        tolerance: of the first solve.
+
+    Raises:
+        InvalidProblem: something given does not fit, or the problem is too large.
+        Infeasible: no mechanism keeps the promises.
+        SolveFailed: a solve did not end at an optimum.
+    """
+    of_kind(problem, Problem, "the problem")
+    one_of(by, get_args(Second), "by")
+    if not (is_number(slack) and 0 < slack < 1):
+        raise InvalidProblem(f"slack is {slack!r}; it must be above 0 and below 1")
+    bounds = Bounds(epsilon=epsilon, within=within, distortion=distortion)
+    refuse_too_large(problem, bounds)
+    entries = problem.shape[0] * problem.shape[1]
+    if by == "entropy" and entries > MOST_ENTRIES:
+        raise InvalidProblem(
+            f"the largest entropy takes {entries} entries p(o|s) here and at most {MOST_ENTRIES} are allowed: "
+            "use fewer secrets or observables, or by='worst_cost'"
+        )
+    first = designed(problem, bounds, options=SolveOptions(tolerance=tolerance))
+    least = first.certificate.cost
+    most = least + slack * max(least, NEGLIGIBLE * stake(problem.cost, problem.prior.probabilities))
+    aimed = bounds
+    if distortion is not None:
+        aimed = replace(bounds, distortion=distortion * (1 + 2 * rounding(problem)))
+    slim = _Slim(problem, bounds)
+    table, limit = (_most_entropy if by == "entropy" else _least_worst_cost)(slim.problem, aimed, most)
+    origin = f"least cost, then {by.replace('_', ' ')}"
+    found = _within(problem, bounds, slim.expand(table), first, most=most, origin=origin)
+    values = [_value(problem, by, each) for each in (first, found)]
+    if not (values[1] > values[0] if by == "entropy" else values[1] < values[0]):
+        found, values[1] = first, values[0]
+    return TieBreak(found, first, by, values[1], values[0], limit, slack)
+
+
+def _within(
+    problem: Problem, bounds: Bounds, table: FloatArray, first: Mechanism, *, most: float, origin: str
+) -> Mechanism:
+    """The table certified, with as little of the first mechanism mixed in as keeps its cost within what is allowed."""
+    share = 0.0
+    while True:
+        mixed = (1 - share) * table + share * first.probabilities
+        found = certify(problem, bounds, mixed, first.multipliers, origin=origin, before=first.probabilities)
+        if found.certificate.cost <= most:
+            return found
+        if share >= 1.0:
+            return first
+        share = min(1.0, 4 * share + 1e-9)
+
+
+class _Slim:
+    """The problem without what cannot matter: observables that another never costs more than, chained ratios.
+
+    Merging an observable into one that dominates it is post-processing: no secret's cost rises, and an answer tells no
+    more. A ratio that two others imply is left out.
+    """
+
+    def __init__(self, problem: Problem, bounds: Bounds) -> None:
+        self._kept = np.unique(dominated_observables(problem.cost))
+        self._shape = problem.shape
+        exponents = bounds.exponents(problem.distinguishability)
+        apart = np.where(chained_pairs(exponents), np.inf, problem.distinguishability)
+        labels = [problem.observables.labels[position] for position in self._kept]
+        self.problem = Problem(problem.prior, problem.cost[self._kept], problem.distance, apart, Space(labels))
+
+    def expand(self, table: FloatArray) -> FloatArray:
+        """A mechanism for the whole problem."""
+        full = np.zeros(self._shape)
+        full[:, self._kept] = table
+        return full
+
+
+def _value(problem: Problem, by: Second, mechanism: Mechanism) -> float:
+    if by == "entropy":
+        return metrics.posterior_entropy(mechanism, problem.prior)
+    return metrics.worst_cost(mechanism, problem)
+
+
+def _least_worst_cost(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
+    found = Highs().solve_program(least_worst_cost_program(problem, bounds, cost))
+    dearest, farthest = float(problem.cost.max()), float(problem.distance.max())
+    boxes = {"p": (0.0, 1.0), "x": (0.0, farthest), "y": (0.0, dearest)}
+    limit = found.bound(boxes)
+    return found.block("p").reshape(problem.shape), limit
+
+
+def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
+    """The table an interior-point method ends at, and the bound from the posteriors of all its iterates."""
+    program = equal_cost_program(problem, bounds, cost)
+    start = np.full(len(program.objective), 1.0 / problem.shape[1])
+    entropy = _PosteriorEntropy(problem, len(start))
+    iterates = [entropy.table(each) for each in maximise(entropy, program, start, tolerance=CLOSE)]
+    observable, surprise = _beliefs(problem, iterates)
+    found = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
+    boxes = {"p": (0.0, 1.0), "x": (0.0, float(problem.distance.max())), "t": (0.0, float(surprise.max()))}
+    limit = -found.bound(boxes)
+    return iterates[-1], limit
+
+
+def _beliefs(problem: Problem, tables: list[FloatArray]) -> tuple[IntArray, FloatArray]:
+    """The posterior after each observable under each table, as surprises; a trace of the prior keeps them finite."""
+    prior = problem.prior.probabilities
+    joint = np.concatenate([(prior[:, None] * table).T for table in tables])
+    beliefs = (1 - LEAST_BELIEF) * joint / joint.sum(axis=1, keepdims=True) + LEAST_BELIEF * prior
+    surprise = -np.log2(np.where(prior > 0, beliefs, 1.0))
+    return np.tile(np.arange(problem.shape[1]), len(tables)), surprise
+
+
+class _PosteriorEntropy:
+    """H(S|O) in bits as a function of all variables of a program, the mechanism first."""
+
+    def __init__(self, problem: Problem, size: int) -> None:
+        self.prior, self.shape, self.size = problem.prior.probabilities, problem.shape, size
+
+    def table(self, values: FloatArray) -> FloatArray:
+        """The mechanism among the variables."""
+        return values[: self.shape[0] * self.shape[1]].reshape(self.shape)
+
+    def gradient(self, values: FloatArray) -> FloatArray:
+        """−π(s) log₂ of the posterior of s given o."""
+        joint = self.prior[:, None] * self.table(values)
+        posterior = np.where(joint > 0, joint / joint.sum(axis=0), 1.0)
+        result = np.zeros(self.size)
+        result[: joint.size] = (-self.prior[:, None] * np.log2(posterior)).ravel()
+        return result
+
+    def curvature(self, values: FloatArray) -> FloatArray:
+        """Minus the Hessian: for each observable diag(π/p) − ππᵀ/P(o), in bits."""
+        secrets, observables = self.shape
+        table = self.table(values)
+        chance = self.prior @ table
+        result = np.zeros((self.size, self.size))
+        for o in range(observables):
+            own = np.arange(secrets) * observables + o
+            block = np.diag(self.prior / table[:, o]) - np.outer(self.prior, self.prior) / chance[o]
+            result[np.ix_(own, own)] = block / np.log(2)
+        return result

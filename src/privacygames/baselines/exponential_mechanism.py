@@ -1,0 +1,50 @@
+"""Mechanisms for any set of secrets: the exponential mechanism and k-ary randomised response."""
+
+import numpy as np
+
+from privacygames.baselines.certify_baseline import published, require_epsilon, require_same
+from privacygames.errors import InvalidProblem
+from privacygames.mechanism import Mechanism
+from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale
+from privacygames.validation import of_kind
+
+
+def exponential(problem: Problem, epsilon: float) -> Mechanism:
+    """The exponential mechanism (McSherry and Talwar 2007): p(o|s) ∝ exp(−(ε/2)·d^ε(s,o)).
+
+    The ε/2 is a convention that matters: with it the mechanism keeps ε in the metric form, because both the
+    numerator and the normaliser change by at most exp((ε/2)·d^ε(s,s')). Where the normaliser hardly changes
+    (far from any border) the realised ε, which the certificate states, comes down towards ε/2.
+
+    Needs observables that are the secrets, and a symmetric distinguishability with the triangle inequality.
+    """
+    of_kind(problem, Problem, "the problem")
+    epsilon = require_epsilon(epsilon)
+    require_same(problem, "exponential")
+    distance = problem.distinguishability
+    if not np.array_equal(distance, distance.T):
+        raise InvalidProblem("the exponential mechanism needs a symmetric distinguishability")
+    if any((distance > (distance[:, [k]] + distance[[k], :]) * (1 + 1e-9)).any() for k in range(len(distance))):
+        raise InvalidProblem("the exponential mechanism needs a distinguishability with the triangle inequality")
+    scores = np.exp(-epsilon / 2 * distance)
+    table = scores / scores.sum(axis=1, keepdims=True)
+    told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
+    return published(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {told}")
+
+
+def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
+    """k-ary randomised response (Warner 1965; Kairouz, Oh and Viswanath 2016): the truth, or any other answer.
+
+    p(s|s) = e^ε / (e^ε + k − 1), every other answer 1 / (e^ε + k − 1). Here ε bounds the ratio between *any* two
+    secrets, near or far; the certificate states the ε realised in the problem's distinguishability, which is the
+    same where all distances are 1 and ε divided by the smallest distance elsewhere.
+    """
+    of_kind(problem, Problem, "the problem")
+    epsilon = require_epsilon(epsilon)
+    require_same(problem, "randomised response")
+    size = len(problem.space)
+    others = np.exp(-epsilon) / (1 + (size - 1) * np.exp(-epsilon))
+    table = np.full((size, size), others)
+    np.fill_diagonal(table, 1 / (1 + (size - 1) * np.exp(-epsilon)))
+    kept = np.full((size, size), epsilon)
+    return published(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")

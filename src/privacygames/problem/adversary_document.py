@@ -1,0 +1,100 @@
+"""The adversaries of a problem document: its ``[[adversary]]`` tables."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privacygames.beliefs import Prior
+from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.problem.adversary import Adversary, max_distortion
+from privacygames.problem.prior_document import prior_from
+from privacygames.problem.problem import Problem
+from privacygames.problem.visit_csv import PAIR_KEYS, file_at, pairs_from_csv
+from privacygames.spaces import Categories, Space, blaming
+from privacygames.table_reader import Keys
+
+KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
+MOST = "most"
+MOST_ADVERSARIES = 32
+"""Adversaries of a document from somebody else: each has a table of errors of her own."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """An adversary of a document.
+
+    Attributes:
+        adversary: herself.
+        distortion: what is promised against her; None for nothing.
+        sought: whether privacy against her is to be as large as possible.
+    """
+
+    adversary: Adversary
+    distortion: float | None
+    sought: bool
+
+
+def adversaries_from(tables: object, problem: Problem, folder: Path | None, *, most: int | None = None) -> list[Named]:
+    """The adversaries that tables describe.
+
+    Args:
+        tables: the tables.
+        problem: what the adversaries are about.
+        folder: where files are that the tables name; None refuses all files.
+        most: how many guesses and attribute values there may be; with it, no more than 32 adversaries.
+    """
+    if not isinstance(tables, list):
+        raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
+    if most is not None and len(tables) > MOST_ADVERSARIES:
+        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MOST_ADVERSARIES} are allowed here")
+    found = []
+    for number, table in enumerate(tables, start=1):
+        given = Keys(table, f"[[adversary]] {number}", KEYS)
+        with blaming(f"[[adversary]] {number}"):
+            found.append(_named(given, problem, folder, most))
+    return found
+
+
+def _named(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Named:
+    adversary = _adversary(given, problem, folder, most)
+    adversary.require_fit(problem)
+    if "share" in given:
+        share = given.number("share")
+        if "distortion" in given or not 0 <= share <= 1:
+            raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
+        return Named(adversary, share * max_distortion(problem, adversary), sought=False)
+    if given.value("distortion", None) == MOST:
+        return Named(adversary, None, sought=True)
+    return Named(adversary, given.number("distortion", None), sought=False)
+
+
+def _adversary(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Adversary:
+    name = given.text("name")
+    prior = _prior(given, problem, folder)
+    errors = given.listed("errors", None, most=most)
+    guesses = None if "guesses" not in given else _space(given.listed("guesses", most=most))
+    if "attribute" not in given:
+        return Adversary(name, prior=prior, errors=errors, guesses=guesses)
+    about = Keys(given.value("attribute"), "attribute", ("given", "csv", *PAIR_KEYS))
+    if ("given" in about) == ("csv" in about):
+        raise InvalidProblem("attribute needs either given = [[…], …], P(a|s) with a row for each secret, or csv = …")
+    if "given" in about:
+        table = Keys(about.table, "attribute with given = …", ("given",)).listed("given", most=most)
+        return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
+    pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
+    smoothing = about.number("smoothing", 0.0)
+    return Adversary.from_table(
+        name, problem.space, pairs, errors=errors, attributes=guesses, smoothing=smoothing, prior=prior
+    )
+
+
+def _prior(given: Keys, problem: Problem, folder: Path | None) -> Prior | None:
+    prior = prior_from(problem.space, given.value("prior"), folder) if "prior" in given else None
+    if "sharpened" not in given:
+        return prior
+    evidence = Keys(given.value("sharpened"), "sharpened", ("strength", "places"))
+    return (prior or problem.prior).sharpened(evidence.number("strength"), places=evidence.whole("places", 2))
+
+
+def _space(labels: list[Any]) -> Space:
+    return Categories(labels)

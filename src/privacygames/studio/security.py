@@ -1,0 +1,229 @@
+"""The guard in front of everything: who may ask, how much may be sent, and what a browser may do with the answer."""
+
+import asyncio
+import hmac
+import json
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from privacygames.studio.http_errors import Refused, shape
+from privacygames.studio.limits import Limits
+from privacygames.studio.token_throttle import TokenThrottle, is_loopback
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+RAW = ("/api/traces", "/api/verify")
+"""Where bodies are files."""
+
+BODIES = 4
+"""How many of the largest bodies may be on their way at a time."""
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "geolocation=(), camera=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """Refuses requests that a page of somebody else, a rebound name or a stranger sent; bounds the rest.
+
+    Args:
+        app: what answers.
+        hosts: the names this server may be called by, without the port.
+        token: what every request to the API has to bring, if anything.
+        limits: of bodies, and of how long they take.
+    """
+
+    def __init__(self, app: Asgi, *, hosts: frozenset[str], token: str | None, limits: Limits) -> None:
+        self.app, self.hosts, self.token, self.limits = app, hosts, token, limits
+        self._underway = 0
+        self._throttle = TokenThrottle()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._guarded(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def tell(message: Message) -> None:
+            nonlocal begun
+            if message["type"] == "http.response.start":
+                begun = True
+                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                given = [pair for pair in message.get("headers", []) if pair[0].decode().lower() not in HEADERS]
+                message["headers"] = [*given, *own]
+            await send(message)
+
+        held = 0
+        try:
+            self._admit(scope)
+            held = self._reserved(scope)
+            body = await self._body(receive)
+            if body is not None:
+                if scope["path"] not in RAW:
+                    self._check_values(body)
+                await self.app(scope, _replayed(body, receive), tell)
+        except Refused as refusal:
+            if not begun:
+                await _refuse(tell, refusal)
+        except Exception as error:  # its text may hold what somebody sent, and what went wrong is ours to find
+            _note(error)
+            if not begun:
+                await _refuse(tell, Refused(500, "INTERNAL", "something went wrong here that was not foreseen"))
+        finally:
+            self._underway -= held
+
+    def _admit(self, scope: Scope) -> None:
+        hosts = _all(scope, b"host")
+        name = hosts[0].lower() if len(hosts) == 1 else ""
+        if _without_port(name) not in self.hosts:
+            raise Refused(421, "HOST", "this server is not called by that name: use the address it printed")
+        origins = _all(scope, b"origin")
+        if origins and origins != [f"{scope.get('scheme', 'http')}://{name}"]:
+            raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
+        site = _all(scope, b"sec-fetch-site")
+        visit = scope["path"] == "/" and _all(scope, b"sec-fetch-mode") == ["navigate"]
+        if site and site[0] not in ("same-origin", "none") and not visit:
+            raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
+        if self.token is not None and scope["path"].startswith("/api"):
+            self._check_token(self.token, scope, local=_without_port(name) in LOOPBACK)
+
+    def _check_token(self, token: str, scope: Scope, *, local: bool) -> None:
+        """Refuse a wrong token, and after several of them every token of that address for a while.
+
+        A program on this machine shares its address with every other user of it. So what comes from here, by a name of
+        loopback, is refused for wrong tokens only: nobody can lock out the owner.
+        """
+        given = _all(scope, b"authorization")
+        right = len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), f"Bearer {token}".encode())
+        address = str((scope.get("client") or ("", 0))[0])
+        if right and local and is_loopback(address):
+            return
+        wait = self._throttle.wait(address)
+        if wait:
+            message = f"too many wrong tokens came from this address: try again in {wait} seconds"
+            raise Refused(429, "TOKEN_WAIT", message, retry_after=wait)
+        if not right:
+            if given:  # a browser that was not told a token yet has not guessed
+                self._throttle.count(address)
+            raise Refused(401, "TOKEN", "a token is needed: the header Authorization: Bearer …")
+
+    def _reserved(self, scope: Scope) -> int:
+        """Room for the body that is announced, or for the largest one where none is."""
+        lengths = _all(scope, b"content-length")
+        if not lengths and not _all(scope, b"transfer-encoding"):
+            return 0
+        announced = int(lengths[0]) if lengths and lengths[0].isdecimal() and len(lengths[0]) < 16 else None
+        if announced is not None and announced > self.limits.body:
+            raise self._too_large()
+        room = self.limits.body if announced is None else announced
+        if self._underway + room > BODIES * self.limits.body:
+            raise Refused(503, "BUSY", "too much is being sent at once: try again in a while")
+        self._underway += room
+        return room
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """The whole body; None if whoever sent it is gone."""
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                return await self._collected(receive)
+        except TimeoutError:
+            seconds = f"{self.limits.body_seconds:g}"
+            raise Refused(408, "SLOW", f"the request took longer than {seconds} seconds to arrive") from None
+
+    async def _collected(self, receive: Receive) -> bytes | None:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > self.limits.body:
+                raise self._too_large()
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    def _check_values(self, body: bytes) -> None:
+        """Refuse what would take too much memory once it is parsed."""
+        if len(body) > self.limits.document:
+            raise Refused(413, "TOO_LARGE", f"a request in JSON may have at most {self.limits.document} bytes")
+        if sum(body.count(sign) for sign in (b",", b"[", b"{")) > self.limits.values:
+            raise Refused(413, "TOO_LARGE", f"a request in JSON may have at most {self.limits.values} values")
+
+    def _too_large(self) -> Refused:
+        return Refused(413, "TOO_LARGE", f"a request may have at most {self.limits.body} bytes")
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+def _all(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
+
+
+def _without_port(host: str) -> str:
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+async def _refuse(send: Send, refusal: Refused) -> None:
+    body = json.dumps(shape(refusal)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [(b"connection", b"close")]  # whatever is still on its way is not wanted
+    if refusal.code == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if refusal.code == 429:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    await send({"type": "http.response.start", "status": refusal.code, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def written_out(refusal: Refused) -> bytes:
+    """A refusal as the bytes of an answer, for what never becomes a request."""
+    body = json.dumps(shape(refusal)).encode()
+    told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"} | HEADERS
+    lines = [f"HTTP/1.1 {refusal.code} {HTTPStatus(refusal.code).phrase}", *(f"{k}: {v}" for k, v in told.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _note(error: Exception) -> None:
+    """Where an unforeseen error happened, without its text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    print(f"privacygames: {type(error).__name__} at {place}", file=sys.stderr)

@@ -7,9 +7,7 @@ from pathlib import Path
 import privacygames
 
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-# Public by these names, though they live in rooms.
-for name in ("attacks", "metrics", "plots", "policies", "replays", "tracking"):
-    sys.modules[f"privacygames.{name}"] = getattr(privacygames, name)
+sys.modules["privacygames.replays"] = privacygames.replays  # until it leaves the library
 
 project = "privacygames"
 author = "the privacygames team"

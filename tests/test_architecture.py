@@ -88,8 +88,8 @@ STATE = {
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
     "privacygames.presentation.pages._environment": "nothing: templates of ours",
     "privacygames.threads._libraries": "nothing: what is loaded",
-    "privacygames.releases.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
-    "privacygames.releases.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
+    "privacygames.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
+    "privacygames.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
     "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",
     "privacygames.study.provenance.revision": "nothing: the source that this process loaded",
 }

@@ -25,9 +25,7 @@ def public_names() -> list[str]:
     names = [name for name in pg.__all__ if name not in MODULES and name != "__version__"]
     for module in MODULES:
         room = getattr(pg, module)
-        listed = getattr(room, "__all__", None) or [
-            name for name, value in vars(room).items() if getattr(value, "__module__", "") == room.__name__
-        ]
+        listed = room.__all__
         kinds = (inspect.isclass, inspect.isfunction)
         names += [
             f"{module}.{name}"

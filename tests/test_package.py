@@ -6,13 +6,21 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import privacygames as pg
 
 ROOT = Path(__file__).parents[1]
+
+
+def public_modules() -> list[ModuleType]:
+    """The modules that are public names themselves."""
+    values = [getattr(pg, name) for name in pg.__all__ if name not in ("replays", "study")]
+    return [value for value in values if isinstance(value, ModuleType)]
 
 
 def run_python(code: str) -> str:
@@ -29,10 +37,36 @@ def test_every_public_name_can_be_had() -> None:
 
 
 def test_types_and_lazy_names_agree() -> None:
+    """What a type checker reads in the package's ``__init__`` is what is imported on first use, and from there."""
     tree = ast.parse((ROOT / "src/privacygames/__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    declared = [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    declared = {str(alias.asname): f"{node.module}.{alias.name}" for node in imports for alias in node.names}
     assert sorted([*declared, "__version__"]) == pg.__all__
+    for name, place in declared.items():
+        module, _, attribute = place.rpartition(".")
+        assert getattr(pg, name) is getattr(import_module(module), attribute)
+
+
+def test_tab_completion_shows_public_names_only() -> None:
+    assert dir(pg) == pg.__all__
+    for module in public_modules():
+        assert dir(module) == sorted(set(module.__all__)), module.__name__
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+def test_a_public_module_is_an_ordinary_module(module: ModuleType) -> None:
+    """``import privacygames.attacks`` and ``from privacygames.attacks import optimal`` work, in a new process, too."""
+    name = module.__name__
+    code = f"import {name} as module; from {name} import *; print(module.__name__, *sorted(n for n in module.__all__))"
+    assert run_python(code).split() == [name, *sorted(module.__all__)]
+    assert module.__spec__ is not None
+    assert Path(str(module.__spec__.origin)).is_relative_to(ROOT)
+
+
+def test_importing_a_public_module_by_attribute_or_by_import_is_the_same() -> None:
+    for module in public_modules():
+        assert import_module(module.__name__) is getattr(pg, module.__name__.rpartition(".")[2])
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

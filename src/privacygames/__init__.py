@@ -3,199 +3,230 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what type checkers read; at run time each name is imported on first use
     __version__: str
-    from privacygames import approximations, baselines, fleet, study, tables, traces
+    from privacygames import (
+        approximations as approximations,
+        attacks as attacks,
+        baselines as baselines,
+        fleet as fleet,
+        metrics as metrics,
+        plots as plots,
+        policies as policies,
+        study as study,
+        tables as tables,
+        traces as traces,
+        tracking as tracking,
+    )
     from privacygames.analysis import (
-        Comparison,
-        Report,
-        SearchResult,
-        TieBreak,
-        attacks,
-        break_ties,
-        calibrated_baselines,
-        compare,
-        evaluate,
-        metrics,
-        tightest_bound,
-        trade_off,
+        Comparison as Comparison,
+        Report as Report,
+        SearchResult as SearchResult,
+        TieBreak as TieBreak,
+        break_ties as break_ties,
+        calibrated_baselines as calibrated_baselines,
+        compare as compare,
+        evaluate as evaluate,
+        tightest_bound as tightest_bound,
+        trade_off as trade_off,
     )
-    from privacygames.beliefs import Mobility, Prior
-    from privacygames.certificates import Certificate
-    from privacygames.designer import design, effort
+    from privacygames.beliefs import (
+        Mobility as Mobility,
+        Prior as Prior,
+    )
+    from privacygames.certificates import (
+        Certificate as Certificate,
+    )
+    from privacygames.designer import (
+        design as design,
+        effort as effort,
+    )
     from privacygames.errors import (
-        BudgetExceeded,
-        Cancelled,
-        GuaranteeViolated,
-        Infeasible,
-        InvalidFile,
-        InvalidProblem,
-        PrivacyGamesError,
-        SolveFailed,
-        StaleFleet,
-        Status,
-        TooLarge,
-        UnknownLabel,
-        UnreadableFile,
-        UselessMechanism,
+        BudgetExceeded as BudgetExceeded,
+        Cancelled as Cancelled,
+        GuaranteeViolated as GuaranteeViolated,
+        Infeasible as Infeasible,
+        InvalidFile as InvalidFile,
+        InvalidProblem as InvalidProblem,
+        PrivacyGamesError as PrivacyGamesError,
+        SolveFailed as SolveFailed,
+        StaleFleet as StaleFleet,
+        Status as Status,
+        TooLarge as TooLarge,
+        UnknownLabel as UnknownLabel,
+        UnreadableFile as UnreadableFile,
+        UselessMechanism as UselessMechanism,
     )
-    from privacygames.mechanism import Mechanism, PublicMechanism, load, load_public, verify
-    from privacygames.presentation import explain, plots
-    from privacygames.problem import Adversary, Bounds, Problem, max_distortion
-    from privacygames.progress import Cancellation, Progress
+    from privacygames.mechanism import (
+        Mechanism as Mechanism,
+        PublicMechanism as PublicMechanism,
+        load as load,
+        load_public as load_public,
+        verify as verify,
+    )
+    from privacygames.presentation import (
+        explain as explain,
+    )
+    from privacygames.problem import (
+        Adversary as Adversary,
+        Bounds as Bounds,
+        Problem as Problem,
+        max_distortion as max_distortion,
+        read_problem as read_problem,
+    )
+    from privacygames.progress import (
+        Cancellation as Cancellation,
+        Progress as Progress,
+    )
     from privacygames.releases import (
-        Budget,
-        Guarantees,
-        InferenceTarget,
-        Ledger,
-        Release,
-        Releases,
-        policies,
-        replays,
-        tracking,
+        Budget as Budget,
+        Guarantees as Guarantees,
+        InferenceTarget as InferenceTarget,
+        Ledger as Ledger,
+        Release as Release,
+        Releases as Releases,
+        replays as replays,
     )
-    from privacygames.solvers import Highs, Interior, Solution, SolveEstimate, SolveOptions, Solver
-    from privacygames.spaces import Categories, Graph, Grid, Label, Numbers, Product, Sets, Space, Subsets
-    from privacygames.tables import estimate
+    from privacygames.solvers import (
+        Highs as Highs,
+        Interior as Interior,
+        Solution as Solution,
+        SolveEstimate as SolveEstimate,
+        SolveOptions as SolveOptions,
+        Solver as Solver,
+    )
+    from privacygames.spaces import (
+        Categories as Categories,
+        Graph as Graph,
+        Grid as Grid,
+        Label as Label,
+        Numbers as Numbers,
+        Product as Product,
+        Sets as Sets,
+        Space as Space,
+        Subsets as Subsets,
+    )
+    from privacygames.tables import (
+        estimate as estimate,
+    )
 
-_ROOMS = {
+_PACKAGES = {
     "analysis": (
-        *(
-            "Comparison",
-            "SearchResult",
-            "Report",
-            "TieBreak",
-            "attacks",
-            "break_ties",
-            "compare",
-            "calibrated_baselines",
-            "evaluate",
-        ),
-        *("tightest_bound", "metrics", "trade_off"),
+        "Comparison",
+        "Report",
+        "SearchResult",
+        "TieBreak",
+        "break_ties",
+        "calibrated_baselines",
+        "compare",
+        "evaluate",
+        "tightest_bound",
+        "trade_off",
     ),
-    "beliefs": ("Mobility", "Prior"),
+    "beliefs": (
+        "Mobility",
+        "Prior",
+    ),
     "certificates": ("Certificate",),
-    "designer": ("design", "effort"),
+    "designer": (
+        "design",
+        "effort",
+    ),
     "errors": (
-        *("GuaranteeViolated", "BudgetExceeded", "Cancelled", "Infeasible", "InvalidFile", "InvalidProblem"),
+        "BudgetExceeded",
+        "Cancelled",
+        "GuaranteeViolated",
+        "Infeasible",
+        "InvalidFile",
+        "InvalidProblem",
         "PrivacyGamesError",
-        *("SolveFailed", "StaleFleet", "Status", "TooLarge", "UnknownLabel", "UnreadableFile"),
+        "SolveFailed",
+        "StaleFleet",
+        "Status",
+        "TooLarge",
+        "UnknownLabel",
+        "UnreadableFile",
         "UselessMechanism",
     ),
-    "progress": ("Cancellation", "Progress"),
-    "mechanism": ("Mechanism", "PublicMechanism", "load", "load_public", "verify"),
-    "presentation": ("explain", "plots"),
-    "problem": ("Adversary", "Bounds", "Problem", "max_distortion"),
+    "mechanism": (
+        "Mechanism",
+        "PublicMechanism",
+        "load",
+        "load_public",
+        "verify",
+    ),
+    "presentation": ("explain",),
+    "problem": (
+        "Adversary",
+        "Bounds",
+        "Problem",
+        "max_distortion",
+        "read_problem",
+    ),
+    "progress": (
+        "Cancellation",
+        "Progress",
+    ),
     "releases": (
         "Budget",
         "Guarantees",
-        "Ledger",
         "InferenceTarget",
+        "Ledger",
         "Release",
         "Releases",
-        "policies",
         "replays",
-        "tracking",
     ),
-    "solvers": ("SolveEstimate", "Highs", "Interior", "Solution", "SolveOptions", "Solver"),
-    "spaces": ("Categories", "Graph", "Grid", "Label", "Numbers", "Product", "Sets", "Space", "Subsets"),
+    "solvers": (
+        "Highs",
+        "Interior",
+        "Solution",
+        "SolveEstimate",
+        "SolveOptions",
+        "Solver",
+    ),
+    "spaces": (
+        "Categories",
+        "Graph",
+        "Grid",
+        "Label",
+        "Numbers",
+        "Product",
+        "Sets",
+        "Space",
+        "Subsets",
+    ),
     "tables": ("estimate",),
 }
-"""Which room each public name lives in. Read on first use: imports stay quick."""
+"""The package or module that defines each public name, so that importing privacygames loads nothing else."""
 
-_WHOLE = ("approximations", "baselines", "fleet", "study", "tables", "traces")
-"""Rooms that are public names themselves."""
-
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-
-__all__ = [
-    "Adversary",
-    "Bounds",
-    "Budget",
-    "BudgetExceeded",
-    "Cancellation",
-    "Cancelled",
-    "Categories",
-    "Certificate",
-    "Comparison",
-    "Graph",
-    "Grid",
-    "GuaranteeViolated",
-    "Guarantees",
-    "Highs",
-    "Infeasible",
-    "InferenceTarget",
-    "Interior",
-    "InvalidFile",
-    "InvalidProblem",
-    "Label",
-    "Ledger",
-    "Mechanism",
-    "Mobility",
-    "Numbers",
-    "Prior",
-    "PrivacyGamesError",
-    "Problem",
-    "Product",
-    "Progress",
-    "PublicMechanism",
-    "Release",
-    "Releases",
-    "Report",
-    "SearchResult",
-    "Sets",
-    "Solution",
-    "SolveEstimate",
-    "SolveFailed",
-    "SolveOptions",
-    "Solver",
-    "Space",
-    "StaleFleet",
-    "Status",
-    "Subsets",
-    "TieBreak",
-    "TooLarge",
-    "UnknownLabel",
-    "UnreadableFile",
-    "UselessMechanism",
-    "__version__",
+_MODULES = (
     "approximations",
     "attacks",
     "baselines",
-    "break_ties",
-    "calibrated_baselines",
-    "compare",
-    "design",
-    "effort",
-    "estimate",
-    "evaluate",
-    "explain",
     "fleet",
-    "load",
-    "load_public",
-    "max_distortion",
     "metrics",
     "plots",
     "policies",
-    "replays",
     "study",
     "tables",
-    "tightest_bound",
     "traces",
     "tracking",
-    "trade_off",
-    "verify",
-]
+)
+"""Modules and packages that are public themselves."""
+
+_DEFINED_IN = {name: package for package, names in _PACKAGES.items() for name in names}
+
+__all__ = list(sorted((*_DEFINED_IN, *_MODULES, "__version__")))  # noqa: C413
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("privacygames")
-    if name in _WHOLE:
+    if name in _MODULES:
         return import_module(f"privacygames.{name}")
-    if name not in _HOMES:
+    if name not in _DEFINED_IN:
         raise AttributeError(f"privacygames has no public name {name!r}")
-    value = getattr(import_module(f"privacygames.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"privacygames.{_DEFINED_IN[name]}"), name)
     globals()[name] = value
     return value
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.releases import Budget, Ledger, Memoised, Releases, tracking
+from privacygames import tracking
+from privacygames.releases import Budget, Ledger, Memoised, Releases
 from sharing import PROBLEM, STREET, WALK
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)

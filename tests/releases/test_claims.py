@@ -11,7 +11,8 @@ import pytest
 
 import privacygames as pg
 from exact import exp_enclosure
-from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
+from privacygames import tracking
+from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases
 from privacygames.releases.policies import Choice, Policy, PublicState, keep_or_renew
 from privacygames.releases.sampling import MemoisedFunction, memoised
 from sharing import PROBLEM, STREET, WALK, two_steps

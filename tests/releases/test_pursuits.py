@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.releases import Releases, tracking
+from privacygames import tracking
+from privacygames.releases import Releases
 from sharing import PROBLEM, STREET, WALK
 from support import Array
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.releases import Budget, EvenSpread, Ledger, Memoised, Predictive, Releases, tracking
+from privacygames import tracking
+from privacygames.releases import Budget, EvenSpread, Ledger, Memoised, Predictive, Releases
 from privacygames.releases.decimal_epsilon import at_least, at_most
 from sharing import PROBLEM, STREET, WALK, scripted
 

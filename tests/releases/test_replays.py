@@ -8,8 +8,9 @@ import pytest
 
 import privacygames as pg
 from interruptions import Counting
+from privacygames import tracking
 from privacygames.jobs import DaskExecutor, ProcessExecutor
-from privacygames.releases import STRATEGIES, Days, days_of, replay, replays, tracking
+from privacygames.releases import STRATEGIES, Days, days_of, replay, replays
 from privacygames.releases.replaying import Sharing
 from privacygames.releases.strategies import Daily
 from support import shared

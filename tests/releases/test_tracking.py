@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.releases import tracking
-from privacygames.releases.tracking import Observations
+from privacygames import tracking
+from privacygames.tracking import Observations
 from sharing import chains
 from support import Array, matrices, priors
 

@@ -1,9 +1,7 @@
-"""Attacks, metrics and reports; the best parameter, ties among optima, and mechanisms side by side."""
+"""Reports on a mechanism, comparisons of several, the search for the tightest bound, and ties among optima."""
 
-from privacygames.analysis import attacks, metrics
 from privacygames.analysis.adversary_results import HEADINGS as STAND_HEADINGS
 from privacygames.analysis.adversary_results import stand_cells
-from privacygames.analysis.attacks import Attack
 from privacygames.analysis.bound_search import SearchResult, tightest_bound
 from privacygames.analysis.calibration import calibrated_baselines, matched_at
 from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
@@ -25,7 +23,6 @@ __all__ = [
     "STAND_HEADINGS",
     "UNTRUE",
     "WRONG",
-    "Attack",
     "Comparison",
     "Report",
     "Row",
@@ -33,7 +30,6 @@ __all__ = [
     "SearchResult",
     "TieBreak",
     "amount",
-    "attacks",
     "break_ties",
     "calibrated_baselines",
     "compare",
@@ -42,7 +38,6 @@ __all__ = [
     "distinguishability_scale",
     "evaluate",
     "matched_at",
-    "metrics",
     "percent",
     "remarks",
     "scale_of",

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from privacygames.analysis.metrics import privacy
 from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
+from privacygames.metrics import privacy
 from privacygames.problem import Adversary, AdversaryArrays, Problem
 from privacygames.validation import of_kind, several
 

@@ -6,8 +6,7 @@ from itertools import count
 
 import numpy as np
 
-from privacygames import approximations, baselines
-from privacygames.analysis import attacks, metrics
+from privacygames import approximations, attacks, baselines, metrics
 from privacygames.analysis.root_search import SearchTrial, narrow
 from privacygames.designer import designed
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
-from privacygames.analysis import attacks, metrics
+from privacygames import attacks, metrics
 from privacygames.analysis.adversary_results import adversary_results, adversary_table
 from privacygames.analysis.remarks import remarks
 from privacygames.arrays import expected_losses

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from privacygames.analysis import metrics
+from privacygames import metrics
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import NEGLIGIBLE, stake
 from privacygames.designer import designed

@@ -11,3 +11,7 @@ from privacygames.approximations.methods import early, prune, sampled, spanner
 from privacygames.approximations.output_subset import fewer_answers
 
 __all__ = ["early", "fewer_answers", "prune", "sampled", "spanner"]
+
+
+def __dir__() -> list[str]:
+    return __all__

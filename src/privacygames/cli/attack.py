@@ -42,7 +42,7 @@ def attack(
     """
     import numpy as np
 
-    from privacygames.analysis import attacks, metrics
+    from privacygames import attacks, metrics
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import load
     from privacygames.problem import read_prior

@@ -170,7 +170,7 @@ def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve
     if table is not None:
         made.to_csv(table)
     if figure is not None:
-        from privacygames.presentation import plots
+        from privacygames import plots
 
         write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)
         if made.rows[0].report.against and not curve:

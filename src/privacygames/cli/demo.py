@@ -19,7 +19,7 @@ def demo(
     with working("designing for 35 cells …"):
         made = demo_city.run()
     if figure is not None:
-        from privacygames.presentation import plots
+        from privacygames import plots
 
         write_figure(plots.story(made.mechanism, made.problem, made.attack, made.secret), figure)
     if as_json:

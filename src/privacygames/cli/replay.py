@@ -69,8 +69,9 @@ def replay(
     Habits are learned from each person's earlier days; the later ones are shared. Writes tables (CSV) and figures of
     privacy, spending, cost and the attackers' errors over a day. After an interruption, the same command goes on.
     """
+    from privacygames import plots
     from privacygames.jobs import executor_for
-    from privacygames.presentation import needed, plots
+    from privacygames.presentation import needed
     from privacygames.releases import STRATEGIES, days_of
     from privacygames.releases import replay as run
 

@@ -4,3 +4,7 @@ from privacygames.fleet.fleet import Fleet, People
 from privacygames.fleet.operations import add, compact, design, remove, update
 
 __all__ = ["Fleet", "People", "add", "compact", "design", "remove", "update"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,8 +1,13 @@
 """Results for people: sentences, names of axes, figures, pages."""
 
-from privacygames.presentation import plots
-from privacygames.presentation.explanation import explain, explain_comparison
+from privacygames.presentation.explanation import (
+    cost_label,
+    distortion_label,
+    epsilon_label,
+    explain,
+    explain_comparison,
+)
 from privacygames.presentation.optional_imports import needed
 from privacygames.presentation.pages import render
 
-__all__ = ["explain", "explain_comparison", "needed", "plots", "render"]
+__all__ = ["cost_label", "distortion_label", "epsilon_label", "explain", "explain_comparison", "needed", "render"]

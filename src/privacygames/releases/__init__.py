@@ -1,26 +1,26 @@
 """Sharing over time: beliefs that move, budgets that are kept."""
 
-from privacygames.releases import policies, replays, tracking
+from privacygames.releases import replays
 from privacygames.releases.budgets import Budget
 from privacygames.releases.entries import Record, Verified
 from privacygames.releases.guarantees import Guarantees
 from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger_state import LedgerBalances
 from privacygames.releases.ledger_store import Ledger
-from privacygames.releases.policies import EvenSpread, Fixed, Memoised, Policy, Predictive
+from privacygames.releases.policies import Choice, EvenSpread, Fixed, Memoised, Policy, Predictive, PublicState
 from privacygames.releases.previews import Preview
 from privacygames.releases.release import Balance, Release, TargetResult
 from privacygames.releases.replays import Days, Replayed, days_of, replay
 from privacygames.releases.session import Releases
 from privacygames.releases.strategies import STRATEGIES
 from privacygames.releases.timeline import CLOCK_TOLERANCE
-from privacygames.releases.tracking import Observations, Track
 
 __all__ = [
     "CLOCK_TOLERANCE",
     "STRATEGIES",
     "Balance",
     "Budget",
+    "Choice",
     "Days",
     "EvenSpread",
     "Fixed",
@@ -29,20 +29,17 @@ __all__ = [
     "Ledger",
     "LedgerBalances",
     "Memoised",
-    "Observations",
     "Policy",
     "Predictive",
     "Preview",
+    "PublicState",
     "Record",
     "Release",
     "Releases",
     "Replayed",
     "TargetResult",
-    "Track",
     "Verified",
     "days_of",
-    "policies",
     "replay",
     "replays",
-    "tracking",
 ]

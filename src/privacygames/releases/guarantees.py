@@ -7,7 +7,7 @@ import numpy as np
 
 from privacygames.beliefs import Mobility
 from privacygames.problem import Problem, Scale, distinguishability_scale
-from privacygames.releases.tracking import Observations, filtered, smoothed
+from privacygames.tracking import Observations, filtered, smoothed
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.problem import Adversary, Problem
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.timeline import Timeline, When
-from privacygames.releases.tracking import normalised
+from privacygames.tracking import normalised
 from privacygames.validation import is_number, is_whole
 
 SUM_TOLERANCE = 1e-9

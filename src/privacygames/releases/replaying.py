@@ -15,7 +15,7 @@ from privacygames.problem import Problem
 from privacygames.releases.release import Release
 from privacygames.releases.session import Releases
 from privacygames.releases.strategies import STRATEGIES, Daily
-from privacygames.releases.tracking import Observations, Track, averaged, filtered, most_likely_path, smoothed
+from privacygames.tracking import Observations, Track, averaged, filtered, most_likely_path, smoothed
 
 FORMAT = 2
 """Raise when what a replay means or measures changes: older results are then not used again."""

@@ -27,10 +27,10 @@ from privacygames.releases.previews import Preview
 from privacygames.releases.release import Release, released
 from privacygames.releases.sampling import Drawn, MemoisedFunction, drawn, memoised
 from privacygames.releases.timeline import CLOCK_TOLERANCE, Timeline, When
-from privacygames.releases.tracking import Observations, best_guess, normalised
 from privacygames.releases.validation import about, policy_from, pursuits_from, require_key, require_promises
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, shown
+from privacygames.tracking import Observations, best_guess, normalised
 from privacygames.validation import is_number, of_kind, one_of
 
 WhenSpent = Literal["refuse", "repeat", "belief"]

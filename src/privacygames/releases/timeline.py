@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, moment
 from privacygames.errors import InvalidProblem
 from privacygames.releases.entries import Head
-from privacygames.releases.tracking import log_moved
+from privacygames.tracking import log_moved
 
 CLOCK_TOLERANCE = 300.0
 """Seconds that the time of a release may be ahead of this machine's clock: clocks of machines that are set by a network

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from privacygames import attacks
 from privacygames.analysis import (
-    Attack,
     Report,
     amount,
-    attacks,
     cost_scale,
     distance_scale,
     distinguishability_scale,
@@ -19,6 +18,7 @@ from privacygames.analysis import (
     remarks,
 )
 from privacygames.arrays import expected_losses
+from privacygames.attacks import Attack
 from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import plain

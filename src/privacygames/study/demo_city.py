@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygames.analysis import Attack, Report, attacks, evaluate
+from privacygames import attacks
+from privacygames.analysis import Report, evaluate
+from privacygames.attacks import Attack
 from privacygames.beliefs import Prior
 from privacygames.designer import design
 from privacygames.mechanism import Mechanism

@@ -5,8 +5,8 @@ from functools import cached_property
 from time import perf_counter, process_time
 from typing import Literal
 
-from privacygames import approximations
-from privacygames.analysis import attacks, evaluate
+from privacygames import approximations, attacks
+from privacygames.analysis import evaluate
 from privacygames.arrays import content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of

@@ -29,3 +29,7 @@ __all__ = [
     "preview",
     "preview_file",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

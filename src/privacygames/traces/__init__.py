@@ -8,3 +8,7 @@ from privacygames.traces.synthetic_people import WINDOW, synthetic
 from privacygames.traces.visits import Visited, Visits
 
 __all__ = ["WINDOW", "Counts", "Visited", "Visits", "guess_format", "is_public_box", "read", "read_counts", "synthetic"]
+
+
+def __dir__() -> list[str]:
+    return __all__

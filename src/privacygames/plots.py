@@ -5,16 +5,30 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.analysis import Attack, Comparison, Row
+from privacygames.analysis import Comparison, Row
 from privacygames.arrays import FloatArray
+from privacygames.attacks import Attack
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.presentation.explanation import cost_label, distortion_label, epsilon_label
-from privacygames.presentation.optional_imports import needed
+from privacygames.presentation import cost_label, distortion_label, epsilon_label, needed
 from privacygames.problem import Problem
 from privacygames.releases import Replayed
 from privacygames.spaces import Grid, Label
 from privacygames.validation import of_kind
+
+__all__ = [
+    "adversaries",
+    "comparison",
+    "day",
+    "homes",
+    "story",
+    "trade_off",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 Figure = Any
 """A ``matplotlib.figure.Figure``."""

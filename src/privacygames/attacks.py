@@ -19,6 +19,21 @@ from privacygames.solvers import least_largest_error, least_worst_error
 from privacygames.spaces import Label, Space
 from privacygames.validation import of_kind
 
+__all__ = [
+    "Attack",
+    "bayesian",
+    "given",
+    "minmax",
+    "minmax_pairs",
+    "optimal",
+    "uniform",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 SUM_TOLERANCE = 1e-9
 
 

@@ -2,13 +2,31 @@
 
 import numpy as np
 
-from privacygames.analysis.attacks import Attack
 from privacygames.arrays import FloatArray, expected_losses, row_losses
+from privacygames.attacks import Attack
 from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Problem
+
+__all__ = [
+    "cost_per_secret",
+    "distortion",
+    "distortion_per_secret",
+    "epsilon",
+    "exactness",
+    "expected_cost",
+    "mutual_information",
+    "posterior_entropy",
+    "privacy",
+    "vulnerability",
+    "worst_cost",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:

@@ -22,6 +22,11 @@ from privacygames.validation import of_kind, several
 
 __all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", "smoothed"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 LOST = 1e-280
 """A weight below this, relative to the largest, is computed again with logarithms."""
 

@@ -83,7 +83,7 @@ def test_single_right_hand_sides(
     with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
         patched.setattr(device_module, "GATHERED", gathered)
         factors, _ = algebra.factorise(blocks, CouplingRows(width))
-        found = algebra.backend.fetched(factors.solve_rows(which, right))
+        found = algebra.backend.to_numpy(factors.solve_rows(which, right))
     solved = np.array([np.linalg.solve(dense[block], each) for block, each in zip(which, right, strict=True)])
     assert found.shape == right.shape
     assert np.abs(found - solved.reshape(found.shape)).max(initial=0.0) <= 1e-9 * np.abs(solved).max(initial=1.0)
@@ -110,9 +110,9 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
     reference = Schur(matrix).solve_rows(right)
     with device_algebra("cpu", threads=1) as algebra, pytest.MonkeyPatch.context() as patched:
         patched.setattr(device_module, "LARGE_LEAF", leaf)
-        schur = algebra.schur(algebra.backend.held(matrix))
-        found = algebra.backend.fetched(schur.solve_rows(algebra.backend.held(right)))
-        alone = algebra.backend.fetched(schur.solve(algebra.backend.held(right[0])))
+        schur = algebra.schur(algebra.backend.to_device(matrix))
+        found = algebra.backend.to_numpy(schur.solve_rows(algebra.backend.to_device(right)))
+        alone = algebra.backend.to_numpy(schur.solve(algebra.backend.to_device(right[0])))
 
     def missed(solutions: FloatArray, wanted: FloatArray) -> float:
         return float(np.linalg.norm((solutions @ matrix - wanted) / np.sqrt(matrix.diagonal())))
@@ -127,7 +127,7 @@ def test_a_schur_complement_that_is_not_positive_definite_fails() -> None:
     with device_algebra("cpu", threads=1) as algebra:
         for matrix in ([[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.0], [0.0, np.inf]], [[0.0]], [[np.nan]]):
             with pytest.raises(FactorisationFailed):
-                algebra.schur(algebra.backend.held(np.array(matrix)))
+                algebra.schur(algebra.backend.to_device(np.array(matrix)))
 
 
 @given(st.integers(0, 30), st.integers(1, 40), st.sampled_from([None, LITTLE, 100 * LITTLE]))
@@ -153,7 +153,7 @@ def test_a_block_that_needs_it_is_regularised_and_the_others_are_not() -> None:
     beside = OffDiagonal(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([1.0 + 1e-13, 0.5]))
     with device_algebra("cpu", threads=1) as algebra:
         factors, _ = algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), CouplingRows(2))
-        found = algebra.backend.fetched(factors.solve(np.array([[1.0, 1.0], [1.0, 0.0]])))
+        found = algebra.backend.to_numpy(factors.solve(np.array([[1.0, 1.0], [1.0, 0.0]])))
     assert found[0] == pytest.approx([0.5, 0.5], rel=1e-3)
     assert found[1] == pytest.approx([4 / 3, -2 / 3], rel=1e-12)
 
@@ -168,53 +168,62 @@ def test_the_backends_agree(seed: int) -> None:
     table, columns = generator.uniform(0.1, 1.0, (3, 5)), generator.integers(0, 5, 7)
     with device_algebra("cpu", threads=1) as algebra:
         there = algebra.backend
-        at, more = there.held_indices(first), there.held_indices(second)
-        assert there.fetched_indices(there.union(at, more)).tolist() == HOST.union(first, second).tolist()
-        assert there.fetched_indices(there.positions(at, more)).tolist() == HOST.positions(first, second).tolist()
-        assert there.fetched_indices(there.repeated(at, 3, 50)).tolist() == HOST.repeated(first, 3, 50).tolist()
-        assert there.fetched_indices(there.chosen(there.held_mask(mask))).tolist() == HOST.chosen(mask).tolist()
-        totals = there.fetched(there.totals(at, there.held(values), 50))
-        assert totals == pytest.approx(HOST.totals(first, values, 50))
-        rows = there.fetched(there.totals(there.held_indices(columns), there.held(table.T[columns]), 5))
-        assert rows == pytest.approx(HOST.totals(columns, table.T[columns], 5))
-        assert there.fetched(there.least(there.held(table))) == pytest.approx(HOST.least(table))
+        at, more = there.indices_to_device(first), there.indices_to_device(second)
+        assert there.indices_to_numpy(there.union1d(at, more)).tolist() == HOST.union1d(first, second).tolist()
+        assert (
+            there.indices_to_numpy(there.searchsorted(at, more)).tolist() == HOST.searchsorted(first, second).tolist()
+        )
+        assert (
+            there.indices_to_numpy(there.tile_indices(at, 3, 50)).tolist() == HOST.tile_indices(first, 3, 50).tolist()
+        )
+        assert (
+            there.indices_to_numpy(there.flatnonzero(there.mask_to_device(mask))).tolist()
+            == HOST.flatnonzero(mask).tolist()
+        )
+        totals = there.to_numpy(there.scatter_add(at, there.to_device(values), 50))
+        assert totals == pytest.approx(HOST.scatter_add(first, values, 50))
+        rows = there.to_numpy(there.scatter_add(there.indices_to_device(columns), there.to_device(table.T[columns]), 5))
+        assert rows == pytest.approx(HOST.scatter_add(columns, table.T[columns], 5))
+        assert there.to_numpy(there.min(there.to_device(table))) == pytest.approx(HOST.min(table))
         flat = table.ravel()
         for most in (2, 20):
             here, away = (
-                HOST.largest(flat, 0.5, most)[1],
-                there.fetched_indices(there.largest(there.held(flat), 0.5, most)[1]),
+                HOST.top_k(flat, 0.5, most)[1],
+                there.indices_to_numpy(there.top_k(there.to_device(flat), 0.5, most)[1]),
             )
             assert sorted(here.tolist()) == sorted(at for at in away.tolist() if flat[at] > 0.5)
             pairs = (
-                HOST.largest_values([flat, -flat], 0.5, most),
-                there.largest_values([there.held(flat)] * 2, 0.5, most),
+                HOST.top_k_values([flat, -flat], 0.5, most),
+                there.top_k_values([there.to_device(flat)] * 2, 0.5, most),
             )
             assert sorted(pairs[0][0].tolist()) == sorted(pairs[1][0].tolist())
             assert not len(pairs[0][1])
-        one, other = there.fetched_together([there.held(table), there.held(flat).sum()])
+        one, other = there.all_to_numpy([there.to_device(table), there.to_device(flat).sum()])
         assert one.tolist() == table.tolist()
         assert float(other) == pytest.approx(flat.sum())
         total, at = np.zeros(50), np.unique(columns)
-        held_total = there.held(total)
-        HOST.add_at(total, at, flat[: len(at)])
-        there.add_at(held_total, there.held_indices(at), there.held(flat[: len(at)]))
-        assert there.fetched(held_total).tolist() == total.tolist()
-        assert there.numbers([there.held(table).sum(), there.held(table).max()]) == pytest.approx(
-            HOST.numbers([table.sum(), table.max()])
+        held_total = there.to_device(total)
+        HOST.index_add(total, at, flat[: len(at)])
+        there.index_add(held_total, there.indices_to_device(at), there.to_device(flat[: len(at)]))
+        assert there.to_numpy(held_total).tolist() == total.tolist()
+        assert there.to_floats([there.to_device(table).sum(), there.to_device(table).max()]) == pytest.approx(
+            HOST.to_floats([table.sum(), table.max()])
         )
-        assert there.fetched_rows([there.held(table)] * 2).tolist() == HOST.fetched_rows([table, table]).tolist()
-        added, sums = there.held(np.zeros((3, 5))), np.zeros((3, 5))
-        there.add_columns(added, there.held_indices(columns), there.held(table[:, columns]))
-        HOST.add_columns(sums, columns, table[:, columns])
-        assert there.fetched(added) == pytest.approx(sums)
+        assert (
+            there.stack_to_numpy([there.to_device(table)] * 2).tolist() == HOST.stack_to_numpy([table, table]).tolist()
+        )
+        added, sums = there.to_device(np.zeros((3, 5))), np.zeros((3, 5))
+        there.index_add_columns(added, there.indices_to_device(columns), there.to_device(table[:, columns]))
+        HOST.index_add_columns(sums, columns, table[:, columns])
+        assert there.to_numpy(added) == pytest.approx(sums)
 
 
 def test_what_is_held_is_a_copy() -> None:
     """Tensors may be written to, and what the host has must not change with them."""
     given = np.ones(3)
     with device_algebra("cpu", threads=1) as algebra:
-        held = algebra.backend.held(given)
-        fetched = algebra.backend.fetched(held)
+        held = algebra.backend.to_device(given)
+        fetched = algebra.backend.to_numpy(held)
         held += 1
     assert given.tolist() == fetched.tolist() == [1.0, 1.0, 1.0]
 

@@ -63,7 +63,7 @@ def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> New
 def values(few: Inequalities, insides: Sequence[SlackDual], algebra: BlockAlgebra) -> NDArray[np.float64]:
     """The slacks and dual values of some inequalities, which are in the order of batches."""
     parts = [
-        np.array([algebra.backend.fetched(array)[few.at[few.batch == batch]] for array in inside.both])
+        np.array([algebra.backend.to_numpy(array)[few.at[few.batch == batch]] for array in inside.both])
         for batch, inside in enumerate(insides)
     ]
     return np.concatenate(parts, axis=1)
@@ -106,13 +106,13 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         assert np.abs(after[1] - before[1] - wanted).max() <= 1e-8 * np.abs(wanted).max()
         # Rows still sum to one at the end of a whole step.
         n = newton.size
-        ends = state.u + np.concatenate([algebra.backend.fetched(each) for each in step.u])
+        ends = state.u + np.concatenate([algebra.backend.to_numpy(each) for each in step.u])
         assert np.abs(ends[:, :n].sum(axis=0) - 1).max() <= 1e-9
         # All products but those of the few change to first order as they did without forces.
         for at, (now, one, other) in enumerate(zip(state.inside, base.inside, step.inside, strict=True)):
-            here = [algebra.backend.fetched(each) for each in now.both]
+            here = [algebra.backend.to_numpy(each) for each in now.both]
             changes = [
-                here[0] * algebra.backend.fetched(each.duals) + here[1] * algebra.backend.fetched(each.slacks)
+                here[0] * algebra.backend.to_numpy(each.duals) + here[1] * algebra.backend.to_numpy(each.slacks)
                 for each in (one, other)
             ]
             spared = np.ones(len(here[0]), dtype=bool)

@@ -43,9 +43,9 @@ class Batch:
 
     def slacks(self, u: FloatArray, first: int = 0) -> FloatArray:
         """The slacks of the families from the first on, one after the other."""
-        there = self.backend.held(u)
+        there = self.backend.to_device(u)
         parts = [family.forward(there).reshape(-1) for family in self.families[first:]]
-        return self.backend.joined(parts) if parts else self.backend.zeros((0,))
+        return self.backend.concatenate(parts) if parts else self.backend.zeros((0,))
 
     def by_family(self, values: FloatArray, first: int = 0) -> list[FloatArray]:
         """Values of the inequalities of the families from the first on, family by family."""
@@ -99,7 +99,7 @@ class Batch:
         """
         if self.working_set is None:
             return inf, self
-        held = self.backend.held
+        held = self.backend.to_device
         allowed, pairs = self.working_set.followed(held(before), held(after), settle=settle)
         return allowed, replace(self, working_set=pairs)
 

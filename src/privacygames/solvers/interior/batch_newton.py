@@ -100,7 +100,7 @@ class BatchNewton:
         du = self._factors.solve(self.batch.coupling.spread(coupling_dual), within)
         slacks = self.batch.slacks(du)
         duals = answered(backend, base.inside.duals, now.duals, slacks, now.slacks)
-        backend.add_at(duals, backend.held_indices(at), force)
+        backend.index_add(duals, backend.indices_to_device(at), force)
         return self._measured(base.u + du, SlackDual(moved(backend, base.inside.slacks, 1.0, slacks), duals))
 
     def _measured(self, du: FloatArray, change: SlackDual) -> BatchDirection:
@@ -116,15 +116,15 @@ class BatchNewton:
         """
         backend, now = self.batch.backend, self.now
         found = speeds(backend, now.slacks, change.slacks, now.duals, change.duals)
-        speed, at = backend.largest(found, level, most)
+        speed, at = backend.top_k(found, level, most)
         values = [array[at] for array in (*now.both, *base.both)]
-        fetched = backend.fetched_rows([speed, at, self.batch.keys(at), *values])
+        fetched = backend.stack_to_numpy([speed, at, self.batch.keys(at), *values])
         return np.asarray(fetched[:, fetched[0] > level])
 
     def fastest(self, change: SlackDual, count: int) -> list[FloatArray]:
         """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
         backend, both = self.batch.backend, zip(self.now.both, change.both, strict=True)
-        return backend.largest_values([used_up(backend, *each) for each in both], 1.0, count)
+        return backend.top_k_values([used_up(backend, *each) for each in both], 1.0, count)
 
     def total_after(self, change: SlackDual, primal: float, dual: float) -> float:
         """The sum of the products after steps of these lengths along a change."""
@@ -134,6 +134,6 @@ class BatchNewton:
         """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""
         backend, start = self.batch.backend, self.batch.blocks.start
         block, found = self.batch.rows(at, keys)
-        rows, held = backend.held(found), backend.held_indices(block)
+        rows, held = backend.to_device(found), backend.indices_to_device(block)
         within = self._factors.solve_rows(held, rows)
         return rows, held + start if start else held, within, self.batch.coupling.gather_each(held, within)

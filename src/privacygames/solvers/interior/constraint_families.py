@@ -77,7 +77,7 @@ class Positivity:
 
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
         """One entry each."""
-        secrets = self.backend.fetched_indices(self.secrets)
+        secrets = self.backend.indices_to_numpy(self.secrets)
         block, which = np.divmod(at, len(secrets))
         rows = np.zeros((len(at), width))
         rows[np.arange(len(at)), secrets[which]] = 1.0
@@ -98,11 +98,11 @@ class MaxDistortionRows:
 
     def forward(self, u: FloatArray) -> FloatArray:
         """By how much each other guess errs more."""
-        return self.backend.times(u[:, : self.excess.shape[1]], self.excess.T)
+        return self.backend.matmul(u[:, : self.excess.shape[1]], self.excess.T)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The excess weighted by values."""
-        return self.backend.times(values, self.excess)
+        return self.backend.matmul(values, self.excess)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """As a Gram term."""
@@ -110,7 +110,7 @@ class MaxDistortionRows:
 
     def rows(self, at: IntArray, width: int) -> tuple[IntArray, FloatArray]:
         """The excess of the guesses."""
-        excess = self.backend.fetched(self.excess)
+        excess = self.backend.to_numpy(self.excess)
         block, which = np.divmod(at, len(excess))
         return block, np.pad(excess[which], ((0, 0), (0, width - excess.shape[1])))
 
@@ -142,34 +142,34 @@ class Guesses:
     @cached_property
     def support(self) -> IntArray:
         """The same, where u is."""
-        return self.backend.held_indices(self._counting)
+        return self.backend.indices_to_device(self._counting)
 
     @cached_property
     def compact(self) -> FloatArray:
         """The errors on those, where u is."""
-        return self.backend.held(np.ascontiguousarray(self.error[:, self._counting]))
+        return self.backend.to_device(np.ascontiguousarray(self.error[:, self._counting]))
 
     @cached_property
     def _whose(self) -> FloatArray:
         """(guesses, adversaries): 1 for the adversary a guess is one of."""
-        return self.backend.held(np.eye(self.adversaries)[self.owner])
+        return self.backend.to_device(np.eye(self.adversaries)[self.owner])
 
     @cached_property
     def _owner(self) -> IntArray:
-        return self.backend.held_indices(self.owner)
+        return self.backend.indices_to_device(self.owner)
 
     @cached_property
     def _gram_rows(self) -> FloatArray:
         counting = slice(None) if self.backend.prefer_fused_operations else self._counting
         rows = np.column_stack([self.error[:, counting], -np.eye(self.adversaries)[self.owner]])
-        return self.backend.held(rows)
+        return self.backend.to_device(rows)
 
     @cached_property
     def _gram_columns(self) -> IntArray:
         size = self.error.shape[1]
         counting = np.arange(size) if self.backend.prefer_fused_operations else self._counting
         columns = np.append(counting, np.arange(size, size + self.adversaries))
-        return self.backend.held_indices(columns)
+        return self.backend.indices_to_device(columns)
 
     def shape(self, blocks: int) -> tuple[int, ...]:
         """One for each block and guess."""
@@ -181,7 +181,7 @@ class Guesses:
             return u @ self._gram_rows.T
         size = self.error.shape[1]
         x = u[:, size:] if self.adversaries == 1 else u[:, size + self._owner]
-        return self.backend.times(u[:, self.support], self.compact.T) - x
+        return self.backend.matmul(u[:, self.support], self.compact.T) - x
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Errors weighted by values, and minus their sums for each x."""
@@ -189,7 +189,7 @@ class Guesses:
             return values @ self._gram_rows
         size = self.error.shape[1]
         result = self.backend.zeros((len(values), size + self.adversaries))
-        result[:, self.support] = self.backend.times(values, self.compact)
+        result[:, self.support] = self.backend.matmul(values, self.compact)
         result[:, size:] = -self.sums(values)
         return result
 

@@ -62,7 +62,7 @@ class Coupling:
             return schur
         size = len(schur)
         sums = backend.zeros((size,))
-        sums[-len(self.shares) :] = backend.held(self.shares)
+        sums[-len(self.shares) :] = backend.to_device(self.shares)
         across = schur @ sums
         whole = backend.zeros((size + 1, size + 1))
         whole[:size, :size] = schur
@@ -77,8 +77,8 @@ class Coupling:
         if self.limit == "each":
             parts.append(-(self.cost * v[:, self._rows]).sum(axis=0))
         if self.shares is not None:
-            parts.append((self.backend.held(self.shares) @ parts[-1]).reshape(1))
-        return self.backend.joined(parts)
+            parts.append((self.backend.to_device(self.shares) @ parts[-1]).reshape(1))
+        return self.backend.concatenate(parts)
 
     def gather_each(self, blocks: IntArray, u: FloatArray) -> FloatArray:
         """J_o u for the unknowns of single blocks, (…, rows)."""
@@ -92,14 +92,14 @@ class Coupling:
         last = first + (1 if self.limit == "average" else len(self.whose))
         result[:, first:last] = charged.sum(axis=1, keepdims=True) if self.limit == "average" else charged
         if self.shares is not None:
-            result[:, last] = charged @ self.backend.held(self.shares)
+            result[:, last] = charged @ self.backend.to_device(self.shares)
         return result
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Jᵀ values."""
-        values = self.backend.held(values)
+        values = self.backend.to_device(values)
         if self.limit == "none":
-            return self.backend.same_rows(values, len(self.cost))
+            return self.backend.broadcast_rows(values, len(self.cost))
         result = self.backend.zeros((len(self.cost), self.width))
         result[:, : self.size] = values[: self.size]
         first = self.size + self.totals
@@ -109,22 +109,22 @@ class Coupling:
 
     def charged(self, prices: FloatArray) -> FloatArray:
         """What prices of the limits add to the cost of each entry, (observables, secrets)."""
-        prices = self.backend.held(prices)
+        prices = self.backend.to_device(prices)
         if self.limit != "each":
             return self.cost * prices
         if self.shares is not None:
-            prices = prices[:-1] + self.backend.held(self.shares) * prices[-1]
+            prices = prices[:-1] + self.backend.to_device(self.shares) * prices[-1]
         if len(self.whose) == self.size:  # then in their order
             return self.cost * prices
         total = self.backend.zeros((len(self.cost), self.size))
-        self.backend.add_columns(total, self._rows, self.cost * prices)
+        self.backend.index_add_columns(total, self._rows, self.cost * prices)
         return total
 
     @cached_property
     def _rows(self) -> IntArray:
         """The secret of each row, where u is."""
-        return self.backend.held_indices(self.whose)
+        return self.backend.indices_to_device(self.whose)
 
     def among(self, blocks: slice, backend: Backend) -> "Coupling":
         """The same rows for some of the blocks, whose unknowns are elsewhere."""
-        return replace(self, cost=backend.held(self.cost[blocks]), backend=backend)
+        return replace(self, cost=backend.to_device(self.cost[blocks]), backend=backend)

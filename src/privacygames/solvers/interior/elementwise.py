@@ -42,21 +42,23 @@ def used_up(backend: Backend, value: FloatArray, change: FloatArray) -> FloatArr
 def moved(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
     """Where a step of this length along a change leads."""
     loops = backend.kernels
-    return backend.plus(value, step, change) if loops is None else np.asarray(loops.moved(value, step, change))
+    return backend.axpy(step, change, value) if loops is None else np.asarray(loops.moved(value, step, change))
 
 
 def dual_change(backend: Backend, wanted: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
     """How dual values change with their slacks so that, to first order, products change by what is wanted."""
     loops = backend.kernels
     return (
-        backend.minus_products(wanted, z, ds) / s if loops is None else np.asarray(loops.dual_change(wanted, z, ds, s))
+        backend.multiply_subtract(wanted, z, ds) / s
+        if loops is None
+        else np.asarray(loops.dual_change(wanted, z, ds, s))
     )
 
 
 def answered(backend: Backend, base: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
     """A base and how dual values change with their slacks so that, to first order, products do not: base − z ds/s."""
     loops = backend.kernels
-    return backend.minus_ratios(base, z * ds, s) if loops is None else np.asarray(loops.answered(base, z, ds, s))
+    return backend.divide_subtract(base, z * ds, s) if loops is None else np.asarray(loops.answered(base, z, ds, s))
 
 
 def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Number:
@@ -71,14 +73,14 @@ def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Num
 def speeds(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
     """The larger of the shares of slacks and of dual values that their changes use up."""
     loops = backend.kernels
-    return -backend.smaller(ds / s, dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
+    return -backend.minimum(ds / s, dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
 
 
 def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> Number:
     """Σ s z after steps of these lengths along a change."""
     (s, z), (ds, dz), loops = now, change, backend.kernels
     if loops is None:
-        return backend.plus(s, steps[0], ds) @ backend.plus(z, steps[1], dz)
+        return backend.axpy(steps[0], ds, s) @ backend.axpy(steps[1], dz, z)
     return loops.product_total(s, ds, z, dz, *steps)
 
 
@@ -87,7 +89,7 @@ def central(backend: Backend, now: Both, change: Both, target: float) -> FloatAr
     (s, z), (ds, dz), loops, most = now, change, backend.kernels, SECOND_ORDER * target
     if loops is None:
         second: FloatArray = (ds * dz).clip(-most, most)
-        return target - backend.plus_products(second, s, z)
+        return target - backend.multiply_add(second, s, z)
     return np.asarray(loops.central(s, ds, z, dz, target, most))
 
 
@@ -95,8 +97,8 @@ def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, floa
     """What Gondzio's correctors want of products after steps along a change."""
     (s, z), (ds, dz), loops = now, change, backend.kernels
     if loops is None:
-        products = backend.plus(s, steps[0], ds)
-        products *= backend.plus(z, steps[1], dz)
+        products = backend.axpy(steps[0], ds, s)
+        products *= backend.axpy(steps[1], dz, z)
         return centrality(products, target)
     bounds = target / NEIGHBOURHOOD, target * NEIGHBOURHOOD
     return np.asarray(loops.outlying(s, ds, z, dz, *steps, *bounds))

@@ -50,11 +50,11 @@ class Formulation:
         ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
         guesses = None if program.errors is None else Guesses(program.errors, program.owner, backend)
-        positivity = Positivity(backend.held_indices(unsure), width, backend) if len(unsure) else None
+        positivity = Positivity(backend.indices_to_device(unsure), width, backend) if len(unsure) else None
         preferred = None
         if program.preferred is not None:
             preferred = MaxDistortionRows(
-                backend.held(program.preferred), backend.held_indices(np.arange(size)), backend
+                backend.to_device(program.preferred), backend.indices_to_device(np.arange(size)), backend
             )
         others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
         totals = len(program.distortion)
@@ -64,7 +64,7 @@ class Formulation:
         parts = (
             Batch(
                 blocks,
-                backend.held(objective[blocks]),
+                backend.to_device(objective[blocks]),
                 coupling.among(blocks, backend),
                 None if ratios is None else kind.first(ratios, blocks.stop - blocks.start),
                 others,
@@ -122,7 +122,7 @@ class Formulation:
     def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:
         """What dual values leave of the objective, for all blocks."""
         pairs = zip(self.batches, duals, strict=True)
-        parts = [batch.backend.fetched(batch.dual_residual(coupling_dual, each)) for batch, each in pairs]
+        parts = [batch.backend.to_numpy(batch.dual_residual(coupling_dual, each)) for batch, each in pairs]
         return np.concatenate(parts)
 
     def coupling_slack(self, u: FloatArray, worst: float) -> FloatArray:

@@ -69,11 +69,11 @@ class Sensitivities:
         """How the slack of each changes by a force on each of others, (…, …), on the host."""
         together = self.block[:, None] == others.block[None, :]
         shared = self.gathered @ others.coupling_dual[:, : self.gathered.shape[1]].T
-        return self.backend.fetched(self.backend.plus_products(shared, self.rows @ others.within.T, together))
+        return self.backend.to_numpy(self.backend.multiply_add(shared, self.rows @ others.within.T, together))
 
     def and_then(self, other: "Sensitivities") -> "Sensitivities":
         """These, then others."""
-        joined = self.backend.joined
+        joined = self.backend.concatenate
         return Sensitivities(
             joined([self.rows, other.rows]),
             joined([self.block, other.block]),

@@ -74,7 +74,7 @@ class DualBound:
         nothing = np.zeros(0, dtype=np.int64)
         named = [pairs.fetched() for _, pairs, _ in working]
         starts = [batch.blocks.start for batch, _, _ in working]
-        ratios = [batch.backend.fetched(part.ratio) for batch, _, part in working if part.ratio is not None]
+        ratios = [batch.backend.to_numpy(part.ratio) for batch, _, part in working if part.ratio is not None]
         return DualPoint(
             np.concatenate([nothing, *(block + start for (block, _, _), start in zip(named, starts, strict=True))]),
             np.concatenate([nothing, *(form.present[i] for _, i, _ in named)]),
@@ -88,7 +88,7 @@ class DualBound:
 
     def _joined(self, parts: Sequence[FloatArray | None]) -> FloatArray | None:
         """What all batches have, as one array; None where they have nothing."""
-        fetched = self.formulation.batches[0].backend.fetched
+        fetched = self.formulation.batches[0].backend.to_numpy
         there = [fetched(part) for part in parts if part is not None]
         return np.concatenate(there) if there else None
 
@@ -104,7 +104,7 @@ def batch_duals(
     attack = top = ratios = None
     if formulation.guesses is not None:
         attack = formulation.guesses.shares(values[id(formulation.guesses)])
-        priced = attack * batch.backend.held(prices.distortion[formulation.program.owner])
+        priced = attack * batch.backend.to_device(prices.distortion[formulation.program.owner])
         left = left - formulation.guesses.adjoint(priced)[:, :n]
     if formulation.preferred is not None:
         top = values[id(formulation.preferred)]
@@ -115,7 +115,7 @@ def batch_duals(
         dual = pairs.without_opposites(dual) if thorough else dual
         left = left - pairs.adjoint(dual)
         ratios = ratio(batch.backend, dual, pairs.root)  # undo the balancing by √γ
-    return BatchDuals(ratios, attack, top, batch.backend.fetched(batch.backend.least(left)))
+    return BatchDuals(ratios, attack, top, batch.backend.to_numpy(batch.backend.min(left)))
 
 
 def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: CouplingDuals) -> DualBound:

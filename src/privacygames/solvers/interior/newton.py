@@ -65,7 +65,7 @@ class Newton:
         kind = CompiledBatchNewton if fused else BatchNewton
         self._parts: list[BatchNewton] = algebra.map(lambda pair: kind(*pair, state.coupling_dual, algebra), pairs)
         self._softness = state.coupling_slack / state.limit_dual
-        self._held_softness = algebra.backend.held(self._softness)
+        self._held_softness = algebra.backend.to_device(self._softness)
         first, *others = (part.schur for part in self._parts)
         schur = formulation.coupling.completed(sum(others, first), algebra.backend)
         if rows > n:
@@ -117,7 +117,7 @@ class Newton:
         backend, free = self._algebra.backend, form.program.minimises_worst
         # The worst case's duals sum to one.
         lacking = 1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
-        asked = backend.held(goal)
+        asked = backend.to_device(goal)
         gathered = self._added(lambda part, at: part.begin(wanted and wanted(at), feasible=False))
         held, worst = self._solve_coupling(asked - gathered, lacking)
         more = held
@@ -166,25 +166,24 @@ class Newton:
             return [part.answers(those.at[which], those.keys[which])] if len(which) else []
 
         found = [each for part in self._each(answered) for each in part]
-        rows, block = backend.joined([each[0] for each in found]), backend.joined([each[1] for each in found])
-        within, gathered = backend.joined([each[2] for each in found]), backend.joined([each[3] for each in found])
+        rows, block, within, gathered = (backend.concatenate(parts) for parts in zip(*found, strict=True))
         dual = self._schur.solve_rows(-gathered)
         if self._formulation.program.minimises_worst:
             border, solved, both = self._border
             worst = (dual @ border)[:, None] / both
-            dual = backend.joined([(dual - worst * solved).T, worst.T]).T
+            dual = backend.concatenate([(dual - worst * solved).T, worst.T]).T
         return Sensitivities(rows, block, within, gathered, dual, backend)
 
     def forced(self, step: Direction, those: Inequalities, answers: Sensitivities, force: FloatArray) -> Direction:
         """The direction with forces on some inequalities added."""
         backend, rows = self._algebra.backend, self._formulation.coupling.rows
-        held = backend.held(force)
+        held = backend.to_device(force)
         answer = held @ answers.coupling_dual
-        within = backend.totals(answers.block, held[:, None] * answers.within, len(self.state.u))
+        within = backend.scatter_add(answers.block, held[:, None] * answers.within, len(self.state.u))
 
         def finished(part: BatchNewton, at: int) -> BatchDirection:
             which = those.within(at)
-            mine = held if len(which) == len(force) else backend.held(force[which])
+            mine = held if len(which) == len(force) else backend.to_device(force[which])
             return part.forced(answer[:rows], within[part.batch.blocks], those.at[which], mine, step.parts[at])
 
         found = self._each(finished)
@@ -213,7 +212,7 @@ class Newton:
     def _fetched(self, held: FloatArray, found: Sequence[BatchDirection]) -> tuple[FloatArray, tuple[float, float]]:
         """An array on the host, and with the same transfer the longest steps inside the blocks, at most 1."""
         growths = [each for part in found for each in (part.slack_growth, part.dual_growth)]
-        array, *slowest = self._algebra.backend.fetched_together([held, *growths])
+        array, *slowest = self._algebra.backend.all_to_numpy([held, *growths])
         lengths = [longest_at(-float(each)) for each in slowest]
         return array, (min(lengths[::2]), min(lengths[1::2]))
 

@@ -46,11 +46,11 @@ def chained_pairs(exponents: FloatArray, backend: Backend = HOST) -> NDArray[np.
         backend: where to compare: n³ sums.
     """
     finite = np.isfinite(exponents) & (exponents > 0)
-    steps = backend.held(np.where(finite, exponents, np.inf))
-    limit = backend.held(np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf))
-    chained = backend.held_mask(np.zeros(exponents.shape, dtype=bool))
-    several = max(1, backend.entries_at_once // max(exponents.size, 1))
+    steps = backend.to_device(np.where(finite, exponents, np.inf))
+    limit = backend.to_device(np.where(finite, exponents * (1 + CHAIN_TOLERANCE), -np.inf))
+    chained = backend.mask_to_device(np.zeros(exponents.shape, dtype=bool))
+    several = max(1, backend.chunk_entries // max(exponents.size, 1))
     for start in range(0, len(exponents), several):
         middle = slice(start, start + several)
         chained |= (steps[:, middle, None] + steps[None, middle, :] <= limit[:, None, :]).any(axis=1)
-    return backend.fetched_mask(chained)
+    return backend.mask_to_numpy(chained)

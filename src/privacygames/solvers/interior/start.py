@@ -162,7 +162,7 @@ def _central(formulation: Formulation, u: FloatArray, target: float, limits: flo
     coupling_dual[n:] = target / coupling_slack
     coupling_dual[first:] = limited / coupling_slack[coupling.totals :]
     coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
-    return State(u, formulation.batches[0].backend.held(u), inside, coupling_slack, coupling_dual, worst)
+    return State(u, formulation.batches[0].backend.to_device(u), inside, coupling_slack, coupling_dual, worst)
 
 
 def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:

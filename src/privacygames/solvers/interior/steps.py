@@ -148,11 +148,11 @@ class Stepper:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
         backend, primal, dual = self._algebra.backend, shortened(step.primal), shortened(step.dual)
-        before, du = state.there, backend.joined(step.u)
+        before, du = state.there, backend.concatenate(step.u)
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
-            after = backend.plus(before, primal, du)
-            u = backend.fetched(after)
+            after = backend.axpy(primal, du, before)
+            u = backend.to_numpy(after)
             if (u[:, :n] <= 0).any():
                 primal *= 0.5
                 continue
@@ -225,7 +225,7 @@ class Stepper:
         size = larger.size
         residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
-        moved = State(u, backend.held(u), inside, state.coupling_slack, coupling_dual, state.worst)
+        moved = State(u, backend.to_device(u), inside, state.coupling_slack, coupling_dual, state.worst)
         return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
 
     def _margins(self, form: Formulation, column: FloatArray) -> FloatArray:
@@ -233,7 +233,7 @@ class Stepper:
         if not len(form.absent):
             return np.zeros(0)
         to, back = form.to_absent
-        held = self._algebra.backend.held(column)
+        held = self._algebra.backend.to_device(column)
         found = self._algebra.map(
             lambda batch: margins_within(held, to[batch], back[batch], self._algebra.backend),
             self._algebra.batches(len(form.absent)),
@@ -257,7 +257,7 @@ def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: fl
     if new is old or before is None or pairs is None:
         return SlackDual(slacks, duals)
     kept = pairs.take_over(before, duals[: len(before)], slacks[: len(pairs)], target)
-    return SlackDual(slacks, new.backend.joined([kept, duals[len(before) :]]) if new.others else kept)
+    return SlackDual(slacks, new.backend.concatenate([kept, duals[len(before) :]]) if new.others else kept)
 
 
 def _inherited(old: Batch, inside: SlackDual, new: Batch, u: FloatArray, target: float) -> tuple[Batch, SlackDual]:
@@ -265,15 +265,15 @@ def _inherited(old: Batch, inside: SlackDual, new: Batch, u: FloatArray, target:
     before, first = old.working_set, new.working_set
     if before is not None and first is not None:
         keys, here = before.among(first.bounds)
-        first = replace(first, keys=new.backend.union(first.keys, keys))
-        column = new.backend.held(u[:, : first.bounds.size])
+        first = replace(first, keys=new.backend.union1d(first.keys, keys))
+        column = new.backend.to_device(u[:, : first.bounds.size])
         first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
         new = replace(new, working_set=first)
     slacks = new.slacks(u)
     duals = target / slacks
     parts, kept = new.by_family(duals), dict(zip(map(type, old.families), old.by_family(inside.duals), strict=True))
     if before is not None and first is not None:
-        parts[0][new.backend.positions(first.keys, keys)] = kept[type(before)][here]
+        parts[0][new.backend.searchsorted(first.keys, keys)] = kept[type(before)][here]
     for family, part in zip(new.families, parts, strict=True):
         had = kept.get(type(family))
         if family is not first and had is not None and had.shape == part.shape:

@@ -56,28 +56,28 @@ class RatioBounds:
     @cached_property
     def root(self) -> FloatArray:
         """√γ."""
-        return self.backend.held(np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2))
+        return self.backend.to_device(np.exp(np.where(np.isfinite(self.exponents), self.exponents, 0.0) / 2))
 
     @cached_property
     def onwards(self) -> IntArray:
         """How far j is from i, for every pair."""
         each = np.arange(self.size)
-        return self.backend.held_indices((each - each[:, None]).ravel())
+        return self.backend.indices_to_device((each - each[:, None]).ravel())
 
     @cached_property
     def limits(self) -> FloatArray:
         """The exponents, where columns are."""
-        return self.backend.held(self.exponents)
+        return self.backend.to_device(self.exponents)
 
     @cached_property
     def enter(self) -> NDArray[np.float32]:
         """How much of its exponent a ratio uses up when it joins the working set."""
-        return self.backend.single(ENTER * self.limits)
+        return self.backend.to_float32(ENTER * self.limits)
 
     @cached_property
     def leave(self) -> NDArray[np.float32]:
         """And when it leaves."""
-        return self.backend.single(LEAVE * self.limits)
+        return self.backend.to_float32(LEAVE * self.limits)
 
     @cached_property
     def thin(self) -> bool:
@@ -95,7 +95,7 @@ class RatioBounds:
         thin = self.exponents <= THINNEST  # whatever moves, uses these up: they would come and go
         if thin.sum() <= MOST_THIN * size:
             chosen |= thin
-        return self.backend.held_mask((chosen | chosen.T) & np.isfinite(self.exponents))
+        return self.backend.mask_to_device((chosen | chosen.T) & np.isfinite(self.exponents))
 
 
 def _spanning(exponents: FloatArray) -> NDArray[np.bool_]:
@@ -131,8 +131,8 @@ class WorkingSet:
     @classmethod
     def first(cls, bounds: RatioBounds, blocks: int) -> Self:
         """The pairs that are always there, in every block."""
-        pairs = bounds.backend.chosen(bounds.always)
-        return cls(bounds, blocks, bounds.backend.repeated(pairs, blocks, bounds.size**2))
+        pairs = bounds.backend.flatnonzero(bounds.always)
+        return cls(bounds, blocks, bounds.backend.tile_indices(pairs, blocks, bounds.size**2))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -145,7 +145,7 @@ class WorkingSet:
     @cached_property
     def at_j(self) -> IntArray:
         """Where the entry it is bounded by is."""
-        return self.at_i + self.bounds.backend.taken(self.bounds.onwards, self.pair)
+        return self.at_i + self.bounds.backend.take(self.bounds.onwards, self.pair)
 
     @property
     def block(self) -> IntArray:
@@ -170,17 +170,17 @@ class WorkingSet:
     @cached_property
     def root(self) -> FloatArray:
         """√γ of each pair."""
-        return self.bounds.backend.taken(self.bounds.root.ravel(), self.pair)
+        return self.bounds.backend.take(self.bounds.root.ravel(), self.pair)
 
     @property
     def starts(self) -> IntArray:
         """Where each block's entries start, among those of all pairs."""
         first: IntArray = np.arange(self.blocks + 1) * self.bounds.size
-        return self.bounds.backend.positions(self.at_i, self.bounds.backend.held_indices(first))
+        return self.bounds.backend.searchsorted(self.at_i, self.bounds.backend.indices_to_device(first))
 
     def fetched(self) -> tuple[IntArray, IntArray, IntArray]:
         """Block, i and j of each pair, on the host."""
-        fetched = self.bounds.backend.fetched_indices
+        fetched = self.bounds.backend.indices_to_numpy
         return fetched(self.block), fetched(self.i), fetched(self.j)
 
     def shape(self, _: int) -> tuple[int, ...]:
@@ -190,23 +190,23 @@ class WorkingSet:
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
         v, backend = u[:, : self.bounds.size].ravel(), self.bounds.backend
-        above = backend.taken(v, self.at_j)
+        above = backend.take(v, self.at_j)
         above *= self.root
-        return backend.minus_ratios(above, backend.taken(v, self.at_i), self.root)
+        return backend.divide_subtract(above, backend.take(v, self.at_i), self.root)
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """Values put back at the secrets of their pairs."""
         size, backend = self.blocks * self.bounds.size, self.bounds.backend
-        total = backend.totals(self.at_j, self.root * values, size)
-        backend.take_totals(total, self.at_i, values / self.root)
+        total = backend.scatter_add(self.at_j, self.root * values, size)
+        backend.index_subtract(total, self.at_i, values / self.root)
         return total.reshape(self.blocks, self.bounds.size)
 
     def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one entry beside them for each pair."""
         n, backend = self.bounds.size, self.bounds.backend
         square, value = self.root * self.root, -weights
-        both = backend.totals(self.at_i, weights / square, self.blocks * n)
-        backend.take_totals(both, self.at_j, value * square)
+        both = backend.scatter_add(self.at_i, weights / square, self.blocks * n)
+        backend.index_subtract(both, self.at_j, value * square)
         diagonal = parts.diagonal[:, :n]
         diagonal += both.reshape(self.blocks, n)
         where = (
@@ -231,15 +231,15 @@ class WorkingSet:
 
         ∞ where all hold at the end, too. No pair leaves the set if it is to ``settle``.
         """
-        bounds, backend, taken = self.bounds, self.bounds.backend, self.bounds.backend.taken
+        bounds, backend, taken = self.bounds, self.bounds.backend, self.bounds.backend.take
         logs = backend.log(after)
-        coarse = backend.single(logs)
+        coarse = backend.to_float32(logs)
         used = coarse[:, :, None] - coarse[:, None, :]
         wanted, old = used > bounds.enter, self.keys
         # Who is to join would stay in any case.
         wanted.ravel()[old] = True if settle else taken(used.ravel(), old) > taken(bounds.leave.ravel(), self.pair)
         wanted |= bounds.always
-        near, flat_logs = replace(self, keys=backend.chosen(wanted)), logs.ravel()
+        near, flat_logs = replace(self, keys=backend.flatnonzero(wanted)), logs.ravel()
         excess = taken(flat_logs, near.at_i) - taken(flat_logs, near.at_j) - taken(bounds.limits.ravel(), near.pair)
         broken = excess > BROKEN
         if broken.any():
@@ -272,7 +272,7 @@ class WorkingSet:
         table = self.bounds.backend.empty(self.blocks * self.bounds.size**2)
         table[wanted] = 0.0
         table[keys] = values
-        return self.bounds.backend.taken(table, wanted)
+        return self.bounds.backend.take(table, wanted)
 
     def among(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
         """The keys of this set's pairs among more secrets (its own come first), and which of them are still there."""

@@ -53,22 +53,22 @@ def exponents_between(
 ) -> tuple[FloatArray, FloatArray]:
     """Exponents from some secrets to each of others, (others, known), and back."""
     to, back = np.ascontiguousarray(exponents[np.ix_(known, others)].T), exponents[np.ix_(others, known)]
-    return backend.held(to), backend.held(back)
+    return backend.to_device(to), backend.to_device(back)
 
 
 def margins_within(column: FloatArray, to: FloatArray, back: FloatArray, backend: Backend = HOST) -> FloatArray:
     """The same margins, from the exponents between the secrets of a column and the others."""
-    logs = backend.log(backend.held(column))
+    logs = backend.log(backend.to_device(column))
     if backend.kernels is not None:
         sums = backend.kernels.bounds_between(logs, to, back, UNBOUNDED)
         return np.asarray(np.minimum(1 - sums[:, 0], sums[:, 1] - 1))
-    at_once = max(1, backend.entries_at_once // prod(column.shape))
+    at_once = max(1, backend.chunk_entries // prod(column.shape))
     found = np.empty(len(to))
     for start in range(0, len(to), at_once):
         some = slice(start, start + at_once)
-        least = backend.most(logs - to[some, None, :], axis=2).clip(min=-UNBOUNDED)
-        most = backend.least(logs + back[some, None, :], axis=2).clip(max=UNBOUNDED)
-        sums = backend.fetched_rows([backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1)])
+        least = backend.max(logs - to[some, None, :], axis=2).clip(min=-UNBOUNDED)
+        most = backend.min(logs + back[some, None, :], axis=2).clip(max=UNBOUNDED)
+        sums = backend.stack_to_numpy([backend.exp(least).sum(axis=1), backend.exp(most).sum(axis=1)])
         found[some] = np.minimum(1 - sums[0], sums[1] - 1)
     return found
 

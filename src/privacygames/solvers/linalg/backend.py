@@ -1,8 +1,8 @@
-"""Where arrays are: a backend has the few operations that NumPy's arrays and a device's spell differently.
+"""Array backends: the array operations that NumPy and PyTorch spell differently, under NumPy's and BLAS's names.
 
-What works on batches of blocks is written once. It uses operators, indexing, and the methods that both kinds of array
-have (``sum(axis=…)``, ``clip``, ``ravel``, ``reshape``); for everything else it asks the backend. Annotations say
-``FloatArray`` for either kind.
+Code that works on batches of blocks is written once, for either kind of array. It uses operators, indexing and the
+methods that both have (``sum(axis=…)``, ``clip``, ``ravel``, ``reshape``), and calls the backend for everything else.
+Annotations say ``FloatArray`` for either kind.
 """
 
 from collections.abc import Sequence
@@ -19,345 +19,351 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 
 class Backend(Protocol):
-    """Holds arrays, and operates on them."""
+    """Array operations on one device: this machine's processor, or one of PyTorch's devices."""
 
     @property
-    def entries_at_once(self) -> int:
-        """How many entries a temporary array should have, where that can be chosen."""
+    def chunk_entries(self) -> int:
+        """Recommended number of entries of a temporary array, where it can be chosen."""
         ...
 
     @property
     def prefer_fused_operations(self) -> bool:
-        """Whether few large operations are better than less work in more of them."""
+        """Whether few large operations are faster than more and smaller ones with less arithmetic."""
         ...
 
     @property
     def kernels(self) -> Any:
-        """Compiled loops (``kernels/``) for arrays that are here; None where there are none."""
+        """The compiled loops (``kernels/``) for this backend's arrays, or None."""
         ...
 
-    def held(self, array: FloatArray) -> FloatArray:
-        """An array of floats, wherever it was, where the work is done."""
+    def to_device(self, array: FloatArray) -> FloatArray:
+        """A float array on this backend's device; an array that is there already is returned as it is."""
         ...
 
-    def held_indices(self, array: IntArray) -> IntArray:
-        """An array of positions, wherever it was, where the work is done."""
+    def indices_to_device(self, array: IntArray) -> IntArray:
+        """An index array on this backend's device."""
         ...
 
-    def held_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """An array of truth values, wherever it was, where the work is done."""
+    def mask_to_device(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """A boolean array on this backend's device."""
         ...
 
-    def fetched(self, array: FloatArray) -> FloatArray:
-        """An array, wherever it was, as NumPy's."""
+    def to_numpy(self, array: FloatArray) -> FloatArray:
+        """A float array as a NumPy array."""
         ...
 
-    def fetched_indices(self, array: IntArray) -> IntArray:
-        """Positions, wherever they were, as NumPy's."""
+    def indices_to_numpy(self, array: IntArray) -> IntArray:
+        """An index array as a NumPy array."""
         ...
 
-    def fetched_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Truth values, wherever they were, as NumPy's."""
+    def mask_to_numpy(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """A boolean array as a NumPy array."""
         ...
 
-    def numbers(self, parts: Sequence[FloatArray]) -> list[float]:
-        """Single numbers, wherever they were, fetched together."""
+    def to_floats(self, parts: Sequence[FloatArray]) -> list[float]:
+        """Scalars as Python floats, in one transfer."""
         ...
 
-    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
-        """Arrays of one shape, wherever they were, fetched together: one above the other."""
+    def stack_to_numpy(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
+        """Arrays of one shape, stacked along a new first axis, as one NumPy array of floats, in one transfer."""
         ...
 
-    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
-        """Arrays and single numbers, wherever they were, as NumPy's: fetched together."""
+    def all_to_numpy(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """Several arrays or scalars as NumPy arrays, in one transfer."""
         ...
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
-        """Zeros."""
+        """A float array of zeros."""
         ...
 
     def empty(self, count: int) -> FloatArray:
-        """Room for so many numbers, whatever is in it."""
+        """A float vector of this length, not initialised."""
         ...
 
-    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
-        """A row so many times, one above the other: to be read only."""
+    def broadcast_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A matrix with ``count`` copies of a row; it must not be written to."""
         ...
 
     def log(self, array: FloatArray) -> FloatArray:
-        """Natural logarithms."""
+        """Natural logarithm, elementwise."""
         ...
 
     def exp(self, array: FloatArray) -> FloatArray:
-        """Exponentials."""
+        """Exponential, elementwise."""
         ...
 
-    def single(self, array: FloatArray) -> NDArray[np.float32]:
-        """The same in single precision."""
+    def to_float32(self, array: FloatArray) -> NDArray[np.float32]:
+        """The array in single precision."""
         ...
 
-    def taken(self, array: NDArray[Kind], at: IntArray) -> NDArray[Kind]:
-        """What is at some positions of an array, or rows of it."""
+    def take(self, array: NDArray[Kind], indices: IntArray) -> NDArray[Kind]:
+        """The entries, or rows, of an array at these indices."""
         ...
 
     def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
-        """The first where the condition holds, and the second elsewhere."""
+        """``first`` where the condition holds and ``second`` elsewhere."""
         ...
 
-    def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
-        """Values, or rows of them, added up at their positions."""
+    def scatter_add(self, indices: IntArray, values: FloatArray, count: int) -> FloatArray:
+        """A new array of ``count`` zeros, with ``values`` (or rows) added at ``indices``, which may repeat."""
         ...
 
-    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
-        """Take values from a total at their positions, of which several may be the same."""
+    def index_subtract(self, total: FloatArray, indices: IntArray, values: FloatArray) -> None:
+        """Subtract ``values`` from ``total`` at ``indices``, which may repeat, in place."""
         ...
 
-    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
-        """A value and so much of a change."""
+    def index_add(self, total: FloatArray, indices: IntArray, values: FloatArray) -> None:
+        """Add ``values`` to ``total`` at ``indices``, which must differ, in place."""
         ...
 
-    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total plus the first times the second, entry by entry."""
+    def index_add_columns(self, total: FloatArray, indices: IntArray, columns: FloatArray) -> None:
+        """Add ``columns`` to the columns of ``total`` at ``indices``, which may repeat, in place."""
         ...
 
-    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total less the first times the second, entry by entry."""
+    def axpy(self, a: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        """``a*x + y``, as a new array."""
         ...
 
-    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total less the first over the second, entry by entry."""
+    def multiply_add(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total + first*second``, elementwise."""
         ...
 
-    def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
-        """The positions that a mask chooses, in ascending order."""
+    def multiply_subtract(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total - first*second``, elementwise."""
         ...
 
-    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
-        """The largest entries and where they are, at most so many: all that are above a level, and maybe others."""
+    def divide_subtract(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total - first/second``, elementwise."""
         ...
 
-    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
-        """The largest entries of arrays of one length, at most so many, that are above a level; on the host."""
+    def flatnonzero(self, mask: NDArray[np.bool_]) -> IntArray:
+        """The flat indices at which a mask is true, ascending."""
         ...
 
-    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
-        """Add values to a total at a few positions, which differ."""
+    def top_k(self, array: FloatArray, threshold: float, k: int) -> tuple[FloatArray, IntArray]:
+        """The k largest entries and their indices; where fewer are above the threshold, others may be missing."""
         ...
 
-    def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The product of two matrices, the first of which has a row for each block."""
+    def top_k_values(self, arrays: Sequence[FloatArray], threshold: float, k: int) -> list[FloatArray]:
+        """Of each of several arrays of one length, the k largest entries above the threshold, as NumPy arrays."""
         ...
 
-    def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
-        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
+    def matmul(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The product of two matrices, the first of which has one row per block."""
         ...
 
-    def union(self, first: IntArray, second: IntArray) -> IntArray:
-        """The union of two sorted arrays, sorted."""
+    def searchsorted(self, keys: IntArray, values: IntArray) -> IntArray:
+        """For each value, the first index in sorted keys whose key is not smaller."""
         ...
 
-    def repeated(self, pairs: IntArray, times: int, apart: int) -> IntArray:
-        """Positions, then the same so far apart, so many times."""
+    def union1d(self, first: IntArray, second: IntArray) -> IntArray:
+        """The union of two sorted arrays without duplicates, sorted."""
         ...
 
-    def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
-        """Add columns to those of a total, at their positions, of which several may be the same."""
+    def tile_indices(self, indices: IntArray, repeats: int, stride: int) -> IntArray:
+        """``indices + r*stride`` for r = 0, …, ``repeats`` − 1, one after the other."""
         ...
 
-    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The smaller of two arrays, entry by entry."""
+    def minimum(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, elementwise."""
         ...
 
-    def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
-        """The least along an axis."""
+    def min(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The smallest entries along an axis."""
         ...
 
-    def most(self, array: FloatArray, axis: int = 0) -> FloatArray:
-        """The most along an axis."""
+    def max(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The largest entries along an axis."""
         ...
 
-    def joined(self, parts: Sequence[Array]) -> Array:
-        """Arrays one after the other; a single one as it is."""
+    def concatenate(self, parts: Sequence[Array]) -> Array:
+        """Arrays one after the other; a single one is returned as it is."""
         ...
 
 
 class HostBackend:
-    """NumPy, and compiled loops where there are any."""
+    """NumPy arrays in this machine's memory, and compiled loops where they are given."""
 
-    entries_at_once = 1 << 15  # as many as a processor's cache holds
+    chunk_entries = 1 << 15  # fits a processor's cache
 
     prefer_fused_operations = False
 
     def __init__(self, kernels: Any = None) -> None:
         self.kernels = kernels
 
-    def held(self, array: FloatArray) -> FloatArray:
-        """As it is."""
+    def to_device(self, array: FloatArray) -> FloatArray:
+        """The array itself."""
         return array
 
-    def held_indices(self, array: IntArray) -> IntArray:
-        """As they are."""
+    def indices_to_device(self, array: IntArray) -> IntArray:
+        """The array itself."""
         return array
 
-    def held_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """As it is."""
+    def mask_to_device(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The array itself."""
         return array
 
-    def fetched(self, array: FloatArray) -> FloatArray:
-        """As it is."""
+    def to_numpy(self, array: FloatArray) -> FloatArray:
+        """The array itself."""
         return array
 
-    def fetched_indices(self, array: IntArray) -> IntArray:
-        """As they are."""
+    def indices_to_numpy(self, array: IntArray) -> IntArray:
+        """The array itself."""
         return array
 
-    def fetched_mask(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """As it is."""
+    def mask_to_numpy(self, array: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The array itself."""
         return array
 
-    def numbers(self, parts: Sequence[FloatArray]) -> list[float]:
-        """As they are."""
+    def to_floats(self, parts: Sequence[FloatArray]) -> list[float]:
+        """Scalars as Python floats."""
         return [float(part) for part in parts]
 
-    def fetched_rows(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
-        """One above the other."""
+    def stack_to_numpy(self, parts: Sequence[FloatArray | IntArray]) -> FloatArray:
+        """Arrays of one shape, stacked along a new first axis."""
         return np.stack(parts).astype(np.float64, copy=False)
 
-    def fetched_together(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
-        """As they are."""
+    def all_to_numpy(self, parts: Sequence[FloatArray]) -> list[FloatArray]:
+        """The arrays themselves."""
         return list(parts)
 
     def zeros(self, shape: tuple[int, ...]) -> FloatArray:
-        """Zeros."""
+        """A float array of zeros."""
         return np.zeros(shape)
 
     def empty(self, count: int) -> FloatArray:
-        """Room for so many numbers."""
+        """A float vector of this length, not initialised."""
         return np.empty(count)
 
-    def same_rows(self, row: FloatArray, count: int) -> FloatArray:
-        """A row so many times, one above the other."""
+    def broadcast_rows(self, row: FloatArray, count: int) -> FloatArray:
+        """A matrix with ``count`` copies of a row."""
         return np.tile(row, (count, 1))
 
     def log(self, array: FloatArray) -> FloatArray:
-        """Natural logarithms."""
+        """Natural logarithm, elementwise."""
         return np.asarray(np.log(array))
 
     def exp(self, array: FloatArray) -> FloatArray:
-        """Exponentials."""
+        """Exponential, elementwise."""
         return np.asarray(np.exp(array))
 
-    def single(self, array: FloatArray) -> NDArray[np.float32]:
-        """The same in single precision."""
+    def to_float32(self, array: FloatArray) -> NDArray[np.float32]:
+        """The array in single precision."""
         return array.astype(np.float32)
 
-    def taken(self, array: NDArray[Kind], at: IntArray) -> NDArray[Kind]:
-        """What is at some positions of an array."""
-        return array[at]
+    def take(self, array: NDArray[Kind], indices: IntArray) -> NDArray[Kind]:
+        """The entries, or rows, of an array at these indices."""
+        return array[indices]
 
     def where(self, condition: NDArray[np.bool_], first: FloatArray, second: FloatArray) -> FloatArray:
-        """The first where the condition holds, and the second elsewhere."""
+        """``first`` where the condition holds and ``second`` elsewhere."""
         return np.where(condition, first, second)
 
-    def totals(self, at: IntArray, values: FloatArray, count: int) -> FloatArray:
-        """Values, or rows of them, added up at their positions."""
+    def scatter_add(self, indices: IntArray, values: FloatArray, count: int) -> FloatArray:
+        """A new array of ``count`` zeros, with ``values`` (or rows) added at ``indices``."""
         if values.ndim == 1:
-            return np.asarray(np.bincount(at, values, count), dtype=np.float64)
+            return np.asarray(np.bincount(indices, values, count), dtype=np.float64)
         width = values.shape[1]
-        places = (at[:, None] * width + np.arange(width)).ravel()
-        found = np.asarray(np.bincount(places, values.ravel(), count * width), dtype=np.float64)
-        return found.reshape(count, width)
+        flat_indices = (indices[:, None] * width + np.arange(width)).ravel()
+        total = np.asarray(np.bincount(flat_indices, values.ravel(), count * width), dtype=np.float64)
+        return total.reshape(count, width)
 
-    def take_totals(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
-        """Take values from a total at their positions."""
-        total -= np.bincount(at, values, len(total))
+    def index_subtract(self, total: FloatArray, indices: IntArray, values: FloatArray) -> None:
+        """Subtract ``values`` from ``total`` at ``indices``, in place."""
+        total -= np.bincount(indices, values, len(total))
 
-    def plus(self, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
-        """A value and so much of a change."""
-        return value + step * change
+    def index_add(self, total: FloatArray, indices: IntArray, values: FloatArray) -> None:
+        """Add ``values`` to ``total`` at ``indices``, which must differ, in place."""
+        total[indices] += values
 
-    def plus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total plus the first times the second, entry by entry."""
+    def index_add_columns(self, total: FloatArray, indices: IntArray, columns: FloatArray) -> None:
+        """Add ``columns`` to the columns of ``total`` at ``indices``, in place."""
+        np.add.at(total.T, indices, columns.T)
+
+    def axpy(self, a: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        """``a*x + y``."""
+        return y + a * x
+
+    def multiply_add(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total + first*second``, elementwise."""
         return total + first * second
 
-    def minus_products(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total less the first times the second, entry by entry."""
+    def multiply_subtract(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total - first*second``, elementwise."""
         return total - first * second
 
-    def minus_ratios(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-        """A total less the first over the second, entry by entry."""
+    def divide_subtract(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+        """``total - first/second``, elementwise."""
         return total - first / second
 
-    def chosen(self, mask: NDArray[np.bool_]) -> IntArray:
-        """The positions that a mask chooses."""
+    def flatnonzero(self, mask: NDArray[np.bool_]) -> IntArray:
+        """The flat indices at which a mask is true."""
         return np.flatnonzero(mask)
 
-    def largest(self, array: FloatArray, level: float, most: int) -> tuple[FloatArray, IntArray]:
-        """The entries above a level and where they are: the largest, where there are more than ``most``."""
-        at = np.flatnonzero(array > level) if self.kernels is None else self.kernels.above(array, level)
-        at = at if len(at) <= most else at[np.argpartition(array[at], -most)[-most:]]
-        return array[at], at
+    def top_k(self, array: FloatArray, threshold: float, k: int) -> tuple[FloatArray, IntArray]:
+        """The entries above the threshold and their indices; where there are more than k, the k largest."""
+        above = self.kernels.flatnonzero_above if self.kernels is not None else _flatnonzero_above
+        indices = above(array, threshold)
+        indices = indices if len(indices) <= k else indices[np.argpartition(array[indices], -k)[-k:]]
+        return array[indices], indices
 
-    def largest_values(self, arrays: Sequence[FloatArray], level: float, most: int) -> list[FloatArray]:
-        """The largest entries of arrays, at most so many, that are above a level."""
-        return [self.largest(array, level, most)[0] for array in arrays]
+    def top_k_values(self, arrays: Sequence[FloatArray], threshold: float, k: int) -> list[FloatArray]:
+        """Of each of several arrays, the k largest entries above the threshold."""
+        return [self.top_k(array, threshold, k)[0] for array in arrays]
 
-    def add_at(self, total: FloatArray, at: IntArray, values: FloatArray) -> None:
-        """Add values to a total at a few positions, which differ."""
-        total[at] += values
-
-    def times(self, first: FloatArray, second: FloatArray) -> FloatArray:
+    def matmul(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """The product of two matrices."""
         if self.kernels is None:
             return np.asarray(first @ second)
-        return np.asarray(self.kernels.times(np.ascontiguousarray(first), np.ascontiguousarray(second)))
+        return np.asarray(self.kernels.matmul(np.ascontiguousarray(first), np.ascontiguousarray(second)))
 
-    def positions(self, keys: IntArray, wanted: IntArray) -> IntArray:
-        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
-        return np.searchsorted(keys, wanted)
+    def searchsorted(self, keys: IntArray, values: IntArray) -> IntArray:
+        """For each value, the first index in sorted keys whose key is not smaller."""
+        return np.searchsorted(keys, values)
 
-    def union(self, first: IntArray, second: IntArray) -> IntArray:
-        """The union of two sorted arrays: a stable sort merges them in one go."""
+    def union1d(self, first: IntArray, second: IntArray) -> IntArray:
+        """The union of two sorted arrays; a stable sort merges them in one pass, which ``np.union1d`` does not."""
         both = np.sort(np.concatenate([first, second]), kind="stable")
         return np.asarray(both[np.append(True, both[1:] != both[:-1])]) if len(both) else both
 
-    def repeated(self, pairs: IntArray, times: int, apart: int) -> IntArray:
-        """Positions, then the same so far apart, so many times."""
-        return np.asarray((np.arange(times)[:, None] * apart + pairs).ravel())
+    def tile_indices(self, indices: IntArray, repeats: int, stride: int) -> IntArray:
+        """``indices + r*stride`` for r = 0, …, ``repeats`` − 1, one after the other."""
+        return np.asarray((np.arange(repeats)[:, None] * stride + indices).ravel())
 
-    def add_columns(self, total: FloatArray, at: IntArray, columns: FloatArray) -> None:
-        """Add columns to those of a total."""
-        np.add.at(total.T, at, columns.T)
-
-    def smaller(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """The smaller of two arrays, entry by entry."""
+    def minimum(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """The smaller of two arrays, elementwise."""
         return np.minimum(first, second)
 
-    def least(self, array: FloatArray, axis: int = 0) -> FloatArray:
-        """The least along an axis."""
+    def min(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The smallest entries along an axis."""
         return np.asarray(array.min(axis=axis))
 
-    def most(self, array: FloatArray, axis: int = 0) -> FloatArray:
-        """The most along an axis."""
+    def max(self, array: FloatArray, axis: int = 0) -> FloatArray:
+        """The largest entries along an axis."""
         return np.asarray(array.max(axis=axis))
 
-    def joined(self, parts: Sequence[Array]) -> Array:
-        """Arrays one after the other; a single one as it is."""
+    def concatenate(self, parts: Sequence[Array]) -> Array:
+        """Arrays one after the other; a single one is returned as it is."""
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def symmetric(self, upper: FloatArray) -> FloatArray:
-        """The whole of a symmetric matrix that is right on and above the diagonal."""
+    def symmetric_from_upper(self, upper: FloatArray) -> FloatArray:
+        """The symmetric matrix with this upper triangle and diagonal."""
         matrix = np.triu(upper)
         matrix += np.triu(upper, 1).T
         return matrix
 
-    def inverse_factor(self, matrix: FloatArray) -> FloatArray | None:
-        """The inverse of Cholesky's factor."""
-        square, found = Square(len(matrix)), np.array(matrix, order="C")
-        if not square.factor(found):
+    def inverse_cholesky_factor(self, matrix: FloatArray) -> FloatArray | None:
+        """L⁻¹ for Cholesky's factor L of a symmetric matrix; None if it is not positive definite."""
+        square, inverse = Square(len(matrix)), np.array(matrix, order="C")
+        if not square.factor(inverse):
             return None
-        square.invert_factor(found)
-        return np.tril(found.T)
+        square.invert_factor(inverse)
+        return np.tril(inverse.T)
+
+
+def _flatnonzero_above(array: FloatArray, threshold: float) -> IntArray:
+    return np.flatnonzero(array > threshold)
 
 
 HOST = HostBackend()
+"""NumPy without compiled loops."""

@@ -182,7 +182,7 @@ def factorise_in_batches(
     """Factors and Schur complement of many blocks, batch by batch at the same time."""
     batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])
     found = algebra.map(lambda batch: algebra.factorise(blocks.among(batch), links.among(batch)), batches)
-    schur = sum((algebra.backend.fetched(part) for _, part in found), np.zeros((links.rows, links.rows)))
+    schur = sum((algebra.backend.to_numpy(part) for _, part in found), np.zeros((links.rows, links.rows)))
     return FactorsInBatches(algebra, batches, [factors for factors, _ in found]), schur
 
 
@@ -197,7 +197,7 @@ class FactorsInBatches:
     def solve(self, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r_o for every block."""
         pairs = list(zip(self.factors, self.batches, strict=True))
-        fetched = self.algebra.backend.fetched
+        fetched = self.algebra.backend.to_numpy
         return np.concatenate(self.algebra.map(lambda pair: fetched(pair[0].solve(right[pair[1]])), pairs))
 
 

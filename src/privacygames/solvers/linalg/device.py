@@ -176,7 +176,7 @@ class DeviceAlgebra:
         """M = L⁻¹ D of every block, (blocks, width, width)."""
         scales = self._scales(blocks)
         inverse, failed = self._inverted(self._written(blocks, scales), REGULARISATIONS[0])
-        least, most, fails = self.backend.numbers([*self.backend.torch.aminmax(scales), failed.any()])
+        least, most, fails = self.backend.to_floats([*self.backend.torch.aminmax(scales), failed.any()])
         if not 0 < least <= most < inf:
             raise FactorisationFailed
         if fails:
@@ -195,11 +195,11 @@ class DeviceAlgebra:
     def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
         written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        return self.backend.inverted_factors(written, LARGEST_LEAF if self.prefer_fused_operations else LEAF)
+        return self.backend.inverse_cholesky_factors(written, LARGEST_LEAF if self.prefer_fused_operations else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """What brings the blocks' diagonals to one."""
-        diagonal = self.backend.held(blocks.diagonal)
+        diagonal = self.backend.to_device(blocks.diagonal)
         diagonal = diagonal.clone() if blocks.grams else diagonal
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
@@ -211,18 +211,18 @@ class DeviceAlgebra:
 
     def _gram(self, rows: Tensor, columns: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         backend = self.backend
-        return backend.held(rows), backend.held_indices(columns), backend.held(weights)
+        return backend.to_device(rows), backend.indices_to_device(columns), backend.to_device(weights)
 
     def _written(self, blocks: SymmetricBlocks, scales: Tensor) -> Tensor:
         """The blocks, scaled on both sides, right on and below the diagonal; what is on it is left to the caller."""
-        torch, taken, (count, width) = self.backend.torch, self.backend.taken, scales.shape
+        torch, taken, (count, width) = self.backend.torch, self.backend.take, scales.shape
         dense = self.backend.zeros((count, width, width))
         if blocks.beside is not None:
             beside = blocks.beside
-            row, column = self.backend.held_indices(beside.row), self.backend.held_indices(beside.column)
+            row, column = self.backend.indices_to_device(beside.row), self.backend.indices_to_device(beside.column)
             first = self._block(beside, count) * width
             at_row, at_column, flat = first + row, first + column, scales.ravel()
-            value = self.backend.held(beside.value) * taken(flat, at_row) * taken(flat, at_column)
+            value = self.backend.to_device(beside.value) * taken(flat, at_row) * taken(flat, at_column)
             at = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
             # At most two values, of (i, j) and (j, i), meet in one place: their order does not matter.
             dense.view(-1).index_add_(0, at, value)
@@ -239,8 +239,8 @@ class DeviceAlgebra:
     def _block(self, beside: OffDiagonal, count: int) -> Tensor:
         """The block of each entry beside a diagonal."""
         if beside.block is not None:
-            return self.backend.held_indices(beside.block)
-        torch, starts = self.backend.torch, self.backend.held_indices(beside.starts)
+            return self.backend.indices_to_device(beside.block)
+        torch, starts = self.backend.torch, self.backend.indices_to_device(beside.starts)
         ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
         return torch.repeat_interleave(ranges, starts.diff(), output_size=len(beside.row))
 
@@ -248,11 +248,11 @@ class DeviceAlgebra:
         """Σ_o J_o MᵀM J_oᵀ: one product, of all M J_oᵀ below each other."""
         first = inverse[:, :, : links.shared]
         if links.weights is not None:
-            weights = self.backend.held(links.weights)
+            weights = self.backend.to_device(links.weights)
             if links.which is None:
                 more = inverse[:, :, : weights.shape[1]] @ weights[:, :, None]
             else:
-                which = links.which if isinstance(links.which, slice) else self.backend.held_indices(links.which)
+                which = links.which if isinstance(links.which, slice) else self.backend.indices_to_device(links.which)
                 more = inverse[:, :, which] * weights[:, None, :]
             first = self.backend.torch.cat([first, -more], dim=2)
         stacked = first.reshape(-1, links.rows)
@@ -290,8 +290,8 @@ class DeviceSchur:
         for regularisation in SCHUR_REGULARISATIONS:
             scaled = matrix * across
             scaled.diagonal().fill_(1.0 + regularisation)
-            inverse, failed = backend.inverted_factors(scaled[None], LARGE_LEAF)
-            least, most, fails = backend.numbers([*extremes, failed[0]])
+            inverse, failed = backend.inverse_cholesky_factors(scaled[None], LARGE_LEAF)
+            least, most, fails = backend.to_floats([*extremes, failed[0]])
             if not 0 < least <= most < inf:
                 break
             if not fails:
@@ -325,17 +325,17 @@ class DeviceFactors:
 
     def solve(self, right: Tensor, more: Tensor | None = None) -> Tensor:
         """H_o⁻¹ r_o = MᵀM r_o for every block, and more."""
-        return self._solved(self._inverse(), self._backend.held(right), more)
+        return self._solved(self._inverse(), self._backend.to_device(right), more)
 
     def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
         """H_o⁻¹ r for single right-hand sides: their blocks' M are gathered, as many at a time as is modest."""
-        inverse, held, at = self._inverse(), self._backend.held(right), self._backend.held_indices(blocks)
+        inverse, held, at = self._inverse(), self._backend.to_device(right), self._backend.indices_to_device(blocks)
         several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
         if len(held) <= several:
-            return self._solved(self._backend.taken(inverse, at), held)
+            return self._solved(self._backend.take(inverse, at), held)
         parts = [slice(start, start + several) for start in range(0, len(held), several)]
-        taken = self._backend.taken
-        return self._backend.joined([self._solved(taken(inverse, at[some]), held[some]) for some in parts])
+        taken = self._backend.take
+        return self._backend.concatenate([self._solved(taken(inverse, at[some]), held[some]) for some in parts])
 
     def _solved(self, inverse: Tensor, right: Tensor, more: Tensor | None = None) -> Tensor:
         """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""

@@ -1,4 +1,4 @@
-"""Arrays on one of PyTorch's devices."""
+"""The array backend for PyTorch's devices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,13 +8,13 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 
 Tensor = Any
-"""PyTorch's: an optional library, whose types are not followed."""
+"""``torch.Tensor``, untyped because PyTorch is optional."""
 
 
 class DeviceBackend:
-    """Arrays are PyTorch's tensors on a device: floats of 64 bits, positions of 32."""
+    """PyTorch tensors on one device: 64-bit floats and 32-bit indices."""
 
-    entries_at_once = 1 << 26  # enough to fill a card, and next to nothing of its memory
+    chunk_entries = 1 << 26  # enough to fill a card, and a small part of its memory
 
     prefer_fused_operations = True
 
@@ -26,172 +26,173 @@ class DeviceBackend:
         self.torch, self.device = torch, torch.device(device)
         self._units: dict[int, Tensor] = {}
 
-    def held(self, array: Tensor) -> Tensor:
-        """On the device; what is there already is not copied."""
-        return self._held(array, np.float64)
+    def to_device(self, array: Tensor) -> Tensor:
+        """A float tensor on the device; a tensor is returned as it is."""
+        return self._to_device(array, np.float64)
 
-    def held_indices(self, array: Tensor) -> Tensor:
-        """On the device."""
-        return self._held(array, np.int32)
+    def indices_to_device(self, array: Tensor) -> Tensor:
+        """A tensor of 32-bit indices on the device."""
+        return self._to_device(array, np.int32)
 
-    def held_mask(self, array: Tensor) -> Tensor:
-        """On the device."""
-        return self._held(array, np.bool_)
+    def mask_to_device(self, array: Tensor) -> Tensor:
+        """A boolean tensor on the device."""
+        return self._to_device(array, np.bool_)
 
-    def _held(self, array: Tensor, kind: Any) -> Tensor:
+    def _to_device(self, array: Tensor, kind: Any) -> Tensor:
         if self.torch.is_tensor(array):
             return array
         copied = self.torch.from_numpy(np.array(array, dtype=kind))  # tensors may be written to
-        # From memory that is not pinned it has been read when the call returns; only the device is not waited for.
+        # The copy of memory that is not pinned is complete when the call returns; only the device runs behind.
         return copied.to(self.device, non_blocking=True)
 
-    def fetched(self, array: Tensor) -> FloatArray:
-        """From the device."""
-        return np.asarray(self._fetched(array))
+    def to_numpy(self, array: Tensor) -> FloatArray:
+        """A float tensor as a NumPy array."""
+        return np.asarray(self._to_numpy(array))
 
-    def fetched_indices(self, array: Tensor) -> IntArray:
-        """From the device, with 64 bits."""
-        return np.asarray(self._fetched(array), dtype=np.int64)
+    def indices_to_numpy(self, array: Tensor) -> IntArray:
+        """Indices as a NumPy array of 64-bit integers."""
+        return np.asarray(self._to_numpy(array), dtype=np.int64)
 
-    def fetched_mask(self, array: Tensor) -> Tensor:
-        """From the device."""
-        return self._fetched(array)
+    def mask_to_numpy(self, array: Tensor) -> Tensor:
+        """A boolean tensor as a NumPy array."""
+        return self._to_numpy(array)
 
-    def _fetched(self, array: Tensor) -> Tensor:
+    def _to_numpy(self, array: Tensor) -> Tensor:
         if not self.torch.is_tensor(array):
             return array
-        fetched = array.cpu().numpy()
-        return fetched.copy() if array.device.type == "cpu" else fetched
+        copied = array.cpu().numpy()
+        return copied.copy() if array.device.type == "cpu" else copied
 
-    def numbers(self, parts: Sequence[Tensor]) -> list[float]:
-        """Single numbers in one transfer."""
+    def to_floats(self, parts: Sequence[Tensor]) -> list[float]:
+        """Scalars as Python floats, in one transfer."""
         return list(map(float, self.torch.stack(list(parts)).tolist())) if parts else []
 
-    def fetched_rows(self, parts: Sequence[Tensor]) -> FloatArray:
-        """Arrays of one shape in one transfer."""
-        return self.fetched(self.torch.stack(list(parts)))
+    def stack_to_numpy(self, parts: Sequence[Tensor]) -> FloatArray:
+        """Tensors of one shape, stacked along a new first axis, in one transfer."""
+        return self.to_numpy(self.torch.stack(list(parts)))
 
-    def fetched_together(self, parts: Sequence[Tensor]) -> list[FloatArray]:
-        """Arrays in one transfer."""
-        fetched = self.fetched(self.torch.cat([part.reshape(-1) for part in parts]))
+    def all_to_numpy(self, parts: Sequence[Tensor]) -> list[FloatArray]:
+        """Several tensors as NumPy arrays, in one transfer."""
+        flat = self.to_numpy(self.torch.cat([part.reshape(-1) for part in parts]))
         ends = np.cumsum([part.numel() for part in parts])[:-1]
-        return [each.reshape(part.shape) for each, part in zip(np.split(fetched, ends), parts, strict=True)]
+        return [values.reshape(part.shape) for values, part in zip(np.split(flat, ends), parts, strict=True)]
 
     def zeros(self, shape: tuple[int, ...]) -> Tensor:
-        """Zeros."""
+        """A float tensor of zeros."""
         return self.torch.zeros(shape, dtype=self.torch.float64, device=self.device)
 
     def empty(self, count: int) -> Tensor:
-        """Room for so many numbers."""
+        """A float vector of this length, not initialised."""
         return self.torch.empty(count, dtype=self.torch.float64, device=self.device)
 
-    def same_rows(self, row: Tensor, count: int) -> Tensor:
-        """A row so many times, one above the other."""
+    def broadcast_rows(self, row: Tensor, count: int) -> Tensor:
+        """A matrix with ``count`` copies of a row, all in the same memory."""
         return row.expand(count, -1)
 
     def log(self, array: Tensor) -> Tensor:
-        """Natural logarithms."""
+        """Natural logarithm, elementwise."""
         return self.torch.log(array)
 
     def exp(self, array: Tensor) -> Tensor:
-        """Exponentials."""
+        """Exponential, elementwise."""
         return self.torch.exp(array)
 
-    def single(self, array: Tensor) -> Tensor:
-        """The same in single precision."""
+    def to_float32(self, array: Tensor) -> Tensor:
+        """The tensor in single precision."""
         return self.torch.as_tensor(array, dtype=self.torch.float32)
 
-    def taken(self, array: Tensor, at: Tensor) -> Tensor:
-        """What is at some positions of an array, without making 64-bit integers of them as indexing does."""
-        return self.torch.index_select(array, 0, at)
+    def take(self, array: Tensor, indices: Tensor) -> Tensor:
+        """The entries, or rows, at these indices, which plain indexing would first convert to 64 bits."""
+        return self.torch.index_select(array, 0, indices)
 
     def where(self, condition: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """The first where the condition holds, and the second elsewhere."""
+        """``first`` where the condition holds and ``second`` elsewhere."""
         return self.torch.where(condition, first, second)
 
-    def totals(self, at: Tensor, values: Tensor, count: int) -> Tensor:
-        """Values, or rows of them, added up at their positions."""
-        return self.zeros((count, *values.shape[1:])).index_add_(0, at, values)
+    def scatter_add(self, indices: Tensor, values: Tensor, count: int) -> Tensor:
+        """A new tensor of ``count`` zeros, with ``values`` (or rows) added at ``indices``."""
+        return self.zeros((count, *values.shape[1:])).index_add_(0, indices, values)
 
-    def take_totals(self, total: Tensor, at: Tensor, values: Tensor) -> None:
-        """Take values from a total at their positions."""
-        total.index_add_(0, at, values, alpha=-1)
+    def index_subtract(self, total: Tensor, indices: Tensor, values: Tensor) -> None:
+        """Subtract ``values`` from ``total`` at ``indices``, in place."""
+        total.index_add_(0, indices, values, alpha=-1)
 
-    def plus(self, value: Tensor, step: float, change: Tensor) -> Tensor:
-        """A value and so much of a change."""
-        return self.torch.add(value, change, alpha=step)
+    def index_add(self, total: Tensor, indices: Tensor, values: Tensor) -> None:
+        """Add ``values`` to ``total`` at ``indices``, in place."""
+        total.index_add_(0, indices, values)
 
-    def plus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """A total plus the first times the second, entry by entry."""
+    def index_add_columns(self, total: Tensor, indices: Tensor, columns: Tensor) -> None:
+        """Add ``columns`` to the columns of ``total`` at ``indices``, in place."""
+        total.index_add_(1, indices, columns)
+
+    def axpy(self, a: float, x: Tensor, y: Tensor) -> Tensor:
+        """``a*x + y``, as a new tensor."""
+        return self.torch.add(y, x, alpha=a)
+
+    def multiply_add(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """``total + first*second``, elementwise."""
         return self.torch.addcmul(total, first, second)
 
-    def minus_products(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """A total less the first times the second, entry by entry."""
+    def multiply_subtract(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """``total - first*second``, elementwise."""
         return self.torch.addcmul(total, first, second, value=-1)
 
-    def minus_ratios(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """A total less the first over the second, entry by entry."""
+    def divide_subtract(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """``total - first/second``, elementwise."""
         return self.torch.addcdiv(total, first, second, value=-1)
 
-    def chosen(self, mask: Tensor) -> Tensor:
-        """The positions that a mask chooses."""
+    def flatnonzero(self, mask: Tensor) -> Tensor:
+        """The flat indices at which a mask is true."""
         return self.torch.nonzero(mask.ravel()).ravel().to(self.torch.int32)
 
-    def largest(self, array: Tensor, _: float, most: int) -> tuple[Tensor, Tensor]:
-        """The largest entries and where they are, whatever they are: how many are above a level one would wait for.
+    def top_k(self, array: Tensor, threshold: float, k: int) -> tuple[Tensor, Tensor]:  # noqa: ARG002
+        """The k largest entries and their indices.
 
-        Chosen in single precision, which takes half as long.
+        They are chosen in single precision, which takes half the time. The threshold is not applied: to know how many
+        entries are above it the host would have to wait for the device.
         """
-        _, at = self.torch.topk(self.single(array), min(most, len(array)), sorted=False)
-        return array[at], at
+        _, indices = self.torch.topk(self.to_float32(array), min(k, len(array)), sorted=False)
+        return array[indices], indices
 
-    def largest_values(self, arrays: Sequence[Tensor], level: float, most: int) -> list[FloatArray]:
-        """The largest entries of arrays of one length, at most so many, that are above a level: in one transfer."""
-        found = self.fetched(self.torch.stack([self.largest(each, level, most)[0] for each in arrays]))
-        return [each[each > level] for each in found]
+    def top_k_values(self, arrays: Sequence[Tensor], threshold: float, k: int) -> list[FloatArray]:
+        """Of each of several tensors of one length, the k largest entries above the threshold, in one transfer."""
+        largest = self.to_numpy(self.torch.stack([self.top_k(array, threshold, k)[0] for array in arrays]))
+        return [values[values > threshold] for values in largest]
 
-    def add_at(self, total: Tensor, at: Tensor, values: Tensor) -> None:
-        """Add values to a total at a few positions."""
-        total.index_add_(0, at, values)
-
-    def times(self, first: Tensor, second: Tensor) -> Tensor:
+    def matmul(self, first: Tensor, second: Tensor) -> Tensor:
         """The product of two matrices."""
         return first @ second
 
-    def positions(self, keys: Tensor, wanted: Tensor) -> Tensor:
-        """Where, in sorted keys, the first is that is not smaller than each that is wanted."""
-        return self.torch.searchsorted(keys, wanted, out_int32=True)
+    def searchsorted(self, keys: Tensor, values: Tensor) -> Tensor:
+        """For each value, the first index in sorted keys whose key is not smaller."""
+        return self.torch.searchsorted(keys, values, out_int32=True)
 
-    def union(self, first: Tensor, second: Tensor) -> Tensor:
-        """The union of two sorted arrays."""
+    def union1d(self, first: Tensor, second: Tensor) -> Tensor:
+        """The union of two sorted tensors, sorted."""
         return self.torch.unique(self.torch.cat([first, second]))
 
-    def repeated(self, pairs: Tensor, times: int, apart: int) -> Tensor:
-        """Positions, then the same so far apart, so many times."""
-        starts = self.torch.arange(times, device=self.device, dtype=self.torch.int64)[:, None] * apart
-        return (starts + pairs).ravel().to(self.torch.int32)
+    def tile_indices(self, indices: Tensor, repeats: int, stride: int) -> Tensor:
+        """``indices + r*stride`` for r = 0, …, ``repeats`` − 1, one after the other."""
+        starts = self.torch.arange(repeats, device=self.device, dtype=self.torch.int64)[:, None] * stride
+        return (starts + indices).ravel().to(self.torch.int32)
 
-    def add_columns(self, total: Tensor, at: Tensor, columns: Tensor) -> None:
-        """Add columns to those of a total."""
-        total.index_add_(1, at, columns)
-
-    def smaller(self, first: Tensor, second: Tensor) -> Tensor:
-        """The smaller of two arrays, entry by entry."""
+    def minimum(self, first: Tensor, second: Tensor) -> Tensor:
+        """The smaller of two tensors, elementwise."""
         return self.torch.minimum(first, second)
 
-    def least(self, array: Tensor, axis: int = 0) -> Tensor:
-        """The least along an axis."""
+    def min(self, array: Tensor, axis: int = 0) -> Tensor:
+        """The smallest entries along an axis."""
         return array.amin(axis)
 
-    def most(self, array: Tensor, axis: int = 0) -> Tensor:
-        """The most along an axis."""
+    def max(self, array: Tensor, axis: int = 0) -> Tensor:
+        """The largest entries along an axis."""
         return array.amax(axis)
 
-    def joined(self, parts: Sequence[Tensor]) -> Tensor:
-        """Arrays one after the other."""
+    def concatenate(self, parts: Sequence[Tensor]) -> Tensor:
+        """Tensors one after the other; a single one is returned as it is."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
-    def inverted_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
+    def inverse_cholesky_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
         """L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, and which of them failed; they are overwritten.
 
         By halves, so that nearly all of the work is products, in which devices are several times as fast: with

@@ -33,7 +33,7 @@ def unit_scales(blocks: SymmetricBlocks, backend: Backend = HOST) -> FloatArray:
     """What brings the blocks' diagonals to one."""
     diagonal = blocks.diagonal.copy()
     for gram in blocks.grams:
-        diagonal[:, gram.columns] += backend.times(gram.weights, gram.rows**2)
+        diagonal[:, gram.columns] += backend.matmul(gram.weights, gram.rows**2)
     with np.errstate(all="ignore"):
         scales = 1 / np.sqrt(diagonal)
     if not (np.isfinite(scales).all() and (scales > 0).all()):

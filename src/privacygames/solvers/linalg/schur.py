@@ -34,7 +34,7 @@ class Schur:
     """
 
     def __init__(self, upper: FloatArray) -> None:
-        matrix = HOST.symmetric(upper)
+        matrix = HOST.symmetric_from_upper(upper)
         diagonal = matrix.diagonal()
         if not bool(((diagonal > 0) & (diagonal < inf)).all()):
             raise FactorisationFailed
@@ -42,7 +42,7 @@ class Schur:
         self._scaled = matrix * self._scale * self._scale[:, None]
         for regularisation in REGULARISATIONS:
             self._fill_diagonal(1.0 + regularisation)
-            found = HOST.inverse_factor(self._scaled)
+            found = HOST.inverse_cholesky_factor(self._scaled)
             if found is not None:
                 self._fill_diagonal(1.0)
                 self._inverse_factor = found

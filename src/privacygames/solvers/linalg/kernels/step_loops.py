@@ -110,7 +110,7 @@ def outlying(slack, change, dual, dual_change, primal_step, dual_step, low, high
 
 
 @in_threads
-def above(values, level, threads):
+def flatnonzero_above(values, level, threads):
     """Where values are above a level, in ascending order."""
     edges = parts(len(values), threads)
     starts = np.zeros(len(edges), np.int64)
@@ -137,7 +137,7 @@ def _multiply(first, second, found):
 
 
 @in_threads
-def times(first, second, threads):
+def matmul(first, second, threads):
     """The product of two matrices, some rows at a time."""
     edges = parts(len(first), threads)
     found = np.empty((first.shape[0], second.shape[1]))

@@ -70,4 +70,4 @@ format: setup  ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 
 clean:  ## Remove everything that was built
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/rooms.svg
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/packages.svg

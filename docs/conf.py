@@ -21,7 +21,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.doctest",
     "mathml",
-    "rooms",
+    "packages",
 ]
 exclude_patterns = ["extensions"]
 html_theme = "furo"
@@ -30,7 +30,7 @@ html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["static"]
-html_css_files = ["formula.css"]
+html_css_files = ["site.css"]
 
 autosummary_generate = True
 autodoc_typehints = "description"

@@ -53,7 +53,7 @@ def pages() -> list[Path]:
 def test_links_and_files_named_are_there(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        if target != "rooms.svg":  # drawn when the site is built
+        if target != "packages.svg":  # drawn when the site is built
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
     names = {path.name for path in [*SOURCE.rglob("*.py"), *ROOT.glob("benchmarks/*.py")]}
     for mentioned in re.findall(r"`((?:[\w/]+/)?\w+\.py)`", text):
@@ -96,4 +96,4 @@ def test_the_site_builds_and_asks_nothing_from_another_host(tmp_path: Path) -> N
         assert not re.search(r"url\(\s*['\"]?(https?:)?//|@import", style.read_text()), style.name
     formula = (tmp_path / "site" / "reference" / "generated" / "privacygames.max_distortion.html").read_text()
     assert "<math" in formula
-    assert "<svg" in (tmp_path / "site" / "_images" / "rooms.svg").read_text()
+    assert "<svg" in (tmp_path / "site" / "_images" / "packages.svg").read_text()

@@ -76,7 +76,7 @@ def kernel_texts(rows: int) -> None:
 def kernel_places(rows: int, answer: Any = "label") -> None:
     rng = np.random.default_rng(0)
     batch = pa.record_batch({"x": rng.uniform(0, 15, BATCH), "y": rng.uniform(0, 8, BATCH)})
-    rule = Rule(mechanism=place(), answer=answer, into="cell" if answer == "label" else None)
+    rule = Rule(mechanism=place(), output_form=answer, into="cell" if answer == "label" else None)
     drained(rows, batch, {("x", "y"): rule})
 
 

@@ -121,14 +121,14 @@ def fleet(folder: Path, space: pg.Space) -> list[Any]:
         design_fleet(people, out=folder, epsilon=1.0, jobs=1)
     opened = Fleet(folder)
     rows = pa.table({"who": ["Ada", "Alan"] * 20, "films": [FILMS[row % 5] for row in range(40)], "row": range(40)})
-    rules = {"films": Rule(mechanism=opened, answer="set")}
+    rules = {"films": Rule(mechanism=opened, output_form="set")}
     released, _ = apply(rows, rules, key=ReleaseKey(KEY), key_columns="row", user="who")
     return [opened.digest, opened.records_digest, opened.verify(), released["films"].to_pylist()]
 
 
 def table(mechanism: pg.Mechanism) -> list[Any]:
     rows = pa.table({"films": [FILMS[row % 5] for row in range(60)], "row": range(60)})
-    rules = {"films": Rule(mechanism=mechanism, answer="set")}
+    rules = {"films": Rule(mechanism=mechanism, output_form="set")}
     released, manifest = apply(rows, rules, key=ReleaseKey(KEY), key_columns="row")
     return [released["films"].to_pylist(), manifest.to_dict()["columns"]]
 

@@ -75,7 +75,7 @@ def test_from_visits_counts_moves_and_smooths_rows() -> None:
 
 def test_from_real_visits_has_the_slots_as_steps() -> None:
     visits = pg.traces.synthetic(1)
-    grid = pg.Grid.over(pg.traces.WINDOW, columns=6, rows=4)
+    grid = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=6, rows=4)
     mobility = pg.Mobility.from_visits(grid, visits, by_hour=True, smoothing=1.0)
     assert mobility.step == visits.slot
     assert mobility.by_hour

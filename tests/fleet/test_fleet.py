@@ -250,7 +250,7 @@ def test_a_killed_design_goes_on(tmp_path: Path) -> None:
 
 def test_visits_little_data_and_the_pooled_prior(tmp_path: Path) -> None:
     grid = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=3, rows=2)
-    visits = pg.traces.Counts({"ann": {0: 30, 4: 20}, "bob": {1: 25, 5: 5}, "new": {2: 1}})
+    visits = pg.traces.VisitCounts({"ann": {0: 30, 4: 20}, "bob": {1: 25, 5: 5}, "new": {2: 1}})
     with pytest.raises(pg.InvalidProblem, match="1 of 3 people have fewer than 10 visits"):
         design_fleet(visits, grid=grid, out=tmp_path / "f", epsilon=0.5, fewest_visits=10, jobs=1)
     assert not (tmp_path / "f").exists()
@@ -259,7 +259,7 @@ def test_visits_little_data_and_the_pooled_prior(tmp_path: Path) -> None:
     )
     assert fleet.about("new") == {"visits": 1, "prior_from": "pooled"}
     assert fleet.about("ann") == {"visits": 50, "prior_from": "own"}
-    assert fleet["new"].problem.prior == visits.pooled(grid)
+    assert fleet["new"].problem.prior == visits.pooled_prior(grid)
     assert fleet["ann"].problem.prior == visits.prior(grid, "ann")
 
 

@@ -107,9 +107,9 @@ def test_people_must_fit_the_fleet(folder: Path, verb: Callable[..., Fleet]) -> 
 
 def test_visits_are_added_over_the_fleets_own_grid(tmp_path: Path) -> None:
     grid = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=3, rows=2)
-    first = pg.traces.Counts({"ann": {0: 30, 4: 20}})
+    first = pg.traces.VisitCounts({"ann": {0: 30, 4: 20}})
     design_fleet(first, grid=grid, out=tmp_path / "f", epsilon=0.5, jobs=1)
-    second = pg.traces.Counts({"bob": {1: 25, 5: 5}, "new": {2: 1}})
+    second = pg.traces.VisitCounts({"bob": {1: 25, 5: 5}, "new": {2: 1}})
     with pytest.raises(pg.InvalidProblem, match="1 of 2 people have fewer than 10 visits"):
         add(tmp_path / "f", second, fewest_visits=10, jobs=1)
     fleet = add(tmp_path / "f", second, fewest_visits=10, little_data="pooled", jobs=1)

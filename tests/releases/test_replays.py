@@ -15,7 +15,7 @@ from privacygames.releases.replaying import Sharing
 from privacygames.releases.strategies import Daily
 from support import shared
 
-GRID = pg.Grid.over(pg.traces.WINDOW, columns=4, rows=3)
+GRID = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
 PEOPLE = days_of(pg.traces.synthetic(2, days=4), GRID, 2)
 
 

@@ -8,7 +8,7 @@ from privacygames.study import Person, Settings, Table, compute
 
 @pytest.fixture(scope="module")
 def people() -> list[Person]:
-    city = pg.Grid.over(pg.traces.WINDOW, columns=4, rows=3)
+    city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
     return pg.study.people_of(pg.traces.synthetic(2), city, users=2)
 
 

@@ -10,7 +10,7 @@ from privacygames.study import coarser, informed, people_of
 from support import priors
 
 GRID = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
-COUNTS = pg.traces.Counts({"ann": {0: 3, 1: 1}, "bob": {0: 10}, "cat": {2: 4, 3: 2, 5: 1}})
+COUNTS = pg.traces.VisitCounts({"ann": {0: 3, 1: 1}, "bob": {0: 10}, "cat": {2: 4, 3: 2, 5: 1}})
 
 
 def test_people_are_known_by_rank_only() -> None:

@@ -27,7 +27,7 @@ ILLS = pg.Categories(["asthma", "flu", "none"])
 ILL = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ILLS)), epsilon=1.0)
 RULES: dict[Any, Any] = {
     "age": Rule(mechanism=AGE, invalid="drop"),
-    ("lon", "lat"): Rule(mechanism=PLACE, answer="point"),
+    ("lon", "lat"): Rule(mechanism=PLACE, output_form="point"),
     "ill": ILL,
 }
 NAMES = ["id", "who", "age", "lon", "lat", "ill", "note"]

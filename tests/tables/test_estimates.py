@@ -112,7 +112,7 @@ def test_intervals_of_certain_answers_have_hardly_any_width() -> None:
     found = pg.estimate(mechanism, {20: 3, 25: 7})
     assert found[20].low == pytest.approx(0.3, abs=1e-6)
     assert found[20].high == pytest.approx(0.3, abs=1e-6)
-    assert found.determined
+    assert found.identifiable
 
 
 def test_a_matrix_that_is_nearly_singular_determines_nothing() -> None:
@@ -127,16 +127,16 @@ def test_a_matrix_that_is_nearly_singular_determines_nothing() -> None:
     counts = {"x": 5000, "y": 5000}
     for apart in (1e-12, 1e-7):
         found = pg.estimate(of(apart), counts)
-        assert not found.determined
+        assert not found.identifiable
         assert found["a"].low == pytest.approx(0.0, abs=1e-9)
         assert found["a"].high == pytest.approx(1.0, abs=1e-9)
     with pytest.raises(pg.InvalidProblem, match="no estimate is unbiased"):
         pg.estimate(of(1e-12), counts, method="unbiased")
-    assert not pg.estimate(of(1e-7), counts, method="unbiased").determined
-    assert pg.estimate(of(0.1), counts).determined
+    assert not pg.estimate(of(1e-7), counts, method="unbiased").identifiable
+    assert pg.estimate(of(0.1), counts).identifiable
     few, many = (pg.estimate(of(1e-3), {"x": times, "y": times}) for times in (100, 1_000_000))
-    assert not few.determined
-    assert many.determined
+    assert not few.identifiable
+    assert many.identifiable
 
 
 def test_where_answers_do_not_tell_the_intervals_do() -> None:
@@ -149,7 +149,7 @@ def test_where_answers_do_not_tell_the_intervals_do() -> None:
     with pytest.raises(pg.InvalidProblem, match="no estimate is unbiased"):
         pg.estimate(mechanism, counts, method="unbiased")
     found = pg.estimate(mechanism, counts)
-    assert not found.determined
+    assert not found.identifiable
     assert found.total("ab").value == pytest.approx(0.5, abs=1e-3)
     assert found.total("ab").high - found.total("ab").low < 0.06
     assert found["a"].low == pytest.approx(0.0, abs=1e-9)
@@ -159,7 +159,7 @@ def test_where_answers_do_not_tell_the_intervals_do() -> None:
 def test_what_estimates_take() -> None:
     answers = RESPONSE.sample([20] * 50 + [25] * 50)
     as_column = pg.estimate(RESPONSE, pd.Series(answers, name="age").tolist())
-    assert as_column.answers == 100
+    assert as_column.sample_size == 100
     public = pg.estimate(pg.PublicMechanism.of(RESPONSE), answers)
     assert np.array_equal(public.frequencies, as_column.frequencies)
     assert as_column.average(AGES.values).value == pytest.approx(as_column.mean().value)
@@ -199,7 +199,7 @@ def test_a_preview_tells_what_real_releases_then_show(tmp_path: Any) -> None:
     generator = np.random.default_rng(3)
     values = generator.choice(AGES.values, rows, p=TRUTH).astype(int)
     told = preview(RESPONSE, values)
-    mean = next(each for each in told.survivals if each.statistic == "mean")
+    mean = next(each for each in told.statistics if each.statistic == "mean")
     errors, shifts = [], []
     for _ in range(200):
         answers = RESPONSE.sample(values.tolist())
@@ -236,6 +236,6 @@ def test_a_preview_of_answers_that_do_not_determine_frequencies() -> None:
         pg.Problem(pg.Prior.uniform(AGES), cost="absolute", observables=AGES.intervals(4)), epsilon=1.0
     )
     told = preview(intervals, [20] * 300 + [27] * 300)
-    mean = told.survivals[0]
+    mean = told.statistics[0]
     assert mean.released is not None
     assert abs(mean.truth - 23.5) < 1e-9

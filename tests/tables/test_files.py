@@ -67,7 +67,7 @@ def test_odd_fields_of_a_csv_file(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["in.csv"]
     manifest = apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": Rule(mechanism=AGE, invalid="drop")})
     assert pd.read_csv(tmp_path / "out.csv")["n"].tolist() == [0]
-    assert dict(manifest.tally.odd) == {("age", "missing"): 1, ("age", "unknown"): 2}
+    assert dict(manifest.counts.invalid) == {("age", "missing"): 1, ("age", "unknown"): 2}
     near = Rule(mechanism=AGE, invalid="nearest", missing="drop")
     with pytest.raises(pg.InvalidProblem, match="1 of 4 rows hold what is no secret"):  # a text is near to no number
         apply_files(tmp_path / "in.csv", tmp_path / "near.csv", {"age": near})

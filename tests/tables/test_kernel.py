@@ -78,7 +78,9 @@ def test_each_draw_is_the_one_that_the_row_s_bits_ask_for() -> None:
 
 def test_other_columns_order_types_and_metadata_stay() -> None:
     data = table()
-    released, manifest = apply(data, {"age": AGE, "ill": ILL, ("lon", "lat"): Rule(mechanism=PLACE, answer="centre")})
+    released, manifest = apply(
+        data, {"age": AGE, "ill": ILL, ("lon", "lat"): Rule(mechanism=PLACE, output_form="centre")}
+    )
     assert released.schema.equals(data.schema, check_metadata=True)
     for name in ("id", "films", "note"):
         assert released[name].equals(data[name])
@@ -110,7 +112,9 @@ def test_forms_of_answers() -> None:
     data, key = table(), ReleaseKey()
 
     def answered(place: Any, mechanism: pg.Mechanism, form: Any, **options: Any) -> pa.Table:
-        return apply(data, {place: Rule(mechanism=mechanism, answer=form, **options)}, key=key, key_columns="id")[0]
+        return apply(data, {place: Rule(mechanism=mechanism, output_form=form, **options)}, key=key, key_columns="id")[
+            0
+        ]
 
     labels = answered("age", INTERVALS, "label")["age"].to_pylist()
     assert set(labels) <= set(INTERVALS.observables.labels)
@@ -141,8 +145,8 @@ def test_points_in_a_grid_of_whole_numbers_are_no_whole_numbers() -> None:
     grid = pg.Grid(3, 2, 6.0, 4.0)  # centres at 1, 3, 5
     mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(grid)), epsilon=1.0)
     data = pa.table({"x": [1, 5], "y": [1, 3]})
-    centres, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, answer="centre")})
-    points, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, answer="point")})
+    centres, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, output_form="centre")})
+    points, _ = apply(data, {("x", "y"): Rule(mechanism=mechanism, output_form="point")})
     assert centres.schema.field("x").type == pa.int64()
     assert points.schema.field("x").type == pa.float64()
 
@@ -159,7 +163,7 @@ def test_numbered_nodes_have_no_nearest_one() -> None:
 def test_points_are_spread_over_the_whole_cell() -> None:
     many = pa.table({"x": np.full(4000, 13.05), "y": np.full(4000, 52.05)})
     constant = pg.baselines.constant(pg.Problem(pg.Prior.uniform(GRID)))
-    released, _ = apply(many, {("x", "y"): Rule(mechanism=constant, answer="point")})
+    released, _ = apply(many, {("x", "y"): Rule(mechanism=constant, output_form="point")})
     corners = np.array(GRID.outline(GRID.cell((released["x"][0].as_py(), released["y"][0].as_py()))))
     for axis, name in enumerate("xy"):
         low, high = corners[:, axis].min(), corners[:, axis].max()
@@ -238,7 +242,7 @@ def test_the_nearest_secret_is_the_nearest() -> None:
     odd, _ = apply(pa.table({"age": [99.0, -5.0, 24.6, 24.5], "id": range(4)}), near, **options)
     even, manifest = apply(pa.table({"age": [29.0, 20.0, 25.0, 24.0], "id": range(4)}), near, **options)
     assert odd.equals(even)
-    assert not manifest.tally.odd
+    assert not manifest.counts.invalid
 
 
 def test_what_is_infinitely_far_is_near_to_nothing() -> None:
@@ -252,7 +256,7 @@ def test_what_is_infinitely_far_is_near_to_nothing() -> None:
             apply(pa.table({"x": [1.0, far], "y": [1.0, 1.0]}), {("x", "y"): near})
     moved, manifest = apply(pa.table({"x": [1.0, 9.0], "y": [1.0, 1.0]}), {("x", "y"): near})
     assert moved.num_rows == 2
-    assert dict(manifest.tally.odd) == {("x, y", "unknown"): 1, ("x, y", "far"): 1}
+    assert dict(manifest.counts.invalid) == {("x, y", "unknown"): 1, ("x, y", "far"): 1}
 
 
 def test_in_a_product_only_what_has_a_nearest_one_is_moved() -> None:
@@ -288,7 +292,7 @@ def test_rows_left_out_do_not_change_the_others() -> None:
 
 def test_swapped_coordinates_are_noticed() -> None:
     with pytest.raises(pg.InvalidProblem, match="longitude comes first"):
-        apply(table(), {("lat", "lon"): Rule(mechanism=PLACE, answer="centre")})
+        apply(table(), {("lat", "lon"): Rule(mechanism=PLACE, output_form="centre")})
 
 
 @pytest.mark.parametrize(
@@ -315,9 +319,9 @@ def test_rules_that_do_not_fit_are_refused(rules: Any, message: str) -> None:
     ("options", "message"),
     [
         ({"mechanism": ILL, "invalid": "nearest"}, "only places and numbers"),
-        ({"mechanism": ILL, "answer": "centre"}, "needs places or numbers"),
-        ({"mechanism": AGE, "answer": "set"}, "observables that are sets"),
-        ({"mechanism": AGE, "answer": "guess"}, "answer is 'guess'"),
+        ({"mechanism": ILL, "output_form": "centre"}, "needs places or numbers"),
+        ({"mechanism": AGE, "output_form": "set"}, "observables that are sets"),
+        ({"mechanism": AGE, "output_form": "guess"}, "output_form is 'guess'"),
         ({"mechanism": AGE, "original": "keep"}, "original is 'keep'"),
         ({"mechanism": AGE, "invalid": "ignore"}, "invalid is 'ignore'"),
     ],
@@ -340,6 +344,8 @@ def test_a_dictionary_never_keeps_original_values() -> None:
 
 
 def test_an_empty_table_stays_one() -> None:
-    released, manifest = apply(table().slice(0, 0), {"age": AGE, ("lon", "lat"): Rule(mechanism=PLACE, answer="point")})
+    released, manifest = apply(
+        table().slice(0, 0), {"age": AGE, ("lon", "lat"): Rule(mechanism=PLACE, output_form="point")}
+    )
     assert released.schema.equals(table().schema)
     assert (released.num_rows, manifest.rows_in) == (0, 0)

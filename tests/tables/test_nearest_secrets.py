@@ -23,7 +23,7 @@ AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(TENS)), epsilon=0.1)
 
 
 def near(**options: Any) -> dict[Any, Rule]:
-    return {("lon", "lat"): Rule(mechanism=PLACE, answer="centre", invalid="nearest", **options)}
+    return {("lon", "lat"): Rule(mechanism=PLACE, output_form="centre", invalid="nearest", **options)}
 
 
 def places(rows: int = 200, *, far: int = 0, exchanged: int = 0) -> pd.DataFrame:
@@ -84,14 +84,14 @@ def test_many_far_rows_are_refused_and_few_are_counted_and_warned_of(engine: str
         manifest = ENGINES[engine](given, near(**options))
         if engine != "reader":  # which is read later
             assert f"lon, lat: {far} rows lay more than one step beyond the outermost secrets" in str(manifest.warnings)
-        assert dict(manifest.tally.odd) == {("lon, lat", "unknown"): far, ("lon, lat", "far"): far}
+        assert dict(manifest.counts.invalid) == {("lon, lat", "unknown"): far, ("lon, lat", "far"): far}
         assert f"{far} of them were moved by more than one step" in str(manifest)
         assert "14.1" not in str(manifest.to_dict())
 
 
 def test_a_few_exchanged_points_are_counted() -> None:
     manifest = ENGINES["pandas"](places(exchanged=3), near())
-    assert dict(manifest.tally.odd) == {("lon, lat", reason): 3 for reason in ("unknown", "far", "exchanged")}
+    assert dict(manifest.counts.invalid) == {("lon, lat", reason): 3 for reason in ("unknown", "far", "exchanged")}
     assert "3 rows fit only with latitude and longitude exchanged" in str(manifest.warnings)
     with pytest.raises(pg.InvalidProblem, match=r"move 30 of 200 rows .*latitude and longitude swapped"):
         ENGINES["pandas"](places(exchanged=30), near())
@@ -111,7 +111,7 @@ def test_numbers_between_and_just_outside_of_the_secrets_are_not_far() -> None:
     """Ages to the nearest ten: what the option is for."""
     rule = {"age": Rule(mechanism=AGE, invalid="nearest")}
     _, manifest = apply(pa.table({"age": list(range(10, 101))}), rule)
-    assert dict(manifest.tally.odd) == {("age", "unknown"): 91 - 8}
+    assert dict(manifest.counts.invalid) == {("age", "unknown"): 91 - 8}
     with pytest.raises(pg.InvalidProblem, match="move 2 of 2 rows"):
         apply(pa.table({"age": [9, 101]}), rule)
 

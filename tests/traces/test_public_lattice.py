@@ -79,7 +79,7 @@ def test_ends_of_the_world(points: Points) -> None:
 def test_other_windows_are_not_public() -> None:
     assert not pg.traces.is_public_box((6.532, 46.495, 6.728, 46.567))
     with pytest.raises(pg.InvalidProblem, match="no visits"):
-        visits_at([(1.0, 1.0)]).until(0).public_box()
+        visits_at([(1.0, 1.0)]).before(0).public_box()
 
 
 def test_somebody_elses_places_do_not_count() -> None:

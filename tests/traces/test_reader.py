@@ -208,7 +208,8 @@ def test_the_format_is_told_by_the_files(tmp_path: Path) -> None:
     (tmp_path / "e.txt").write_text("hello\n")
     (tmp_path / "f.gpx").write_text("<gpx/>")
     told = {
-        name: pg.traces.guess_format(tmp_path / name) for name in ("a.csv", "a.txt", "b.txt", "c.tsv", "d.csv", "f.gpx")
+        name: pg.traces.detect_format(tmp_path / name)
+        for name in ("a.csv", "a.txt", "b.txt", "c.tsv", "d.csv", "f.gpx")
     }
     assert list(told.values()) == ["table", "checkins", "table", "table", "counts", "gpx"]
     assert pg.traces.read(tmp_path / "a.csv").format == "table"

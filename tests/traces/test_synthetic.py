@@ -7,7 +7,7 @@ import pytest
 
 import privacygames as pg
 
-GRID = pg.Grid.over(pg.traces.WINDOW, columns=20, rows=15)
+GRID = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=20, rows=15)
 
 
 def test_the_window_is_as_large_as_the_papers() -> None:

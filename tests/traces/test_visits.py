@@ -101,7 +101,7 @@ def test_counts_from_a_file(tmp_path: Path) -> None:
     assert counts.busiest(2, GRID) == ["b", "a"]
     assert counts.busiest(2, GRID, cells=2) == ["a"]
     assert pg.traces.read_counts(path, visits="filled").counts(GRID, "b").tolist() == [7, 0, 9, 0]
-    assert repr(counts) == "Counts(2 users)"
+    assert repr(counts) == "VisitCounts(2 users)"
     with pytest.raises(pg.InvalidProblem, match="beyond the 2 of this grid"):
         counts.counts(pg.Grid(2, 1), "a")
     with pytest.raises(pg.UnknownLabel, match="none of the 2 users"):
@@ -148,16 +148,16 @@ def test_points_and_counts_of_real_people_agree() -> None:
 
 def test_people_with_little_data_borrow_from_everybody() -> None:
     grid = pg.Grid(2, 2)
-    counts = pg.traces.Counts({"ann": {0: 90, 1: 10}, "bob": {3: 4}, "eve": {2: 1}})
-    assert counts.pooled(grid).probabilities == pytest.approx(np.array([0.9, 0.1, 1.0, 1.0]) / 3)
-    assert counts.pooled(grid, without="ann").probabilities.tolist() == [0.0, 0.0, 0.5, 0.5]
+    counts = pg.traces.VisitCounts({"ann": {0: 90, 1: 10}, "bob": {3: 4}, "eve": {2: 1}})
+    assert counts.pooled_prior(grid).probabilities == pytest.approx(np.array([0.9, 0.1, 1.0, 1.0]) / 3)
+    assert counts.pooled_prior(grid, without="ann").probabilities.tolist() == [0.0, 0.0, 0.5, 0.5]
     borrowed = counts.prior(grid, "eve", pooling=3.0).probabilities  # one visit of her own, three of ann's and bob's
     assert borrowed == pytest.approx((np.array([0, 0, 1, 0]) + 3 * np.array([0.45, 0.05, 0.0, 0.5])) / 4)
     assert counts.prior(grid, "eve") == counts.prior(grid, "eve", pooling=0.0)
     with pytest.raises(pg.InvalidProblem, match="pooling is -1"):
         counts.prior(grid, "eve", pooling=-1)
     with pytest.raises(pg.InvalidProblem, match="nobody to pool"):
-        pg.traces.Counts({"ann": {0: 1}}).prior(grid, "ann", pooling=1.0)
+        pg.traces.VisitCounts({"ann": {0: 1}}).prior(grid, "ann", pooling=1.0)
 
 
 def test_visits_outside_are_dropped_moved_or_refused() -> None:
@@ -198,7 +198,7 @@ def test_visits_of_some_days_and_hours() -> None:
 
 def test_resampled_priors_are_of_as_many_visits() -> None:
     visits = visits_of("aaab", [0, 600, 1200, 1800])
-    for prior in visits.resampled(GRID, "anna", 5, generator=np.random.default_rng(0)):
+    for prior in visits.resampled_priors(GRID, "anna", 5, generator=np.random.default_rng(0)):
         shares = prior.probabilities * 4
         assert shares.tolist() == np.round(shares).tolist()
         assert shares[2:].tolist() == [0.0, 0.0]

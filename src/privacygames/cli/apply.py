@@ -31,7 +31,7 @@ def apply(
         str | None, typer.Option(help="People the fleet does not know: refuse, or default.", show_default="refuse")
     ] = None,
     user: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None,
-    answer: Annotated[
+    output_form: Annotated[
         str | None, typer.Option(help="label, centre, point, bounds or set.", show_default="label")
     ] = None,
     into: Annotated[str | None, typer.Option(help="Names of the columns of answers, separated by commas.")] = None,
@@ -120,7 +120,7 @@ def apply(
     if fleet is None and unknown is not None:
         raise InvalidProblem("--unknown goes with --fleet")
     asked: dict[str, Any] = {
-        "answer": answer,
+        "output_form": output_form,
         "into": into,
         "original": original,
         "invalid": invalid,
@@ -254,7 +254,7 @@ def _print(manifest: "Manifest", out: Path, as_json: bool) -> None:
     account = manifest.account
     rows = [
         ("rows in, out, dropped", f"{manifest.rows_in:,}, {manifest.rows_out:,}, {manifest.rows_dropped:,}"),
-        *manifest.odd_in_words(),
+        *manifest.describe_invalid_rows(),
         *((f"epsilon of {each.columns}", str(each)) for each in account.charges),
     ]
     if account.per_user is None:

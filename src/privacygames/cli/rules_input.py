@@ -52,7 +52,9 @@ def _from_file(path: Path) -> "dict[Any, Rule]":
         keys = Keys(table, f"[[rule]] {number}", RULE_KEYS)
         if ("mechanism" in keys) == ("fleet" in keys):
             raise InvalidProblem(f"[[rule]] {number} needs a mechanism or a fleet, and not both")
-        options = {key: value for key, value in keys.table.items() if key in RULE_KEYS[3:]}
+        options = {key: value for key, value in keys.table.items() if key in RULE_KEYS[4:]}
+        if "answer" in keys:
+            options["output_form"] = keys.text("answer")
         where = path.parent / keys.text("mechanism" if "mechanism" in keys else "fleet")
         held = mechanism_in(where) if "mechanism" in keys else Fleet(where)
         rules[_place(keys.listed("columns"))] = Rule(mechanism=held, **options)

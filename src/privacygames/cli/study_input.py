@@ -48,7 +48,7 @@ class Input:
 
         if self.data is None:
             return "synthetic"
-        return self.format or traces.guess_format(self.data)
+        return self.format or traces.detect_format(self.data)
 
     @property
     def called(self) -> str:
@@ -65,7 +65,7 @@ def visits_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
     if given.data is None:
         if not isinstance(wanted, int):
             raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
-        return traces.synthetic(wanted, window=grid.box or traces.WINDOW), grid, wanted
+        return traces.synthetic(wanted, window=grid.box or traces.SYNTHETIC_WINDOW), grid, wanted
     if given.window is None:
         raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
     visits = traces.read(
@@ -170,7 +170,7 @@ def _grid(given: Input) -> "Grid":
     if given.kind == "counts" and given.window is None:
         width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(given.size))
         return Grid(columns=columns, rows=rows, width=width, height=height)
-    window = traces.WINDOW if given.window is None else given.window
+    window = traces.SYNTHETIC_WINDOW if given.window is None else given.window
     if len(window) != 4:
         raise InvalidProblem(f"--window takes four numbers, WEST,SOUTH,EAST,NORTH; got {len(window)}")
     west, south, east, north = window

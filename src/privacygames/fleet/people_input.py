@@ -12,13 +12,13 @@ from privacygames.errors import InvalidProblem
 from privacygames.fleet.shared_data import DEFAULT
 from privacygames.problem import Problem
 from privacygames.spaces import Grid
-from privacygames.traces import Visited
+from privacygames.traces import VisitData
 from privacygames.validation import is_whole, one_of
 
 LittleData = Literal["refuse", "pooled"]
 """What becomes of people with too few visits: an error, or everybody's prior."""
 
-PeopleInput = Visited | Mapping[str, Problem] | Mapping[str, Prior]
+PeopleInput = VisitData | Mapping[str, Problem] | Mapping[str, Prior]
 """Whom a fleet is designed for."""
 
 
@@ -44,7 +44,7 @@ class PeopleGiven:
     def __init__(self, people: Any, template: Problem, smoothing: float = 0.0) -> None:
         check_people(people)
         self.people, self.template, self.smoothing = people, template, smoothing
-        if isinstance(people, Visited) and not isinstance(template.space, Grid):
+        if isinstance(people, VisitData) and not isinstance(template.space, Grid):
             raise InvalidProblem("the secrets of this fleet are not the cells of a grid: give priors, not visits")
 
     def members(self, fewest: int, little_data: str, default: str = "none") -> list[Member]:
@@ -54,7 +54,7 @@ class PeopleGiven:
         if not is_whole(fewest):
             raise InvalidProblem("fewest_visits must be a whole number, 1 or more")
         members = list(
-            self._from_visits(fewest, little_data) if isinstance(self.people, Visited) else self._from_mapping()
+            self._from_visits(fewest, little_data) if isinstance(self.people, VisitData) else self._from_mapping()
         )
         if default == "pooled":
             own = [each.probabilities for each in members if each.prior_from == "own"]
@@ -70,7 +70,7 @@ class PeopleGiven:
                 f"{len(few)} of {len(counts)} people have fewer than {fewest} visits in the grid: leave them out, or "
                 "say little_data='pooled' to give them everybody's prior"
             )
-        everybody = self.people.pooled(grid).probabilities if few else None
+        everybody = self.people.pooled_prior(grid).probabilities if few else None
         for user, seen in counts.items():
             visits = int(seen.sum())
             if visits < fewest and everybody is not None:
@@ -94,12 +94,12 @@ class PeopleGiven:
 
 def check_people(people: Any) -> None:
     """Refuse what nobody can be designed for."""
-    if isinstance(people, Visited):
+    if isinstance(people, VisitData):
         if not people.users:
             raise InvalidProblem("there is nobody in the visits")
     elif not isinstance(people, Mapping) or not people:
         raise InvalidProblem("a fleet is designed from visits, or from a mapping of names to problems or priors")
-    names = people.users if isinstance(people, Visited) else people
+    names = people.users if isinstance(people, VisitData) else people
     if not all(isinstance(name, str) and name for name in names):
         raise InvalidProblem("people of a fleet are called by texts that are not empty")
 
@@ -107,7 +107,7 @@ def check_people(people: Any) -> None:
 def template_of(people: Any, grid: Grid | None, measures: dict[str, Any]) -> Problem:
     """The problem that people of a new fleet have, but for the prior."""
     check_people(people)
-    if isinstance(people, Visited):
+    if isinstance(people, VisitData):
         if not isinstance(grid, Grid):
             raise InvalidProblem("visits need grid: the cells that people share")
         return Problem(Prior.uniform(grid), **measures)

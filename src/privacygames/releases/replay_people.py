@@ -75,7 +75,7 @@ def _person(
     shared = dates >= known[min(ceil(learn * len(known)), len(known) - 1)]
     before = [cells[dates == date] for date in np.unique(dates[~shared])]
     prior = Prior.from_counts(grid, np.bincount(np.concatenate(before), minlength=len(grid)), smoothing=SMOOTHING)
-    earlier = visits.until(int(times[shared][0]))
+    earlier = visits.before(int(times[shared][0]))
     mobility = Mobility.from_visits(grid, earlier, name, smoothing=MOVES, toward="neighbours")
     return Days(
         label=label,

@@ -146,7 +146,7 @@ def invented(seed: int, person: int, columns: int, rows: int, cost: str) -> tupl
     """An invented person in an invented city."""
     visits = traces.synthetic(users=person + 1, days=INVENTED_DAYS, seed=seed)
     user = visits.users[person]
-    return positions(visits, user, columns, rows, cost, box=traces.WINDOW), visits, user
+    return positions(visits, user, columns, rows, cost, box=traces.SYNTHETIC_WINDOW), visits, user
 
 
 def positions(

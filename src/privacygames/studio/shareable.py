@@ -12,7 +12,7 @@ from privacygames.spaces import Grid
 from privacygames.studio.export_files import EXPORTS
 from privacygames.studio.exports import toml_of
 from privacygames.studio.views import Shelved, not_promised
-from privacygames.traces import WINDOW, is_public_box
+from privacygames.traces import SYNTHETIC_WINDOW, is_public_box
 
 Tables = dict[str, Any]
 LARGEST_EXPONENT = 700.0
@@ -48,7 +48,7 @@ def _public_tables(kept: Shelved) -> Tables:
         )
     space, measures = kept.tables["space"], kept.tables.get("problem", {})
     box = space.get("box")
-    if box is not None and not (is_public_box(box) or tuple(box) == WINDOW):
+    if box is not None and not (is_public_box(box) or tuple(box) == SYNTHETIC_WINDOW):
         raise InvalidProblem(
             "the box of this grid is not on the public lattice (multiples of 0.02 degrees), so it may have been "
             "computed from visits: nothing about it is exported as shareable; round its edges outward"

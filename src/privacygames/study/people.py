@@ -8,7 +8,7 @@ import numpy as np
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Grid
-from privacygames.traces import Visited
+from privacygames.traces import VisitData
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Person:
     visits: int
 
 
-def people_of(visited: Visited, grid: Grid, users: int | Sequence[str], *, cells: int = 1) -> list[Person]:
+def people_of(visited: VisitData, grid: Grid, users: int | Sequence[str], *, cells: int = 1) -> list[Person]:
     """The people of a data set, the busiest first.
 
     Args:

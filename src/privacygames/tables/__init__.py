@@ -2,25 +2,25 @@
 
 from privacygames.problem import ANY_PAIR
 from privacygames.tables.apply_rules import apply
-from privacygames.tables.estimates import Estimate, Estimated, estimate
+from privacygames.tables.estimates import FrequencyEstimate, IntervalEstimate, estimate
 from privacygames.tables.file_release import apply_files
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_ledger import LedgerCharge, LedgerState, ReleaseLedger, is_release_ledger
 from privacygames.tables.rules import Rule
-from privacygames.tables.utility_preview import OutputSurvival, UtilityPreview, preview, preview_file
+from privacygames.tables.utility_preview import StatisticAccuracy, UtilityPreview, preview, preview_file
 
 __all__ = [
     "ANY_PAIR",
-    "Estimate",
-    "Estimated",
+    "FrequencyEstimate",
+    "IntervalEstimate",
     "LedgerCharge",
     "LedgerState",
     "Manifest",
-    "OutputSurvival",
     "ReleaseKey",
     "ReleaseLedger",
     "Rule",
+    "StatisticAccuracy",
     "UtilityPreview",
     "apply",
     "apply_files",

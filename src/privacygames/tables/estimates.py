@@ -45,7 +45,7 @@ GAP = 1e-7
 
 
 @dataclass(frozen=True)
-class Estimated:
+class IntervalEstimate:
     """A number, and an interval that holds that of the released table with the confidence asked for."""
 
     value: float
@@ -56,16 +56,16 @@ class Estimated:
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-class Estimate:
+class FrequencyEstimate:
     """Estimated frequencies of the secrets behind many answers.
 
     Attributes:
         space: the secrets.
         frequencies: an estimate for each, in the order of the space's labels.
-        answers: how many answers it is from.
+        sample_size: number of outputs it is from.
         method: ``"unbiased"`` or ``"likelihood"``.
         confidence: of every interval, each by itself.
-        determined: whether these answers determine the frequencies: the condition number of the mechanism's matrix is
+        identifiable: whether these answers determine the frequencies: the condition number of the mechanism's matrix is
             at most 10⁹, and with so many answers the standard error of every frequency is below 1, whatever the table.
             Where they do not, intervals are the range of what fits.
     """
@@ -74,9 +74,9 @@ class Estimate:
         self, mechanism: Mechanism | PublicMechanism, counts: FloatArray, method: Method, confidence: float
     ) -> None:
         self.space: Space = mechanism.secrets
-        self.method, self.confidence, self.answers = method, confidence, int(counts.sum())
+        self.method, self.confidence, self.sample_size = method, confidence, int(counts.sum())
         self._model = _Model(mechanism.probabilities, counts)
-        self.determined = self._model.determined
+        self.identifiable = self._model.identifiable
         if method == "unbiased" and self._model.inverse is None:
             raise InvalidProblem(
                 "the answers of this mechanism do not determine how frequent each secret was, so no estimate is "
@@ -84,35 +84,35 @@ class Estimate:
             )
         self.frequencies: FloatArray = self._model.unbiased() if method == "unbiased" else self._model.likeliest
 
-    def __getitem__(self, label: Label) -> Estimated:
+    def __getitem__(self, label: Label) -> IntervalEstimate:
         """The frequency of one secret."""
         return self.total([label])
 
-    def total(self, labels: Any) -> Estimated:
+    def total(self, labels: Any) -> IntervalEstimate:
         """The frequency of several secrets together."""
         wanted = np.zeros(len(self.space))
         wanted[self.space.indices(labels)] = 1.0
         return self.average(wanted)
 
-    def average(self, values: Any) -> Estimated:
+    def average(self, values: Any) -> IntervalEstimate:
         """The mean of a number that each secret has, such as its value."""
         weights = floats(values, "the values")
         if weights.shape != (len(self.space),) or not np.isfinite(weights).all():
             raise InvalidProblem(f"one finite number for each of the {len(self.space)} secrets is wanted")
         value = float(weights @ self.frequencies)
-        if self.determined or self.method == "unbiased":
+        if self.identifiable or self.method == "unbiased":
             low, high = self._model.interval(weights, self.confidence)
         else:
             low, high = self._model.range(weights, self.confidence)
         if self.method == "likelihood":
             low, high = max(low, float(weights.min())), min(high, float(weights.max()))
-        return Estimated(value, min(low, value), max(high, value))
+        return IntervalEstimate(value, min(low, value), max(high, value))
 
-    def mean(self) -> Estimated:
+    def mean(self) -> IntervalEstimate:
         """The mean of the secrets, which must be numbers."""
         return self.average(self._values())
 
-    def quantile(self, share: float) -> Estimated:
+    def quantile(self, share: float) -> IntervalEstimate:
         """The smallest number that at least this share of the secrets do not exceed."""
         if not (is_number(share) and 0 < share < 1):
             raise InvalidProblem("a quantile is asked for by a share between 0 and 1, such as 0.5 for the median")
@@ -124,7 +124,7 @@ class Estimate:
             return next((float(at) for at, share_at in zip(ordered, reached, strict=True) if share_at >= share), last)
 
         last = float(ordered[-1])
-        return Estimated(*(first([getattr(at, edge) for at in below]) for edge in ("value", "high", "low")))
+        return IntervalEstimate(*(first([getattr(at, edge) for at in below]) for edge in ("value", "high", "low")))
 
     def _values(self) -> FloatArray:
         if not isinstance(self.space, Numbers):
@@ -132,19 +132,19 @@ class Estimate:
         return self.space.values
 
     def __repr__(self) -> str:
-        return f"Estimate({len(self.space)} secrets from {self.answers} answers, {self.method})"
+        return f"FrequencyEstimate({len(self.space)} secrets from {self.sample_size} answers, {self.method})"
 
 
 def estimate(
-    mechanism: Mechanism | PublicMechanism, answers: Any, *, method: Method = "likelihood", confidence: float = 0.95
-) -> Estimate:
+    mechanism: Mechanism | PublicMechanism, outputs: Any, *, method: Method = "likelihood", confidence: float = 0.95
+) -> FrequencyEstimate:
     """The frequencies of the secrets behind obfuscated answers, with intervals.
 
     Intervals are about the table that was released: about the randomness of the mechanism, given the table's secrets.
 
     Args:
         mechanism: the one that made the answers; each of them from a fresh draw.
-        answers: observables one by one (a list, an array, a column), or counts by observable.
+        outputs: observables one by one (a list, an array, a column), or counts by observable.
         method: ``"likelihood"``: never negative, sums to one; or ``"unbiased"``: right on average, also in sums.
         confidence: of each interval, by itself.
     """
@@ -153,14 +153,14 @@ def estimate(
     one_of(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
-    positions, times = counted(mechanism.observables, answers)
+    positions, times = counted(mechanism.observables, outputs)
     counts = np.zeros(len(mechanism.observables))
     np.add.at(counts, positions, times)
     if not 1 <= float(counts.sum()) < inf or (counts < 0).any():
         raise InvalidProblem("there are no answers to estimate anything from")
     if (counts[~mechanism.weights.any(axis=0)] > 0).any():
         raise InvalidProblem("some of the answers are never given by this mechanism: they are from another one")
-    return Estimate(mechanism, counts, method, confidence)
+    return FrequencyEstimate(mechanism, counts, method, confidence)
 
 
 class _Model:
@@ -236,7 +236,7 @@ class _Model:
             return float(self.shares[seen] @ np.log((given @ self.table)[seen]))
 
     @cached_property
-    def determined(self) -> bool:
+    def identifiable(self) -> bool:
         """Whether so many answers determine every frequency better than no answers do, whatever the frequencies are."""
         if self.inverse is None:
             return False

@@ -244,7 +244,7 @@ def _surveyed(work: Work, setup: Setup) -> Callable[[RowCounts], Manifest]:
                 columns = {each: batch.column(each) for each in batch.schema.names}
                 survey.look(columns, batch.num_rows, kernel, odd=False, at=None)
     survey.manifest()
-    return lambda tally: survey.manifest(work.files, tally)
+    return lambda counts: survey.manifest(work.files, counts)
 
 
 def _for_file(setup: Setup, name: str) -> Setup:
@@ -296,11 +296,11 @@ class FileTask:
         for each in (folder, target.parent, counted.parent):
             each.mkdir(parents=True, exist_ok=True)
         table = open_table(self.work.input(self.name), self.setup.rules, self.work.separator)
-        tally = self._write_parts(table, folder, tick)
+        counts = self._write_parts(table, folder, tick)
         self._join(table, folder, target)
-        write_text(counted, json.dumps(tally.to_dict()))
+        write_text(counted, json.dumps(counts.to_dict()))
         shutil.rmtree(folder)
-        return tally
+        return counts
 
     def _write_parts(self, table: TableFile, folder: Path, tick: Callable[[int], None]) -> RowCounts:
         kernel = self.setup.kernel(table.schema)
@@ -312,17 +312,17 @@ class FileTask:
         tick(total.rows)
         batches = numbered(table.batches(skip=total.rows), total.rows)
         for start, group in grouped(batches, PART_ROWS):
-            tally = RowCounts()
+            counts = RowCounts()
             with (
                 written(folder / f"{number}{ending}") as file,
                 closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
             ):
                 for at, batch in group:
-                    for made in kernel.batches([batch], tally, at):
+                    for made in kernel.batches([batch], counts, at):
                         writer.write(made)
-                    tick(start + tally.rows)
-            write_text(folder / f"{number}.tally", json.dumps(tally.to_dict()))
-            total.add(tally)
+                    tick(start + counts.rows)
+            write_text(folder / f"{number}.tally", json.dumps(counts.to_dict()))
+            total.add(counts)
             number += 1
         if number == 0:  # a table without rows has a schema all the same
             with written(folder / f"0{ending}") as file:

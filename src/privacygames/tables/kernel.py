@@ -32,7 +32,7 @@ class RowCounts:
     Attributes:
         rows: rows read.
         dropped: rows left out.
-        odd: by rule and reason (``missing``, ``unknown``), rows whose value was no secret. Of those taken for the
+        invalid: by rule and reason (``missing``, ``unknown``), rows whose value was no secret. Of those taken for the
             nearest secret, ``far`` and ``exchanged`` count again the ones that lie far from all secrets, and the points
             that fit only with their coordinates exchanged.
         draws: by rule, a keyed hash of the identities and secrets that answers were drawn for, in any order; none
@@ -41,14 +41,14 @@ class RowCounts:
 
     rows: int = 0
     dropped: int = 0
-    odd: Counter[tuple[str, str]] = field(default_factory=Counter)
+    invalid: Counter[tuple[str, str]] = field(default_factory=Counter)
     draws: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: "RowCounts") -> None:
         """Count another batch, too."""
         self.rows += other.rows
         self.dropped += other.dropped
-        self.odd.update(other.odd)
+        self.invalid.update(other.invalid)
         self.add_draws(other.draws)
 
     def add_draws(self, draws: Mapping[str, int]) -> None:
@@ -60,7 +60,7 @@ class RowCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        odd = [[*key, count] for key, count in sorted(self.odd.items())]
+        odd = [[*key, count] for key, count in sorted(self.invalid.items())]
         return {"rows": self.rows, "dropped": self.dropped, "odd": odd, "draws": dict(self.draws)}
 
     @classmethod
@@ -78,12 +78,12 @@ class Answered:
     Attributes:
         columns: Arrow arrays by name, one entry for each row that is kept.
         keep: which rows are kept; None: all.
-        tally: what was counted.
+        counts: what was counted.
     """
 
     columns: dict[str, Any]
     keep: NDArray[np.bool_] | None
-    tally: RowCounts
+    counts: RowCounts
 
 
 CHANGED = (
@@ -134,18 +134,18 @@ class Kernel:
             count: how many rows.
             at: where they stand in their source.
         """
-        found, keep, tally = self._looked_at(columns, count, at)
+        found, keep, counts = self._looked_at(columns, count, at)
         tags = self.tags(columns, count, at)
         if keep is not None:
             tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
         people = self._people(columns, keep)
-        self._require_expected(self._marks(found, tags, people, tally))
+        self._require_expected(self._marks(found, tags, people, counts))
         answers: dict[str, Any] = {}
         for rule in self.rules:
             drawn = self._drawn(rule, found[rule.name], tags, people)
             arrays = rule.writer.columns(drawn, self._post_bits(rule, tags), self._types[rule.name])
             answers |= dict(zip(rule.outputs, rule.in_category_order(arrays, columns), strict=True))
-        return Answered(answers, keep, tally)
+        return Answered(answers, keep, counts)
 
     def tags(self, columns: Mapping[str, Any], count: int, at: int) -> Words:
         """128 bits for each row: its identity."""
@@ -159,13 +159,13 @@ class Kernel:
             count: how many rows.
             at: where they stand; None where that is not known yet.
         """
-        found, keep, tally = self._looked_at(columns, count, at)
+        found, keep, counts = self._looked_at(columns, count, at)
         if self.identity.by_position:
-            return tally, np.zeros(0, dtype=np.uint64)
+            return counts, np.zeros(0, dtype=np.uint64)
         tags = self.tags(columns, count, 0)
         if keep is not None:
             tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
-        return tally, self._marks(found, tags, self._people(columns, keep), tally)
+        return counts, self._marks(found, tags, self._people(columns, keep), counts)
 
     def expect(self, marks: Sequence[NDArray[np.uint64]]) -> None:
         """From now on draw for rows only that were surveyed, with the secrets that they had then."""
@@ -180,8 +180,8 @@ class Kernel:
         if new:
             raise InvalidProblem(CHANGED.format(new))
 
-    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, tally: RowCounts) -> NDArray[np.uint64]:
-        """64 bits for each row: a keyed hash of its identity and all its secrets; the sums are added to the tally."""
+    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, counts: RowCounts) -> NDArray[np.uint64]:
+        """64 bits for each row: a keyed hash of its identity and all its secrets; the sums are added to the counts."""
         marks = np.zeros(len(tags), dtype=np.uint64)
         if self.identity.by_position:
             return marks
@@ -192,7 +192,7 @@ class Kernel:
             blocks[secrets < 0] = 0
             marks ^= blocks[:, 0]
             low, high = (int(each) for each in blocks.sum(axis=0, dtype=np.uint64))
-            tally.add_draws({rule.name: low | high << 64})
+            counts.add_draws({rule.name: low | high << 64})
         return marks
 
     def _people(self, columns: Mapping[str, Any], keep: NDArray[np.bool_] | None) -> dict[str, Any]:
@@ -218,12 +218,12 @@ class Kernel:
         self, columns: Mapping[str, Any], count: int, at: int | None
     ) -> tuple[dict[str, IntArray], NDArray[np.bool_] | None, RowCounts]:
         """The secrets of each rule, which rows stay, and what was counted."""
-        tally = RowCounts(rows=count)
-        found = {rule.name: secrets_of(rule, columns, tally) for rule in self.rules}
-        return found, self._kept(found, columns, tally, at), tally
+        counts = RowCounts(rows=count)
+        found = {rule.name: secrets_of(rule, columns, counts) for rule in self.rules}
+        return found, self._kept(found, columns, counts, at), counts
 
     def _kept(
-        self, found: dict[str, IntArray], columns: Mapping[str, Any], tally: RowCounts, at: int | None
+        self, found: dict[str, IntArray], columns: Mapping[str, Any], counts: RowCounts, at: int | None
     ) -> NDArray[np.bool_] | None:
         """Which rows stay, after every odd one was counted; an error where one may not be."""
         keep: NDArray[np.bool_] | None = None
@@ -241,11 +241,11 @@ class Kernel:
                     continue
                 if policy in ("error", "nearest"):  # what still has no nearest one: another diagnosis, say
                     raise InvalidProblem(self._odd(rule, reason, odd, columns, at))
-                tally.odd[rule.name, reason] += count
+                counts.invalid[rule.name, reason] += count
                 if policy == "drop":
                     keep = ~odd if keep is None else keep & ~odd
         if keep is not None:
-            tally.dropped = int(len(keep) - keep.sum())
+            counts.dropped = int(len(keep) - keep.sum())
         return keep
 
     def _odd(
@@ -285,7 +285,7 @@ class Kernel:
         pa = needed_for_tables("pyarrow")
         answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, at)
         mask = None if answered.keep is None else pa.array(answered.keep)
-        kept = batch.num_rows - answered.tally.dropped
+        kept = batch.num_rows - answered.counts.dropped
         arrays = []
         for (name, origin), into in zip(self.layout.columns, self.schema, strict=True):
             if origin == "answer":
@@ -294,15 +294,15 @@ class Kernel:
                 arrays.append(pa.nulls(kept, into.type))
             else:
                 arrays.append(batch.column(name) if mask is None else filtered(batch.column(name), mask))
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), answered.tally
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema), answered.counts
 
-    def batches(self, batches: Any, tally: RowCounts, start: int = 0) -> Iterator[Any]:
+    def batches(self, batches: Any, counts: RowCounts, start: int = 0) -> Iterator[Any]:
         """Record batches with answers in them, one at a time: memory does not grow with them."""
         for whole in batches:
             for first in range(0, whole.num_rows, CHUNK):
                 made, counted = self.batch(whole.slice(first, CHUNK), start)
                 start += counted.rows
-                tally.add(counted)
+                counts.add(counted)
                 yield made
 
 
@@ -318,7 +318,7 @@ def filtered(array: Any, mask: Any) -> Any:
         return pa.concat_arrays(runs) if runs else array.slice(0, 0)
 
 
-def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: RowCounts) -> IntArray:
+def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], counts: RowCounts) -> IntArray:
     """The positions of a rule's secrets; what is taken for the nearest one is counted."""
     found = rule.reader.positions(columns)
     if rule.rule.invalid != "nearest" or not (outside := found == UNKNOWN).any():
@@ -332,19 +332,19 @@ def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], tally: RowCounts) -
     }
     for reason, rows in kinds.items():
         if count := int(rows.sum()):
-            tally.odd[rule.name, reason] += count
+            counts.invalid[rule.name, reason] += count
     return near
 
 
-def require_near(rules: Sequence[ColumnRule], tally: RowCounts) -> None:
+def require_near(rules: Sequence[ColumnRule], counts: RowCounts) -> None:
     """Refuse a table of which too many rows would be moved far, to a secret that is only the nearest."""
     for rule in rules:
-        far, exchanged = tally.odd[rule.name, "far"], tally.odd[rule.name, "exchanged"]
-        swapped = 2 * exchanged > tally.rows
-        if not swapped and far <= rule.rule.far_share_at_most * tally.rows:
+        far, exchanged = counts.invalid[rule.name, "far"], counts.invalid[rule.name, "exchanged"]
+        swapped = 2 * exchanged > counts.rows
+        if not swapped and far <= rule.rule.far_share_at_most * counts.rows:
             continue
         hint = EXCHANGED if 2 * exchanged > far else ""
-        said = f"{rule.name}: invalid='nearest' would move {max(far, exchanged)} of {tally.rows} rows"
+        said = f"{rule.name}: invalid='nearest' would move {max(far, exchanged)} of {counts.rows} rows"
         if swapped:
             raise InvalidProblem(f"{said} to the border of the grid{hint}: exchange the two columns")
         raise InvalidProblem(

@@ -48,7 +48,7 @@ class Manifest:
 
     Attributes:
         account: ε for each row, and composed for people.
-        tally: rows read, dropped and odd. For engines that compute later: as counted when the release was set up;
+        counts: rows read, dropped and odd. For engines that compute later: as counted when the release was set up;
             for a reader: as far as it was read.
         rules: what became of which columns.
         identity: what told rows apart.
@@ -58,7 +58,7 @@ class Manifest:
     """
 
     account: ReleaseAccount
-    tally: RowCounts
+    counts: RowCounts
     rules: tuple[ColumnRule, ...]
     identity: Identity
     warnings: tuple[str, ...]
@@ -68,17 +68,17 @@ class Manifest:
     @property
     def rows_in(self) -> int:
         """Rows read."""
-        return self.tally.rows
+        return self.counts.rows
 
     @property
     def rows_dropped(self) -> int:
         """Rows left out."""
-        return self.tally.dropped
+        return self.counts.dropped
 
     @property
     def rows_out(self) -> int:
         """Rows written."""
-        return self.tally.rows - self.tally.dropped
+        return self.counts.rows - self.counts.dropped
 
     @property
     def per_row(self) -> Cost:
@@ -103,7 +103,7 @@ class Manifest:
                 "dropped": self.rows_dropped,
                 "odd": [
                     {"columns": name, "reason": reason, "rows": count, "became": self.became(name, reason)}
-                    for (name, reason), count in sorted(self.tally.odd.items())
+                    for (name, reason), count in sorted(self.counts.invalid.items())
                 ],
             },
             "epsilon": self.account.to_dict(),
@@ -120,10 +120,10 @@ class Manifest:
         rule = next(each.rule for each in self.rules if each.name == name)
         return rule.for_missing if reason == "missing" else rule.invalid
 
-    def odd_in_words(self) -> list[tuple[str, str]]:
+    def describe_invalid_rows(self) -> list[tuple[str, str]]:
         """How many rows of which columns were no secrets, and what became of them."""
         said = []
-        for (name, reason), count in sorted(self.tally.odd.items()):
+        for (name, reason), count in sorted(self.counts.invalid.items()):
             what = MOVED.get(reason, f"rows were {reason}: {self.became(name, reason)}")
             said.append((name, f"{count:,} {what}"))
         return said
@@ -140,7 +140,7 @@ class Manifest:
             *(f"{each.columns}, a row: ε = {each}" for each in self.account.charges),
             f"{whom}, over {len(self.rules)} mechanism(s): {total or self.account.per_row}",
         ]
-        lines += [f"{name}: {what}" for name, what in self.odd_in_words()]
+        lines += [f"{name}: {what}" for name, what in self.describe_invalid_rows()]
         return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
 
 
@@ -151,7 +151,7 @@ def described(rule: ColumnRule) -> dict[str, Any]:
     found: dict[str, Any] = {
         "columns": list(rule.columns),
         "became": list(rule.outputs),
-        "answer": rule.rule.answer,
+        "answer": rule.rule.output_form,
         "original": rule.rule.original,
         "mechanism": mechanism.digest,
         "secrets": len(mechanism.secrets),
@@ -213,10 +213,10 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def warnings_about(tally: RowCounts) -> tuple[str, ...]:
+def warnings_about(counts: RowCounts) -> tuple[str, ...]:
     """What is to be said of rows that were moved to a secret which is only the nearest."""
     return tuple(
-        f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in tally.odd.items() if reason in WARNED
+        f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in counts.invalid.items() if reason in WARNED
     )
 
 

@@ -34,7 +34,7 @@ class AnswerWriter:
     """
 
     def __init__(self, space: Space, answer: Answer, *, apart: bool = True) -> None:
-        one_of(answer, get_args(Answer), "answer")
+        one_of(answer, get_args(Answer), "output_form")
         self.space, self.answer = space, answer
         within = space.underlying if isinstance(space, Subsets) else space
         self._grid = within if isinstance(within, Grid) else None
@@ -47,10 +47,12 @@ class AnswerWriter:
     def _require_possible(self) -> None:
         measured = self._grid is not None or self._numbers is not None
         if self.answer in ("centre", "point", "bounds") and not measured:
-            raise InvalidProblem(f"answer={self.answer!r} needs places or numbers; {self.space!r} has labels or sets")
+            raise InvalidProblem(
+                f"output_form={self.answer!r} needs places or numbers; {self.space!r} has labels or sets"
+            )
         sets = isinstance(self.space, Subsets) or any(isinstance(label, frozenset) for label in self.space.labels)
         if self.answer == "set" and not sets:
-            raise InvalidProblem(f"answer='set' needs observables that are sets; {self.space!r} has labels")
+            raise InvalidProblem(f"output_form='set' needs observables that are sets; {self.space!r} has labels")
 
     @property
     def suffixes(self) -> tuple[str, ...]:

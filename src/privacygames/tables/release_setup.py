@@ -64,22 +64,22 @@ class Setup:
         """The columns that are looked at before anything is released: whose rows they are, and which."""
         return tuple(dict.fromkeys([*([self.user] if self.user else []), *self.identity.columns]))
 
-    def manifest(self, tally: RowCounts, totals: tuple[int, int] | None, source: Sequence[str] = ()) -> Manifest:
+    def manifest(self, counts: RowCounts, totals: tuple[int, int] | None, source: Sequence[str] = ()) -> Manifest:
         """What is to be said of the release; refuses one above the limit. ``totals``: most rows, and people."""
         found = account(self.rules, totals, self.repeat)
         found.require(self.limits)
-        require_near(self.rules, tally)
-        warnings = warnings_for(self.rules) + warnings_about(tally)
-        return Manifest(found, tally, self.rules, self.identity, warnings, tuple(source))
+        require_near(self.rules, counts)
+        warnings = warnings_for(self.rules) + warnings_about(counts)
+        return Manifest(found, counts, self.rules, self.identity, warnings, tuple(source))
 
     def commit(self, manifest: Manifest, release: str = "") -> Manifest:
         """Charge a release to the ledger, and record it with its key, durably, before anybody sees an answer.
 
         Args:
-            manifest: of the release; its tally says what was drawn.
+            manifest: of the release; its counts says what was drawn.
             release: a name for it where there is no key of the caller's, and work goes on after a crash.
         """
-        uses = [] if self.identity.by_position else self._uses(manifest.tally)
+        uses = [] if self.identity.by_position else self._uses(manifest.counts)
         self.key.require_new_or_same(uses)
         if self.ledger is not None:
             charge = self.ledger.charge(self._charges(manifest, release), self.protects)
@@ -97,9 +97,9 @@ class Setup:
         """What amounts of ε are about."""
         return "a row" if self.user is None else f"a person (column {self.user!r})"
 
-    def _uses(self, tally: RowCounts) -> list[KeyUse]:
+    def _uses(self, counts: RowCounts) -> list[KeyUse]:
         return [
-            KeyUse(rule.columns, rule.rule.mechanism.digest, self.identity.columns, f"{tally.draws[rule.name]:032x}")
+            KeyUse(rule.columns, rule.rule.mechanism.digest, self.identity.columns, f"{counts.draws[rule.name]:032x}")
             for rule in self.rules
         ]
 
@@ -107,7 +107,7 @@ class Setup:
         """What each rule costs, under a name that the same draws have again, and no others."""
         found = []
         for rule, amounts in zip(self.rules, amounts_of(manifest.account), strict=True):
-            drawn = release or f"{manifest.tally.draws[rule.name]:032x}"
+            drawn = release or f"{manifest.counts.draws[rule.name]:032x}"
             named = ("release", drawn, *rule.purpose, *self.identity.purpose(), digest_of("amounts", amounts))
             name = digest_of(*named) if release else self.key.derive(*named).hex()
             found.append(RuleCharge(name[:32], rule.name, rule.rule.mechanism.digest, amounts))
@@ -153,14 +153,14 @@ class Prescan:
 
     Attributes:
         setup: of the release.
-        tally: what was counted.
+        counts: what was counted.
         people: whose rows there are.
         tags: half of each row's identity; of each person's, once in a batch, where people are the identity.
         marks: of each row that stays, for :meth:`Kernel.expect`.
     """
 
     setup: Setup
-    tally: RowCounts = field(default_factory=RowCounts)
+    counts: RowCounts = field(default_factory=RowCounts)
     people: PeopleCount | None = None
     tags: list[NDArray[np.uint64]] = field(default_factory=list)
     marks: list[NDArray[np.uint64]] = field(default_factory=list)
@@ -172,8 +172,8 @@ class Prescan:
     def look(self, columns: Mapping[str, Any], count: int, kernel: Kernel, *, odd: bool, at: int | None) -> None:
         """Look at some rows; ``odd`` says whether to count values that are no secrets, ``at`` where they stand."""
         if odd:
-            tally, marks = kernel.survey(columns, count, at)
-            self.tally.add(tally)
+            counts, marks = kernel.survey(columns, count, at)
+            self.counts.add(counts)
             self.marks.append(marks)
         if self.people is not None and self.setup.user is not None:
             self.people.add(columns[self.setup.user], self.setup.user, at)
@@ -184,7 +184,7 @@ class Prescan:
 
     def merge(self, other: "Prescan") -> None:
         """Count what another look at other rows found."""
-        self.tally.add(other.tally)
+        self.counts.add(other.counts)
         if self.people is not None and other.people is not None:
             self.people.merge(other.people)
         self.tags += other.tags
@@ -214,12 +214,12 @@ class Prescan:
             "repeat='same' if each person's secret is to be drawn once"
         )
 
-    def manifest(self, source: Iterable[str] = (), tally: RowCounts | None = None) -> Manifest:
+    def manifest(self, source: Iterable[str] = (), counts: RowCounts | None = None) -> Manifest:
         """What is to be said of the release; refuses what must not be released."""
         self.require_unique()
         totals = None if self.people is None else self.people.totals()
-        return self.setup.manifest(self.tally if tally is None else tally, totals, tuple(source))
+        return self.setup.manifest(self.counts if counts is None else counts, totals, tuple(source))
 
-    def committed(self, tally: RowCounts | None = None) -> Manifest:
+    def committed(self, counts: RowCounts | None = None) -> Manifest:
         """The manifest of a release that is charged from now on."""
-        return self.setup.commit(self.manifest(tally=tally))
+        return self.setup.commit(self.manifest(counts=counts))

@@ -32,8 +32,8 @@ class Rule:
 
     Attributes:
         mechanism: what draws the answers: one mechanism, or a fleet of one for each person.
-        answer: how an answer is written: its ``"label"``, ``"centre"``, a random ``"point"`` in it, its ``"bounds"``,
-            or the ``"set"`` of its members.
+        output_form: how an output is written: its ``"label"``, its ``"centre"``, a random ``"point"`` in it, its
+            ``"bounds"``, or the ``"set"`` of its members.
         into: names of the columns of answers; by default those of the originals where they are replaced one by one.
         original: what becomes of the original columns.
         invalid: what becomes of a row whose value is no secret: an ``"error"``, the row is dropped (``"drop"``), its
@@ -47,7 +47,7 @@ class Rule:
     """
 
     mechanism: Mechanisms
-    answer: Answer = "label"
+    output_form: Answer = "label"
     into: str | Sequence[str] | None = None
     original: Original = "replace"
     invalid: Invalid = "error"
@@ -76,7 +76,7 @@ class ColumnRule:
     def __init__(self, place: Any, rule: Rule) -> None:
         self.rule, self.columns = rule, column_names(place)
         self.reader = SecretReader(rule.mechanism.secrets, place)
-        self.writer = AnswerWriter(rule.mechanism.observables, rule.answer, apart=not isinstance(place, str))
+        self.writer = AnswerWriter(rule.mechanism.observables, rule.output_form, apart=not isinstance(place, str))
         if rule.invalid == "nearest" and not self.reader.has_nearest:
             raise InvalidProblem(f"invalid='nearest' for {self.name}: only places and numbers have a nearest secret")
         self.outputs = self._outputs()
@@ -97,7 +97,8 @@ class ColumnRule:
             names = (rule.into,) if isinstance(rule.into, str) else tuple(rule.into)
             if len(names) != len(suffixes) or not all(isinstance(name, str) for name in names):
                 raise InvalidProblem(
-                    f"answer={rule.answer!r} for {self.name} makes {len(suffixes)} columns; into names {len(names)}"
+                    f"output_form={rule.output_form!r} for {self.name} makes {len(suffixes)} columns; "
+                    f"into names {len(names)}"
                 )
             return names
         ending = "" if rule.original == "replace" else RELEASED
@@ -106,7 +107,7 @@ class ColumnRule:
         if len(self.columns) == 1:
             return tuple(f"{self.columns[0]}{suffix}{ending}" for suffix in suffixes)
         raise InvalidProblem(
-            f"answer={rule.answer!r} turns the {len(self.columns)} columns {self.name} into {len(suffixes)}: "
+            f"output_form={rule.output_form!r} turns the {len(self.columns)} columns {self.name} into {len(suffixes)}: "
             "say with into what to call them"
         )
 

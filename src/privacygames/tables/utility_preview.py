@@ -30,7 +30,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
-class OutputSurvival:
+class StatisticAccuracy:
     """How one statistic survives.
 
     Attributes:
@@ -57,13 +57,13 @@ class UtilityPreview:
     Attributes:
         columns: of which secret.
         rows_read: how many rows hold one.
-        survivals: statistic by statistic. Of the histogram: the share of rows in a wrong place.
+        statistics: statistic by statistic. Of the histogram: the share of rows in a wrong place.
         rows_left_out: how many rows hold none, and are not in the numbers.
     """
 
     columns: str
     rows_read: int
-    survivals: tuple[OutputSurvival, ...]
+    statistics: tuple[StatisticAccuracy, ...]
     rows_left_out: int = 0
 
     @property
@@ -81,7 +81,7 @@ class UtilityPreview:
                 "-" if each.released is None else f"{each.released:.4g} ± {each.released_error:.2g}",
                 f"{each.estimated:.4g} ± {each.estimated_error:.2g}",
             )
-            for each in self.survivals
+            for each in self.statistics
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,8 +147,8 @@ def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, colum
         drawn += generator.multinomial(count, row, TRIALS) if count else 0
     released, truth = drawn / whole.sum(), whole / whole.sum()
     found = [estimate(mechanism, _by_label(mechanism, each)).frequencies for each in drawn]
-    survivals = _survivals(mechanism, truth, released, np.array(found))
-    return UtilityPreview(columns, int(whole.sum()), tuple(survivals))
+    statistics = _survivals(mechanism, truth, released, np.array(found))
+    return UtilityPreview(columns, int(whole.sum()), tuple(statistics))
 
 
 def _by_label(mechanism: Mechanism | PublicMechanism, counts: FloatArray) -> dict[Any, float]:
@@ -163,7 +163,7 @@ def _rows(mechanism: Mechanism | PublicMechanism) -> FloatArray:
 
 def _survivals(
     mechanism: Mechanism | PublicMechanism, truth: FloatArray, released: FloatArray, estimated: FloatArray
-) -> list[OutputSurvival]:
+) -> list[StatisticAccuracy]:
     found = []
     space, middles = mechanism.secrets, _middles(mechanism)
     if isinstance(space, Numbers):
@@ -178,12 +178,12 @@ def _survivals(
     return found
 
 
-def _survival(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> OutputSurvival:
+def _survival(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> StatisticAccuracy:
     def error(found: FloatArray) -> float:
         return float(np.sqrt(((found - truth) ** 2).mean()))
 
     middle, off = (None, None) if released is None else (float(released.mean()), error(released))
-    return OutputSurvival(name, truth, middle, off, float(estimated.mean()), error(estimated))
+    return StatisticAccuracy(name, truth, middle, off, float(estimated.mean()), error(estimated))
 
 
 def _middles(mechanism: Mechanism | PublicMechanism) -> FloatArray | None:

@@ -12,11 +12,11 @@ from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.spaces import Grid, Outside
 from privacygames.traces.readers import check_names, header_of, lines_of, shown, split_line
-from privacygames.traces.visits import Visited
+from privacygames.traces.visits import VisitData
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts(Visited):
+class VisitCounts(VisitData):
     """How often each user was in each cell, by the cell's number (along each row from west to east, rows northward)."""
 
     by_user: Mapping[str, Mapping[int, int]]
@@ -26,7 +26,7 @@ class Counts(Visited):
         object.__setattr__(self, "users", tuple(sorted(self.by_user)))
 
     def __repr__(self) -> str:
-        return f"Counts({len(self.users)} users)"
+        return f"VisitCounts({len(self.users)} users)"
 
     def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:  # noqa: ARG002 - no points here
         """How often the user was in each cell, in the order of the grid's labels; a cell beyond them is an error."""
@@ -38,7 +38,7 @@ class Counts(Visited):
         return counted
 
 
-def read_counts(path: str | Path, *, visits: str = "visits") -> Counts:
+def read_counts(path: str | Path, *, visits: str = "visits") -> VisitCounts:
     """Counts from a CSV file (or .csv.gz) with columns user, cell and visits; others are ignored.
 
     Nothing is skipped here, since a line stands for many visits: a broken one is an error that says where.
@@ -69,7 +69,7 @@ def read_counts(path: str | Path, *, visits: str = "visits") -> Counts:
                     mine[cell] = mine.get(cell, 0) + seen
     if not found:
         raise InvalidProblem(f"{file.name} holds no counts")
-    return Counts(found)
+    return VisitCounts(found)
 
 
 def _places(header: list[str], wanted: tuple[str, ...], file: str) -> list[int]:

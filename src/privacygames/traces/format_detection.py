@@ -18,7 +18,7 @@ CHECKIN = re.compile(r"[^\t]+\t\d{4}-\d\d-\d\dT[^\t]*\t-?[\d.]+\t-?[\d.]+\t[^\t]
 """A line of SNAP's check-ins: user, time, latitude, longitude and place, between tabs."""
 
 
-def guess_format(path: str | Path) -> str:
+def detect_format(path: str | Path) -> str:
     """The format of a file by its ending and first line, or of a folder by the files in it; refused where unclear.
 
     ``"counts"`` for a CSV file that has cells instead of coordinates (:func:`privacygames.traces.read_counts`).

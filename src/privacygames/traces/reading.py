@@ -16,7 +16,7 @@ from privacygames.spaces import Box, checked_box
 from privacygames.time_zones import time_zone
 from privacygames.traces.clock import DAY, Dates
 from privacygames.traces.collector import Collector
-from privacygames.traces.format_detection import ENDINGS, guess_format
+from privacygames.traces.format_detection import ENDINGS, detect_format
 from privacygames.traces.readers import Format, Source, read_checkins, read_frame, read_geolife, read_gpx, table_format
 from privacygames.traces.visits import Visits
 from privacygames.validation import one_of
@@ -74,7 +74,7 @@ def read(
             collector.add(rows, "the table")
         return _visits(collector, "table", "the table")
     place = Path(path)
-    name = guess_format(place) if format is None else format
+    name = detect_format(place) if format is None else format
     parse = _format(name, columns, dates)
     sources = [
         Source(file, UTC if name == "geolife" else zone, _user(file, place, name), dates)

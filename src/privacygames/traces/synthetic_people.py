@@ -12,7 +12,7 @@ from privacygames.traces.city import HEIGHT, WIDTH, City, anywhere, around, buil
 from privacygames.traces.clock import DAY, HOUR
 from privacygames.traces.visits import Visits
 
-WINDOW: Box = (5.0105, 52.0541, 5.2301, 52.126)
+SYNTHETIC_WINDOW: Box = (5.0105, 52.0541, 5.2301, 52.126)
 """15 × 8 kilometres of flat country."""
 
 START = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp())  # a Monday
@@ -79,7 +79,7 @@ class Diary:
         return np.asarray(left > arrived)
 
 
-def synthetic(users: int = 10, *, days: int = 60, seed: int = 0, window: Box = WINDOW) -> Visits:
+def synthetic(users: int = 10, *, days: int = 60, seed: int = 0, window: Box = SYNTHETIC_WINDOW) -> Visits:
     """Visits of invented people: nights at home, weekdays at work, errands, outings, and the ways in between.
 
     They share one city, and differ in how much they go about, how curious they are and how much of their time

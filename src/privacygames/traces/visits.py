@@ -26,7 +26,7 @@ Days = Literal["weekdays", "weekends"] | Iterable[int]
 MOST_TRANSITIONS = 100_000_000
 
 
-class Visited(ABC):
+class VisitData(ABC):
     """Anything that knows how often each of its ``users`` was in each cell of a grid."""
 
     users: tuple[str, ...]
@@ -57,10 +57,10 @@ class Visited(ABC):
             raise InvalidProblem(f"pooling is {pooling}; it must be 0 or more")
         counts = self.counts(grid, user, outside=outside).astype(np.float64)
         if pooling:
-            counts = counts + pooling * self.pooled(grid, without=user, outside=outside).probabilities
+            counts = counts + pooling * self.pooled_prior(grid, without=user, outside=outside).probabilities
         return Prior.from_counts(grid, counts, smoothing=smoothing)
 
-    def resampled(
+    def resampled_priors(
         self,
         grid: Grid,
         user: str,
@@ -84,7 +84,7 @@ class Visited(ABC):
         seen = dict(zip(grid.labels, counts.tolist(), strict=True))
         return Prior.resampled(grid, seen, times, smoothing=smoothing, generator=generator)
 
-    def pooled(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
+    def pooled_prior(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
         """What is known of somebody of whom nothing is known: everyone's prior, each person counting the same.
 
         Args:
@@ -129,7 +129,7 @@ class Visited(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Visits(Visited):
+class Visits(VisitData):
     """Visits of many users, sorted by user and then by time.
 
     Attributes:
@@ -262,7 +262,7 @@ class Visits(Visited):
         cells, times = self._cells(grid, mine), self.time[mine]
         return cells[cells >= 0], times[cells >= 0]
 
-    def until(self, time: int) -> "Visits":
+    def before(self, time: int) -> "Visits":
         """The visits before a time, of the same users."""
         kept = self.time < time
         return Visits(

@@ -26,10 +26,10 @@ def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
     pa = needed_for_tables("pyarrow")
     kernel = setup.kernel(table.schema)
     survey = surveyed(table.select(list(setup.watched)).to_batches(CHUNK), setup, kernel, odd=False)
-    tally = RowCounts()
+    counts = RowCounts()
     survey.manifest()  # refuses before anything is drawn
-    made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), tally)), schema=kernel.schema)
-    return made, survey.committed(tally)
+    made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), counts)), schema=kernel.schema)
+    return made, survey.committed(counts)
 
 
 def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Prescan:
@@ -50,16 +50,16 @@ def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
             "table or a dataset"
         )
     pa = needed_for_tables("pyarrow")
-    kernel, tally = setup.kernel(reader.schema), RowCounts()
-    made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, tally), setup, tally))
+    kernel, counts = setup.kernel(reader.schema), RowCounts()
+    made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, counts), setup, counts))
     # Counts are complete when the reader was read to its end; what a row costs is known before.
-    return made, setup.commit(setup.manifest(tally, None))
+    return made, setup.commit(setup.manifest(counts, None))
 
 
-def _near(batches: Any, setup: Setup, tally: RowCounts) -> Any:
+def _near(batches: Any, setup: Setup, counts: RowCounts) -> Any:
     """Batches as long as not too many of the rows so far were moved far."""
     for batch in batches:
-        require_near(setup.rules, tally)
+        require_near(setup.rules, counts)
         yield batch
 
 

@@ -31,7 +31,7 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     manifest = whole.committed()
     work = dask.delayed(partial(_transformed, kernel=kernel), pure=False)
     meta, _ = transform(frame._meta, kernel, 0)
-    made = [work(part, survey.tally) for part, survey in zip(parts, surveys, strict=True)]
+    made = [work(part, survey.counts) for part, survey in zip(parts, surveys, strict=True)]
     with dask.config.set({"dataframe.convert-string": False}):  # else Dask makes texts of lists, bytes and dates, too
         return dd.from_delayed(made, meta=meta, divisions=frame.divisions, verify_meta=False), manifest
 
@@ -55,12 +55,12 @@ def _first_rows(part: Any) -> Any:
 
 def _surveyed(part: Any, *, setup: Setup, kernel: Kernel) -> Prescan:
     survey = survey_of(part, setup, kernel, odd=True)
-    survey.marks.clear()  # the sum of them, in the tally, says enough about a whole partition
+    survey.marks.clear()  # the sum of them, in the counts, says enough about a whole partition
     return survey
 
 
 def _transformed(part: Any, surveyed: RowCounts, *, kernel: Kernel) -> Any:
-    made, tally = transform(part, kernel, 0)
-    if tally.draws != surveyed.draws:
+    made, counts = transform(part, kernel, 0)
+    if counts.draws != surveyed.draws:
         raise InvalidProblem(CHANGED.format("Some"))
     return made

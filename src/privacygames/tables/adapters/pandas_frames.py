@@ -16,8 +16,8 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     kernel = kernel_for(frame, setup)
     survey = survey_of(frame, setup, kernel, odd=False)
     survey.manifest()  # refuses before anything is drawn
-    made, tally = transform(frame, kernel, 0)
-    return made, survey.committed(tally)
+    made, counts = transform(frame, kernel, 0)
+    return made, survey.committed(counts)
 
 
 def kernel_for(frame: Any, setup: Setup) -> Kernel:
@@ -44,16 +44,16 @@ def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
     """A frame, or a part of one, with answers in it."""
     import pandas as pd
 
-    tally, answers, kept = RowCounts(), [], []
+    counts, answers, kept = RowCounts(), [], []
     columns = {name: arrow_of(frame[name]) for name in kernel.needs}
     for first in range(0, len(frame), CHUNK) or [0]:
         some = {name: column.slice(first, CHUNK) for name, column in columns.items()}
         count = min(CHUNK, len(frame) - first)
         answered = kernel.answer(some, count, at + first)
-        tally.add(answered.tally)
+        counts.add(answered.counts)
         answers.append(answered.columns)
         kept.append(np.ones(count, dtype=bool) if answered.keep is None else answered.keep)
-    rest = frame[np.concatenate(kept)] if tally.dropped else frame
+    rest = frame[np.concatenate(kept)] if counts.dropped else frame
     made: dict[str, Any] = {}
     for name, origin in kernel.layout.columns:
         if origin == "answer":
@@ -64,7 +64,7 @@ def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
             made[name] = rest[name]
     result = pd.DataFrame(made, index=rest.index, columns=pd.Index(kernel.layout.names, name=frame.columns.name))
     result.attrs = dict(frame.attrs)
-    return result, tally
+    return result, counts
 
 
 def arrow_of(series: Any) -> Any:

@@ -19,8 +19,8 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
     kernel = setup.kernel(frame.head(0).to_arrow().schema)
     survey = surveyed(frame.select(setup.watched).to_arrow().to_batches(CHUNK), setup, kernel, odd=False)
     survey.manifest()  # refuses before anything is drawn
-    made, tally = _transform(frame, kernel, 0)
-    return made, survey.committed(tally)
+    made, counts = _transform(frame, kernel, 0)
+    return made, survey.committed(counts)
 
 
 def _lazy(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
@@ -59,18 +59,18 @@ def _parts(frame: Any) -> Any:
 def _transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
     import polars as pl
 
-    tally = RowCounts()
+    counts = RowCounts()
     table = frame.select(kernel.needs).to_arrow()
     pieces = []
     for first in range(0, frame.height, CHUNK) or [0]:
         some = table.slice(first, CHUNK).combine_chunks()
         columns = {name: _whole(some.column(name)) for name in kernel.needs}
         answered = kernel.answer(columns, some.num_rows, at + first)
-        tally.add(answered.tally)
+        counts.add(answered.counts)
         part = frame.slice(first, CHUNK)
         rest = part if answered.keep is None else part.filter(pl.Series(np.asarray(answered.keep)))
         pieces.append(_assembled(rest, frame, kernel, answered.columns))
-    return pl.concat(pieces), tally
+    return pl.concat(pieces), counts
 
 
 def _assembled(rest: Any, frame: Any, kernel: Kernel, answers: dict[str, Any]) -> Any:

@@ -73,11 +73,11 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
     for row in frame.select(*kernel.needs).mapInArrow(_counting(kernel), schema=COUNTED).collect():
         if row["refused"] is not None:
             raise InvalidProblem(row["refused"])
-        survey.tally.add(RowCounts.from_dict(json.loads(row["tally"])))
+        survey.counts.add(RowCounts.from_dict(json.loads(row["tally"])))
     tagged = frame.select(*kernel.needs).mapInArrow(_tagging(kernel), schema=TAGS)
     distinct = tagged.distinct().count()  # not of the columns themselves: 007 and 7 are one identity
-    if setup.unique_wanted and distinct < survey.tally.rows:
-        raise InvalidProblem(survey.not_unique(survey.tally.rows - distinct))
+    if setup.unique_wanted and distinct < survey.counts.rows:
+        raise InvalidProblem(survey.not_unique(survey.counts.rows - distinct))
     totals = None
     if setup.user is not None:
         named = functions.col(f"`{setup.user}`").cast("string")
@@ -92,7 +92,7 @@ def _surveyed(frame: Any, setup: Setup, kernel: Kernel) -> Manifest:
         totals = int(found[0] or 0), int(found[1])
         if setup.identity.per_secret and distinct < totals[1]:
             raise InvalidProblem(survey.not_unique(totals[1] - distinct))
-    return setup.manifest(survey.tally, totals)
+    return setup.manifest(survey.counts, totals)
 
 
 def _answering(setup: Setup) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -107,16 +107,16 @@ def _answering(setup: Setup) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def counted(batches: Iterator[Any]) -> Iterator[Any]:
-        tally, refused = RowCounts(), None
+        counts, refused = RowCounts(), None
         try:
             for batch in batches:
                 columns = {name: batch.column(name) for name in kernel.needs}
-                tally.add(kernel.survey(columns, batch.num_rows, None)[0])
+                counts.add(kernel.survey(columns, batch.num_rows, None)[0])
                 kernel.require_known(columns)
         except InvalidProblem as error:  # an error of the worker's would be tried again, and come wrapped in Spark's
             refused = str(error)
         pa = needed_for_tables("pyarrow")
-        found = {"tally": [json.dumps(tally.to_dict())], "refused": pa.array([refused], pa.string())}
+        found = {"tally": [json.dumps(counts.to_dict())], "refused": pa.array([refused], pa.string())}
         yield pa.RecordBatch.from_pydict(found)
 
     return counted

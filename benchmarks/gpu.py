@@ -33,7 +33,7 @@ import privacygames as pg
 from privacygames.problem import Bounds
 from privacygames.programs import design_program
 from privacygames.solvers import Solution, SolveOptions
-from privacygames.solvers.highs import LinearSolution, read_multipliers
+from privacygames.solvers.highs import LinearSolution, read_dual_solution
 from privacygames.threads import processors, single_threaded_blas
 
 PUBLISHED = {"exact, not finished": (150, 1800.0), "spanner": (300, 929.0), "approximate": (400, 146.0)}
@@ -177,7 +177,7 @@ def timed(bench: Bench, name: str, problem: pg.Problem, *, tolerance: float, **b
 def valued(found: pg.Mechanism) -> float:
     """What was optimised: the cost, or the privacy where the cost is limited."""
     certificate = found.certificate
-    return certificate.achieved if certificate.bounds.reverse else certificate.cost
+    return certificate.achieved if certificate.bounds.maximises_distortion else certificate.cost
 
 
 def _sizes(found: pg.Mechanism) -> tuple[int, int, int]:
@@ -255,7 +255,7 @@ class Pdlp:
     fallbacks: tuple[pg.Highs, ...] = ()
 
     def solve(self, problem: pg.Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
-        """A mechanism and multipliers, as accurate as the tolerance makes them."""
+        """A mechanism and dual_solution, as accurate as the tolerance makes them."""
         from cupdlpx import Model
 
         program = design_program(problem, bounds)
@@ -271,8 +271,8 @@ class Pdlp:
         model.optimize()
         told = f"cuPDLPx, {model.Runtime:.2f} s and {model.IterCount} iterations: {model.Status}"
         found = LinearSolution(program, np.asarray(model.X), np.asarray(model.Pi), pg.Status.OPTIMAL, told)
-        multipliers = read_multipliers(found, problem, bounds)
-        return Solution(found.block("p").reshape(problem.shape), multipliers, pg.Status.OPTIMAL, told)
+        dual_solution = read_dual_solution(found, problem, bounds)
+        return Solution(found.block("p").reshape(problem.shape), dual_solution, pg.Status.OPTIMAL, told)
 
 
 def peers(bench: Bench, sides: list[int]) -> None:

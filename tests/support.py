@@ -70,7 +70,7 @@ def draft_statement(problem: pg.Problem, bounds: pg.Bounds) -> Statement:
         distance=problem.distance,
         distinguishability=problem.distinguishability,
         bounds=bounds,
-        multipliers=None,
+        dual_solution=None,
     )
 
 

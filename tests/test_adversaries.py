@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 import privacygames as pg
 from privacygames.arrays import FloatArray
-from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.mechanism import binary_container, certify
 from support import geolife
 
@@ -156,8 +156,12 @@ def test_every_engine_agrees_with_the_program_written_out(engine: str, case: tup
         return
     assert best is not None
     certificate = found.certificate
-    value = certificate.achieved if bounds.reverse else certificate.cost
-    scale = max(best, 1e-6 * float(bounds.facing(problem)[0].errors.max() if bounds.reverse else problem.cost.max()))
+    value = certificate.achieved if bounds.maximises_distortion else certificate.cost
+    scale = max(
+        best,
+        1e-6
+        * float(bounds.adversaries(problem)[0].errors.max() if bounds.maximises_distortion else problem.cost.max()),
+    )
     assert value == pytest.approx(best, abs=3e-6 * scale)
     assert certificate.bound == pytest.approx(best, abs=3e-6 * scale)
     for promise, realised in zip(bounds.against, certificate.verification.against, strict=True):
@@ -187,7 +191,7 @@ def test_promises_hold_for_every_mixture_of_beliefs(case: tuple[pg.Problem, dict
     promises = {each: float(generator.uniform(0.3, 0.95)) * pg.max_distortion(problem, each) for each in crowd}
     found = pg.design(problem, distortion=promises)
     for weights in generator.dirichlet(np.ones(len(crowd)), 20):
-        mixed = sum(weight * each.facing(problem).prior for weight, each in zip(weights, crowd, strict=True))
+        mixed = sum(weight * each.arrays(problem).prior for weight, each in zip(weights, crowd, strict=True))
         prior = pg.Prior(problem.space, mixed / np.sum(mixed))
         mixture = pg.Adversary("mixture", prior=prior, errors=errors)
         promised = float(weights @ list(promises.values()))
@@ -210,24 +214,24 @@ def test_no_multipliers_prove_too_much(case: tuple[pg.Problem, dict[str, Any]], 
     assert best is not None
     generator = np.random.default_rng(seed)
     (n, m), scale = problem.shape, float(10.0 ** generator.uniform(-3, 1))
-    opponents = bounds.facing(problem)
-    random = Multipliers(
+    adversaries = bounds.adversaries(problem)
+    random = DualSolution(
         scale * generator.random(),
         0.0,
         np.ones((m, n)),
-        RatioMultipliers.none(),
+        RatioDuals.none(),
         generator.dirichlet(np.ones(n)),
         against=tuple(
-            AdversaryMultipliers(
-                scale * generator.random(), generator.dirichlet(np.full(len(opponent.errors), 0.3), m) + 1e-9
+            AdversaryDuals(
+                scale * generator.random(), generator.dirichlet(np.full(len(adversary.errors), 0.3), m) + 1e-9
             )
-            for opponent in opponents
+            for adversary in adversaries
         ),
         limit_weights=scale * generator.random(n) / n,
     )
     proved = certify(problem, bounds, made.weights, random, origin="random").certificate.bound
     assert proved is not None
-    if bounds.reverse:
+    if bounds.maximises_distortion:
         assert proved >= best * (1 - 1e-7) - 1e-9
     else:
         assert proved <= best * (1 + 1e-7) + 1e-9
@@ -310,7 +314,7 @@ def test_files_keep_every_promise(tmp_path: Path) -> None:
     assert again.digest == made.digest
     assert [each.adversary for each in again.certificate.bounds.against] == list(promises)
     assert json.dumps(again.certificate.to_dict())
-    made.save(tmp_path / "bare.pgm", multipliers=False)
+    made.save(tmp_path / "bare.pgm", dual_solution=False)
     assert pg.verify(tmp_path / "bare.pgm").bound is None
     renamed = pg.design(problem, epsilon=2.0, distortion={pg.Adversary("plainer"): 0.8}, worst_cost_at_most=2.2)
     assert renamed.digest != pg.design(problem, epsilon=2.0, distortion={PLAIN: 0.8}, worst_cost_at_most=2.2).digest

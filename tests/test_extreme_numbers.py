@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.certificates import stake
+from privacygames.certificates import loss_scale
 from privacygames.mechanism import certify
 from privacygames.problem import Bounds
 from privacygames.solvers import Scaling, solve_scaled
@@ -107,7 +107,7 @@ def test_multipliers_are_converted_back(seed: int) -> None:
     ):
         solution = solve_scaled(pg.Highs(), problem, bounds, options=SolveOptions())
         made = pg.mechanism.certify(
-            problem, bounds, solution.probabilities, solution.multipliers, origin="scaled"
+            problem, bounds, solution.probabilities, solution.dual_solution, origin="scaled"
         ).certificate
         assert made.gap is not None
         assert made.gap < 1e-6
@@ -123,12 +123,12 @@ def test_ordinary_problems_are_not_converted() -> None:
 def test_the_stake_is_not_moved_by_single_entries() -> None:
     losses = hamming(8)
     prior = np.full(8, 1 / 8)
-    assert stake(losses, prior) == pytest.approx(7 / 8)  # what the best constant output loses
+    assert loss_scale(losses, prior) == pytest.approx(7 / 8)  # what the best constant output loses
     losses[0] = NEVER
-    assert stake(losses, prior) == pytest.approx(7 / 8)
+    assert loss_scale(losses, prior) == pytest.approx(7 / 8)
     np.fill_diagonal(losses[:, ::-1], NEVER)  # now every row has one
-    assert stake(losses, prior) == pytest.approx(1.0)
-    assert stake(np.zeros((2, 2)), np.array([0.5, 0.5])) == 1.0
+    assert loss_scale(losses, prior) == pytest.approx(1.0)
+    assert loss_scale(np.zeros((2, 2)), np.array([0.5, 0.5])) == 1.0
 
 
 # Infinite costs: outputs that are never allowed.
@@ -315,7 +315,7 @@ def costs_with_few_that_are_meant(size: int, never: float) -> np.ndarray:
 def test_most_entries_may_stand_for_never(never: float, *, worst_case: bool) -> None:
     """Such costs were at stake themselves, so that a bound of 0 was certified with a gap of 10⁻⁷."""
     problem = uniform(3, costs_with_few_that_are_meant(9, never))
-    assert stake(problem.cost, problem.prior.probabilities, worst_case=worst_case) < 1e3
+    assert loss_scale(problem.cost, problem.prior.probabilities, worst_case=worst_case) < 1e3
     forbidden = uniform(3, costs_with_few_that_are_meant(9, inf))
     made, expected = (pg.design(each, distortion=0.2, worst_case=worst_case) for each in (problem, forbidden))
     certificate = made.certificate
@@ -334,7 +334,7 @@ def test_a_unit_of_weight_on_never_is_no_excuse(never: float) -> None:
     table = best.probabilities + 0.05 * (np.roll(np.eye(5), 2, axis=1) - np.eye(5))
     table[4, 0] = 2.0**-61
     assert (table >= 0).all()
-    made = pg.mechanism.certify(problem, Bounds(distortion=0.3), table, best.multipliers, origin="worse").certificate
+    made = pg.mechanism.certify(problem, Bounds(distortion=0.3), table, best.dual_solution, origin="worse").certificate
     assert made.bound is not None
     assert made.bound < 0.9 * made.cost
     assert made.gap == pytest.approx(1 - made.bound / made.cost)

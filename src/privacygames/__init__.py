@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     )
     from privacygames.designer import (
         design as design,
-        effort as effort,
+        estimate_solve as estimate_solve,
     )
     from privacygames.errors import (
         BudgetExceeded as BudgetExceeded,
@@ -130,7 +130,7 @@ _PACKAGES = {
     "certificates": ("Certificate",),
     "designer": (
         "design",
-        "effort",
+        "estimate_solve",
     ),
     "errors": (
         "BudgetExceeded",

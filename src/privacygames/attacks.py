@@ -238,8 +238,8 @@ class _View:
         if adversary is not None:
             if prior is not None or distance is not None:
                 raise InvalidProblem("an adversary has a prior and errors of her own: leave out prior and distance")
-            opponent = of_kind(adversary, Adversary, "the adversary").facing(problem)
-            return cls(opponent.prior, opponent.errors, adversary.named_guesses(problem.space))
+            arrays = of_kind(adversary, Adversary, "the adversary").arrays(problem)
+            return cls(arrays.prior, arrays.errors, adversary.guess_space(problem.space))
         if prior is not None:
             require_secrets(mechanism, prior)
         belief = problem.prior if prior is None else prior

@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygames.arrays import sealed
 from privacygames.baselines import cheapest as cheapest_answers
-from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers, allowed_outputs
+from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals, allowed_outputs
 from privacygames.cost_limits import CLOSE, require_affordable, too_little_distortion
 from privacygames.errors import (
     GuaranteeViolated,
@@ -21,7 +21,7 @@ from privacygames.errors import (
     Status,
 )
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, DistortionGuarantee, Problem, cheapest_constant, rounding
+from privacygames.problem import Bounds, DistortionGuarantee, Problem, cheapest_constant, distortion_rounding
 from privacygames.progress import Progress
 from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, choose, solve_scaled
 
@@ -69,7 +69,7 @@ class Design:
 
     def mechanism(self) -> Mechanism:
         """The best mechanism, certified; where the time is over first, the best so far."""
-        floor = self.bounds.against[0].distortion if self.bounds.reverse and self.bounds.against else None
+        floor = self.bounds.against[0].distortion if self.bounds.maximises_distortion and self.bounds.against else None
         if floor is None:
             return self._best(self.bounds, self.options)
         first, *others = self.bounds.against
@@ -77,11 +77,13 @@ class Design:
         best = self._best(replace(self.bounds, against=(DistortionGuarantee(first.adversary, None), *others)), tight)
         if best.certificate.achieved < floor:
             raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
-        return certify(self.problem, self.bounds, best.weights, best.multipliers, origin=_origin(best))
+        return certify(self.problem, self.bounds, best.weights, best.dual_solution, origin=_origin(best))
 
     def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
-        best = self._solved(bounds, options, self._cheapest(bounds) if bounds.limits else None)
-        return best if bounds.reverse or best.certificate.cost == 0 else self._free_constant(bounds) or best
+        best = self._solved(bounds, options, self._cheapest(bounds) if bounds.cost_limits else None)
+        return (
+            best if bounds.maximises_distortion or best.certificate.cost == 0 else self._free_constant(bounds) or best
+        )
 
     def _free_constant(self, bounds: Bounds) -> Mechanism | None:
         """A constant output that costs nothing, if there is one that keeps the bounds: nothing is cheaper.
@@ -173,7 +175,7 @@ class Design:
         The proof is the bound on the least chance of that, for the secret for which it is the largest.
         """
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
-        if allowed.all() or not bounds.facing(self.problem):
+        if allowed.all() or not bounds.adversaries(self.problem):
             return
         indicator = self.problem.with_losses(
             cost=sealed(np.where(allowed.T, 0.0, 1.0)),
@@ -195,7 +197,7 @@ class Design:
             self.problem,
             bounds,
             solution.probabilities,
-            solution.multipliers,
+            solution.dual_solution,
             origin=solution.solver,
             cheapest=cheapest,
         )
@@ -209,7 +211,7 @@ class Design:
                 self.problem,
                 bounds,
                 mechanism.weights,
-                other.multipliers,
+                other.dual_solution,
                 origin=f"{_origin(mechanism)}; its bound: {_origin(other)}",
                 cheapest=cheapest,
             )
@@ -234,18 +236,18 @@ class Design:
         free = rest is None
         if rest is None:
             cheapest = cheapest_answers(self.problem)
-        elif rest.limits:
+        elif rest.cost_limits:
             inner = self._cheapest(rest)
             cheapest = self._solved(rest, tight, inner)
         else:
-            enough = bounds.limits[0][1] if len(bounds.limits) == 1 else None
+            enough = bounds.cost_limits[0][1] if len(bounds.cost_limits) == 1 else None
             cheapest = self._solved(rest, replace(tight, enough=enough), None)
-        for worst_case, limit in bounds.limits:
+        for worst_case, limit in bounds.cost_limits:
             each = worst_case and bounds.worst_cost_at_most is not None
             require_affordable(
                 self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free, late=self._is_over()
             )
-        if rest is not None and rest.limits:
+        if rest is not None and rest.cost_limits:
             return _inside(
                 self.problem, replace(rest, worst_cost_at_most=None), cheapest, inner, bounds.cost_at_most or 0.0
             )
@@ -254,7 +256,7 @@ class Design:
 
 def _unlimited(bounds: Bounds) -> Bounds | None:
     """What is left to ask when a limit on the cost is minimised instead; None where that is nothing."""
-    if bounds.reverse:
+    if bounds.maximises_distortion:
         rest = {"against": bounds.against[1:], "worst_cost_at_most": bounds.worst_cost_at_most}
         rest |= {"cost_at_most": None}
     else:
@@ -299,7 +301,7 @@ def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
         bounds: what the mechanism has to keep.
         margin: by how much more, relatively, distortions are raised, and epsilon is lowered.
     """
-    higher = 1 + 2 * rounding(problem) + margin
+    higher = 1 + 2 * distortion_rounding(problem) + margin
     if bounds.epsilon is not None and margin:
         bounds = replace(bounds, epsilon=bounds.epsilon * (1 - margin))
     if bounds.distortion is not None:
@@ -333,10 +335,10 @@ def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, or
     secrets, observables = problem.shape
     attack = np.ones((observables, secrets))
     against = tuple(
-        AdversaryMultipliers(0.0, np.ones((observables, len(opponent.errors)))) for opponent in bounds.facing(problem)
+        AdversaryDuals(0.0, np.ones((observables, len(adversary.errors)))) for adversary in bounds.adversaries(problem)
     )
-    nothing = Multipliers(
-        1.0, 0.0, attack, RatioMultipliers.none(), np.ones(secrets), against=against if bounds.against else ()
+    nothing = DualSolution(
+        1.0, 0.0, attack, RatioDuals.none(), np.ones(secrets), against=against if bounds.against else ()
     )
     table = answer if instead is None else instead.weights
     return certify(problem, bounds, table, nothing, origin=origin)

@@ -12,7 +12,7 @@ from privacygames.errors import (
     UselessMechanism,
 )
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Distortion, Problem, rounding
+from privacygames.problem import Bounds, Distortion, Problem, distortion_rounding
 from privacygames.progress import Watcher
 from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
 from privacygames.validation import of_kind
@@ -71,7 +71,7 @@ def design(
         worst_cost_at_most=worst_cost_at_most,
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    mechanism = designed(problem, bounds, solver=solver, options=options)
+    mechanism = design_bounds(problem, bounds, solver=solver, options=options)
     if mechanism.certificate.usefulness.constant and len(problem.space) > 1:
         warnings.warn(
             "the answers of this mechanism do not depend on the secret at all: it keeps its promises and tells nobody "
@@ -82,7 +82,7 @@ def design(
     return mechanism
 
 
-def effort(
+def estimate_solve(
     problem: Problem,
     *,
     epsilon: float | None = None,
@@ -112,10 +112,10 @@ def effort(
         worst_case=worst_case,
         worst_cost_at_most=worst_cost_at_most,
     )
-    return Interior().effort(problem, bounds)
+    return Interior().estimate(problem, bounds)
 
 
-def designed(
+def design_bounds(
     problem: Problem,
     bounds: Bounds,
     *,
@@ -153,15 +153,15 @@ def _require_possible(problem: Problem, bounds: Bounds) -> None:
             limit=inf,
             bound="epsilon",
         )
-    for opponent in bounds.facing(problem):
-        most = opponent.blind * (1 - 4 * rounding(problem))
-        if opponent.least is None or opponent.least <= most:
+    for adversary in bounds.adversaries(problem):
+        most = adversary.max_distortion * (1 - 4 * distortion_rounding(problem))
+        if adversary.distortion is None or adversary.distortion <= most:
             continue
-        whom = f" against {opponent.name!r}" if bounds.against else ""
+        whom = f" against {adversary.name!r}" if bounds.against else ""
         about = "her prior and errors" if bounds.against else "this prior and distance"
         raise Infeasible(
-            f"no mechanism can be certified to have distortion privacy {opponent.least:.9g}{whom}: for {about} the "
-            f"most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
+            f"no mechanism can be certified to have distortion privacy {adversary.distortion:.9g}{whom}: for {about} "
+            f"the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
             limit=most,
             bound="distortion",
         )

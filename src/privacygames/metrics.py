@@ -67,8 +67,8 @@ def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Pri
 def privacy(mechanism: Mechanism, problem: Problem, adversary: Adversary) -> float:
     """What an adversary's best guesses err by, as she sees it: A_k(p) = Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s)."""
     require_fit(mechanism, problem)
-    opponent = adversary.facing(problem)
-    return float((opponent.weighted @ mechanism.probabilities).min(axis=0).sum())
+    arrays = adversary.arrays(problem)
+    return float((arrays.weighted @ mechanism.probabilities).min(axis=0).sum())
 
 
 def _require_estimates(mechanism: Mechanism, problem: Problem, attack: Attack) -> None:

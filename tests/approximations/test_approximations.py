@@ -130,7 +130,7 @@ def test_all_guesses_goes_with_reach() -> None:
 
 @given(problems(largest=7), st.sampled_from([1.0, 1.2, 2.0]))
 def test_the_greedy_spanner_stretches_no_pair_too_far(problem: pg.Problem, dilation: float) -> None:
-    exponents = pg.Bounds(epsilon=1.0).exponents(problem.distinguishability + 0.1)
+    exponents = pg.Bounds(epsilon=1.0).log_ratio_bounds(problem.distinguishability + 0.1)
     kept = pairs.greedy_spanner(exponents, dilation)
     paths = shortest_path(np.where(kept, exponents, np.inf))
     asked = np.isfinite(exponents)
@@ -141,7 +141,7 @@ def test_the_greedy_spanner_stretches_no_pair_too_far(problem: pg.Problem, dilat
 
 def test_a_wider_spanner_has_fewer_edges_and_costs_more() -> None:
     problem = square(6)
-    exponents = pg.Bounds(epsilon=1.0).exponents(problem.distinguishability)
+    exponents = pg.Bounds(epsilon=1.0).log_ratio_bounds(problem.distinguishability)
     sizes, costs = [], []
     for dilation in (1.0, 1.05, 1.5):
         sizes.append(int(pairs.greedy_spanner(exponents, dilation).sum()))
@@ -170,7 +170,7 @@ def test_no_constant_mechanism_repairs_with_a_smaller_share(n: int, m: int, seed
 
     table = np.random.default_rng(seed).dirichlet(np.ones(m), n)
     problem = problem_of(np.full(n, 1 / n), np.ones((m, n)), 1 - np.eye(n))
-    mixed = least_mixture(pg.Bounds(epsilon=epsilon).exponents(problem.distinguishability), table)
+    mixed = least_mixture(pg.Bounds(epsilon=epsilon).log_ratio_bounds(problem.distinguishability), table)
     gamma = np.exp(epsilon)
     assert all((mixed[s] <= gamma * mixed[t] * (1 + 1e-9)).all() for s in range(n) for t in range(n))
     rows, limits = [], []

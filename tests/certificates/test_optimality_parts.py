@@ -13,7 +13,7 @@ from privacygames.certificates import optimality
 def test_rows_at_a_time_change_nothing(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(4, 3)), cost="euclidean")
     found = pg.design(problem, epsilon=0.8, solver=pg.Interior(threads=1))
-    evidence, whole = found.multipliers, found.certificate.bound
+    evidence, whole = found.dual_solution, found.certificate.bound
     assert evidence is not None
     assert whole is not None
     assert len(evidence.ratios) > 100

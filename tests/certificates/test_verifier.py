@@ -1,4 +1,4 @@
-"""The verifier: sides with exact arithmetic, proves bounds from any multipliers, never looks away."""
+"""The verifier: sides with exact arithmetic, proves bounds from any dual_solution, never looks away."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from exact import exp_enclosure, holds_exactly
-from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
+from privacygames.certificates.dual_solution import DualSolution, RatioDuals
 from privacygames.certificates.repair import to_weights
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import check
@@ -44,14 +44,14 @@ def test_what_is_accepted_is_true(case: Case, seed: int, size: int) -> None:
 
 
 @st.composite
-def any_multipliers(draw: st.DrawFn, case: Case) -> Multipliers:
+def any_multipliers(draw: st.DrawFn, case: Case) -> DualSolution:
     """Multipliers that come from nowhere in particular."""
     n, m = case.problem.shape
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     pairs = [(s, t) for s in range(n) for t in range(n) if s != t]
     chosen = generator.integers(0, max(len(pairs), 1), 6 if pairs else 0)
     size = draw(st.sampled_from([0.0, 1e-3, 1.0, 100.0]))
-    ratios = RatioMultipliers(
+    ratios = RatioDuals(
         generator.integers(0, m, len(chosen)).astype(np.int32),
         np.array([pairs[k][0] for k in chosen], dtype=np.int32),
         np.array([pairs[k][1] for k in chosen], dtype=np.int32),
@@ -59,20 +59,20 @@ def any_multipliers(draw: st.DrawFn, case: Case) -> Multipliers:
     )
     weights = generator.dirichlet(np.ones(n)) if case.bounds["worst_case"] else None
     price, other = size * generator.random(2)
-    return Multipliers(price, other, generator.dirichlet(np.ones(n), m), ratios, weights)
+    return DualSolution(price, other, generator.dirichlet(np.ones(n), m), ratios, weights)
 
 
 @given(st.data(), cases())
 @settings(max_examples=200)
 def test_no_multipliers_prove_too_much(data: st.DataObject, case: Case) -> None:
-    """Weak duality: whatever the multipliers, the bound is a bound."""
+    """Weak duality: whatever the dual_solution, the bound is a bound."""
     statement = statement_of(pg.design(case.problem, **case.bounds))
     evidence = data.draw(any_multipliers(case))
-    proved = check(replace(statement, multipliers=evidence)).optimum
+    proved = check(replace(statement, dual_solution=evidence)).optimum
     assert proved is not None
     best = optimum_by_hand(case.problem, **case.bounds)
     slack = 1e-8 * max(1.0, abs(best))  # what SciPy's own answer may be off by
-    if statement.bounds.reverse:
+    if statement.bounds.maximises_distortion:
         assert proved >= best - slack
     else:
         assert proved <= best + slack
@@ -103,24 +103,24 @@ def test_every_kind_of_broken_promise_is_noticed() -> None:
 
 def test_bad_evidence_is_refused() -> None:
     statement = statement_of(pg.design(two_secrets(0.6), epsilon=1.0, distortion=0.3))
-    good = statement.multipliers
+    good = statement.dual_solution
     assert good is not None
     one = np.ones(1, dtype=np.int32)
-    negative = RatioMultipliers(0 * one, 0 * one, one, np.array([-1.0]))
-    broken(statement, multipliers=replace(good, ratios=negative))
-    broken(statement, multipliers=replace(good, attack=-good.attack))
-    broken(statement, multipliers=replace(good, attack=np.zeros_like(good.attack)))
-    broken(statement, multipliers=replace(good, attack=np.full_like(good.attack, np.nan)))
-    broken(statement, multipliers=replace(good, distortion_dual=-1.0))
-    broken(statement, multipliers=replace(good, distortion_dual=float("nan")))
+    negative = RatioDuals(0 * one, 0 * one, one, np.array([-1.0]))
+    broken(statement, dual_solution=replace(good, ratios=negative))
+    broken(statement, dual_solution=replace(good, attack=-good.attack))
+    broken(statement, dual_solution=replace(good, attack=np.zeros_like(good.attack)))
+    broken(statement, dual_solution=replace(good, attack=np.full_like(good.attack, np.nan)))
+    broken(statement, dual_solution=replace(good, distortion_dual=-1.0))
+    broken(statement, dual_solution=replace(good, distortion_dual=float("nan")))
     worst = replace(statement, bounds=pg.Bounds(epsilon=1.0, worst_case=True))
-    broken(worst, multipliers=replace(good, secret_weights=None))
+    broken(worst, dual_solution=replace(good, secret_weights=None))
 
 
 def test_repeated_multipliers_prove_nothing_more() -> None:
     """A long list of the same ratio, summed carelessly, once seemed to prove any bound at all."""
     count, base = 1000, 2.0**54
-    ratios = RatioMultipliers(
+    ratios = RatioDuals(
         np.zeros(count + 2, dtype=np.int32),
         np.array([1, 2] + [0] * count, dtype=np.int32),
         np.array([2, 1] + [1] * count, dtype=np.int32),
@@ -131,8 +131,8 @@ def test_repeated_multipliers_prove_nothing_more() -> None:
         pg.Prior(space, [0.25, 0.25, 0.5]), np.ones((1, 3)), 1 - np.eye(3), np.zeros((3, 3)), pg.Categories("x")
     )
     statement = statement_of(pg.design(problem, epsilon=1.0))
-    evidence = Multipliers(1.0, 0.0, np.ones((1, 3)), ratios)
-    proved = check(replace(statement, multipliers=evidence)).optimum
+    evidence = DualSolution(1.0, 0.0, np.ones((1, 3)), ratios)
+    proved = check(replace(statement, dual_solution=evidence)).optimum
     assert proved is not None
     assert proved <= 1.0
 
@@ -171,12 +171,12 @@ def test_columns_may_borrow_multipliers() -> None:
     space, answers = pg.Categories("ab"), pg.Categories("xyz")
     problem = pg.Problem(pg.Prior.uniform(space), cost, observables=answers)
     statement = statement_of(pg.design(problem, epsilon=1.0))
-    evidence = statement.multipliers
+    evidence = statement.dual_solution
     assert evidence is not None
     kept = evidence.ratios.observable < 2
     fields = {name: getattr(evidence.ratios, name)[kept] for name in ("observable", "secret", "other", "value")}
-    lent = replace(evidence, attack=evidence.attack[:2], ratios=RatioMultipliers(**fields), like=np.array([0, 1, 0]))
-    found = check(replace(statement, multipliers=lent)).optimum
+    lent = replace(evidence, attack=evidence.attack[:2], ratios=RatioDuals(**fields), like=np.array([0, 1, 0]))
+    found = check(replace(statement, dual_solution=lent)).optimum
     assert found == pytest.approx(1 / (1 + np.e), rel=1e-9)
 
 

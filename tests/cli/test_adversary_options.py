@@ -65,7 +65,7 @@ def test_a_file_names_adversaries(file: Path) -> None:
     problem, bounds = read_problem(file)
     habits, side, vague = read_adversaries(file, problem)
     assert habits.prior == problem.prior.sharpened(3.0)
-    assert side.named_guesses(problem.space).labels == ("west", "east")
+    assert side.guess_space(problem.space).labels == ("west", "east")
     assert vague.prior == pg.Prior.uniform(problem.space)
     asked = {who.name: least for who, least in bounds["distortion"].items()}
     share = 0.8 * pg.max_distortion(problem, habits)

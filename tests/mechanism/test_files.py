@@ -122,7 +122,7 @@ def test_files_of_format_1_load_and_verify(
 def test_without_multipliers_privacy_is_proved_and_optimality_is_not(tmp_path: Path) -> None:
     mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Grid(4, 4))), epsilon=1.0)
     mechanism.save(tmp_path / "large.pgm")
-    mechanism.save(tmp_path / "small.pgm", multipliers=False)
+    mechanism.save(tmp_path / "small.pgm", dual_solution=False)
     assert (tmp_path / "small.pgm").stat().st_size < (tmp_path / "large.pgm").stat().st_size
     certificate = pg.verify(tmp_path / "small.pgm")
     assert certificate.bound is None

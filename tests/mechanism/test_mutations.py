@@ -45,7 +45,7 @@ def plain() -> Mechanism:
 FILES: dict[str, bytes] = {
     "whole": whole().to_bytes(),
     "plain": plain().to_bytes(),
-    "bare": plain().to_bytes(multipliers=False),
+    "bare": plain().to_bytes(dual_solution=False),
     "format 1": (Path(__file__).parent / "format-1" / "sets.pgm").read_bytes(),
 }
 

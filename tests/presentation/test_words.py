@@ -8,7 +8,7 @@ import privacygames as pg
 from privacygames import metrics
 from privacygames.analysis import amount, percent
 from privacygames.presentation.explanation import cost_label, distortion_label, epsilon_label
-from privacygames.problem import scale_of
+from privacygames.problem import measure_scale
 from support import Case, cases
 
 
@@ -131,7 +131,10 @@ def test_labels_of_axes_name_the_unit() -> None:
     assert distortion_label(plain) == "share of wrong guesses"
     assert epsilon_label(plain) == "epsilon, per unit of the hamming distance"
     blocks = pg.Grid(4, 2)
-    assert scale_of(blocks.distance("euclidean", blocks.blocks(2, 1)), blocks, blocks.blocks(2, 1)).name == "euclidean"
+    assert (
+        measure_scale(blocks.distance("euclidean", blocks.blocks(2, 1)), blocks, blocks.blocks(2, 1)).name
+        == "euclidean"
+    )
 
 
 def test_a_unit_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:

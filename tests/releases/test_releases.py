@@ -217,7 +217,7 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
 
 
 def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytest.MonkeyPatch) -> None:
-    from privacygames.designer import designed as real
+    from privacygames.designer import design_bounds as real
     from privacygames.releases import designs
 
     calls: list[Any] = []
@@ -226,7 +226,7 @@ def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytes
         calls.append(given_to)
         return real(*given_to, **options)
 
-    monkeypatch.setattr(designs, "designed", counting)
+    monkeypatch.setattr(designs, "design_bounds", counting)
     same = Releases(PROBLEM, WALK, epsilon=1.0)
     for _ in range(5):
         same.preview()

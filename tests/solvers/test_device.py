@@ -35,7 +35,7 @@ LITTLE = 2_000
 
 def value_of(found: pg.Mechanism) -> float:
     certificate = found.certificate
-    return certificate.verification.distortion if certificate.bounds.reverse else certificate.cost
+    return certificate.verification.distortion if certificate.bounds.maximises_distortion else certificate.cost
 
 
 @given(

@@ -14,7 +14,7 @@ import re, privacygames as pg
 from pathlib import Path
 problem = pg.Problem(pg.Prior.uniform(pg.Grid(12, 12)), cost="euclidean")
 pg.design(problem, epsilon=1.0, worst_case={worst_case})
-print(pg.effort(problem, epsilon=1.0, worst_case={worst_case}).gigabytes)
+print(pg.estimate_solve(problem, epsilon=1.0, worst_case={worst_case}).gigabytes)
 # Not ru_maxrss: it starts from what the process that started this one had.
 print(int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) / 2**20)
 """
@@ -38,9 +38,9 @@ def test_more_takes_longer_and_more_threads_less() -> None:
 
 def test_dominated_answers_and_equal_secrets_do_not_count() -> None:
     prior = pg.Prior(pg.Grid(4, 4), [0.2] * 5 + [0.0] * 11)
-    effort = pg.effort(pg.Problem(prior), epsilon=1.0)
+    effort = pg.estimate_solve(pg.Problem(prior), epsilon=1.0)
     assert (effort.secrets, effort.observables) == (16, 5)
-    assert pg.effort(pg.Problem(prior), epsilon=1.0, cost_at_most=0.5).observables == 5
+    assert pg.estimate_solve(pg.Problem(prior), epsilon=1.0, cost_at_most=0.5).observables == 5
 
 
 def test_what_does_not_fit_says_so_with_an_estimate_and_what_would(monkeypatch: pytest.MonkeyPatch) -> None:

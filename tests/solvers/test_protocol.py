@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from privacygames.certificates import Multipliers, RatioMultipliers
+from privacygames.certificates import DualSolution, RatioDuals
 from support import two_secrets
 
 
@@ -26,9 +26,9 @@ class Strangers:
         table = np.array([[truth, 1 - truth], [1 - truth, truth]]) + self.off_by * np.array([[1, -1], [-1, 1]])
         share = 0.5 / (1 + gamma)  # the optimum's dual, by hand: each ratio binds once
         which = np.array([0, 1], dtype=np.int32)
-        ratios = RatioMultipliers(which, which, which[::-1].copy(), np.full(2, share))
-        multipliers = Multipliers(1.0, 0.0, np.ones((2, 2)), ratios)
-        return pg.Solution(table, multipliers, pg.Status.OPTIMAL, "by heart")
+        ratios = RatioDuals(which, which, which[::-1].copy(), np.full(2, share))
+        dual_solution = DualSolution(1.0, 0.0, np.ones((2, 2)), ratios)
+        return pg.Solution(table, dual_solution, pg.Status.OPTIMAL, "by heart")
 
 
 def test_a_strangers_solver_plugs_in() -> None:

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import privacygames as pg
-from privacygames.problem import problem_from
+from privacygames.problem import parse_problem
 from privacygames.studio import Limits
 from privacygames.studio.expiring_store import ExpiringStore
 from studio_server import AGES, client, described, designed, over
@@ -46,7 +46,7 @@ def made(api: TestClient) -> str:
 
 
 def test_a_design_is_the_librarys(api: TestClient, made: str) -> None:
-    problem, _ = problem_from(AGES)
+    problem, _ = parse_problem(AGES)
     own = pg.design(problem, epsilon=0.8, distortion=0.5)
     view = api.get(f"/api/mechanisms/{made}").json()
     assert view["cost"] == pytest.approx(own.certificate.cost, rel=1e-6)

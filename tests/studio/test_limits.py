@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import privacygames as pg
-from privacygames.problem import problem_from
+from privacygames.problem import parse_problem
 from privacygames.studio import Limits
 from privacygames.studio.memory_use import bytes_of
 from studio_server import AGES, client, described, designed
@@ -81,9 +81,9 @@ def test_the_largest_allowed_is_built() -> None:
     allowed = of({"kind": "numbers", "from": 1, "to": 20}, observables={"at_most": 2})
     with client() as made:
         assert made.post("/api/problems", json={"document": allowed}).status_code == 201
-    problem_from(of({"kind": "grid", "columns": 20, "rows": 20}), most=400)
+    parse_problem(of({"kind": "grid", "columns": 20, "rows": 20}), most=400)
     with pytest.raises(pg.TooLarge):
-        problem_from(of({"kind": "grid", "columns": 20, "rows": 20}), most=399)
+        parse_problem(of({"kind": "grid", "columns": 20, "rows": 20}), most=399)
 
 
 def test_problems_are_kept_by_their_bytes() -> None:

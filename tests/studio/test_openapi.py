@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS
 
 import privacygames as pg
-from privacygames.problem import problem_from
+from privacygames.problem import parse_problem
 from privacygames.studio import Limits, create_app
 from studio_server import AGES, described
 
@@ -44,7 +44,7 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", lasting)
 def known() -> dict[str, str]:
     """Names of a mechanism and of a problem that are there."""
     api = TestClient(app, base_url="http://localhost")
-    problem, _ = problem_from(AGES)
+    problem, _ = parse_problem(AGES)
     verified = api.post("/api/verify", content=pg.design(problem, epsilon=1.0).to_bytes())
     return {"mechanisms": verified.json()["id"], "problems": described(api)}
 

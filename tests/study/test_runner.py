@@ -183,7 +183,7 @@ def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
             raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
         return pg.design(problem, epsilon=bounds.epsilon, distortion=bounds.distortion)
 
-    monkeypatch.setattr(tasks_module, "designed", sometimes)
+    monkeypatch.setattr(tasks_module, "design_bounds", sometimes)
     tables = compute(PEOPLE, SETTINGS)
     failed = where(tables["scenario-1"], epsilon=0.3)
     assert [(row["mechanism"], row["status"], row["cost"]) for row in failed] == [

@@ -74,7 +74,7 @@ def test_a_failure_is_a_result(error: Exception, status: str, monkeypatch: pytes
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(tasks, "designed", fail)
+    monkeypatch.setattr(tasks, "design_bounds", fail)
     measured = measure(Task(PRIOR, epsilon=0.8))
     assert measured["status"] == status
     assert "cost" not in measured

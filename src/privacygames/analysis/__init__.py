@@ -16,7 +16,7 @@ from privacygames.problem import (
     cost_scale,
     distance_scale,
     distinguishability_scale,
-    scale_of,
+    measure_scale,
 )
 
 __all__ = [
@@ -38,9 +38,9 @@ __all__ = [
     "distinguishability_scale",
     "evaluate",
     "matched_at",
+    "measure_scale",
     "percent",
     "remarks",
-    "scale_of",
     "stand_cells",
     "tightest_bound",
     "trade_off",

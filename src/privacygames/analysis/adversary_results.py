@@ -22,12 +22,14 @@ def adversary_results(
     names = [each.name for each in crowd]
     if len(set(names)) < len(names):
         raise InvalidProblem("two adversaries have one name; names tell them apart")
-    promises = mechanism.certificate.bounds.facing(mechanism.problem)
+    promises = mechanism.certificate.bounds.adversaries(mechanism.problem)
     found = []
     for each in crowd:
-        opponent = each.facing(problem)
-        promised = max((one.least for one in promises if one.least is not None and _same(one, opponent)), default=None)
-        found.append(AdversaryResult(each.name, promised, privacy(mechanism, problem, each), opponent.blind))
+        arrays = each.arrays(problem)
+        promised = max(
+            (one.distortion for one in promises if one.distortion is not None and _same(one, arrays)), default=None
+        )
+        found.append(AdversaryResult(each.name, promised, privacy(mechanism, problem, each), arrays.max_distortion))
     return tuple(found)
 
 

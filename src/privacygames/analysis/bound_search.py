@@ -14,11 +14,11 @@ from privacygames.analysis.root_search import SearchTrial, narrow
 from privacygames.arrays import expected_losses
 from privacygames.certificates import BITS
 from privacygames.cost_limits import keeps_limit, require_affordable, undecided
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism, RealisedValues, certify
 from privacygames.problem import (
-    PLAIN,
+    PROBLEM_ADVERSARY,
     Adversary,
     Bounds,
     Distortion,
@@ -91,7 +91,7 @@ class SearchResult:
         rows += [] if self.what == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
         distortion = distance(f"{self.report.distortion:.6g}")
         rows += [] if self.what == "distortion" else [("distortion, optimal attack", distortion)]
-        rows += [] if self.what == "epsilon" else [("realised epsilon", self.report.told_epsilon())]
+        rows += [] if self.what == "epsilon" else [("realised epsilon", self.report.format_epsilon())]
         for stand in self.report.against:
             promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
             rows.append(
@@ -191,7 +191,7 @@ def tightest_bound(
         worst_cost_at_most=worst_cost_at_most,
     )
     watch = within_job("find", progress, f"looking for the best {what}")
-    mechanism = designed(problem, bounds, options=SolveOptions(progress=watch))
+    mechanism = design_bounds(problem, bounds, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
     value = certificate.achieved if what == "distortion" else certificate.cost
     limit = value if certificate.bound is None else certificate.bound
@@ -204,7 +204,7 @@ def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
         return held if adversary is None else {adversary: None}
     if adversary is None and None in held.values():
         return held  # it says itself against whom
-    first = Adversary(PLAIN) if adversary is None else of_kind(adversary, Adversary, "the adversary")
+    first = PROBLEM_ADVERSARY if adversary is None else of_kind(adversary, Adversary, "the adversary")
     return {first: held.get(first)} | {each: least for each, least in held.items() if each != first}
 
 
@@ -225,7 +225,7 @@ class _Search:
         self.refuted: Mechanism | None = None
         self.last: Mechanism | None = None
         self.solves = 0
-        exponents = asked.exponents(problem.distinguishability)
+        exponents = asked.log_ratio_bounds(problem.distinguishability)
         apart = ~np.eye(len(exponents), dtype=bool)
         self.tied = bool((exponents[apart] == 0).any() or np.isinf(problem.cost).any())
         self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
@@ -289,7 +289,7 @@ class _Search:
         if free:
             cheapest = baselines.cheapest(self.problem)
         else:
-            cheapest = designed(self.problem, replace(self.asked, epsilon=None, within=None))
+            cheapest = design_bounds(self.problem, replace(self.asked, epsilon=None, within=None))
             self.solves += 1
         require_affordable(self.problem, cheapest, self.most, worst_case=self.asked.worst_case, exact=free)
 
@@ -328,7 +328,7 @@ class _Search:
         options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
         self.solves += 1
         # A wide gap still decides wherever the cost allowed is not within it.
-        return designed(self.problem, bounds, options=options, best_effort=True)
+        return design_bounds(self.problem, bounds, options=options, best_effort=True)
 
     def _bracket(self) -> tuple[SearchTrial | None, SearchTrial]:
         """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""

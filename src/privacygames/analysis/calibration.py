@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygames import approximations, attacks, baselines, metrics
 from privacygames.analysis.root_search import SearchTrial, narrow
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.mechanism import Mechanism
 from privacygames.problem import (
@@ -147,11 +147,11 @@ def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechani
     Any mechanism costs at least exp(−ε·L) times what the best constant one does, L the largest distance: with ε·L below
     10⁻⁸ a design could save less than that share, and such ratios are beyond solvers.
     """
-    exponents = target.exponents(problem.distinguishability)
+    exponents = target.log_ratio_bounds(problem.distinguishability)
     np.fill_diagonal(exponents, 0.0)
     if target.epsilon is not None and exponents.max() < NEGLIGIBLE_EXPONENT:
         return baselines.constant(problem)
-    return designed(problem, target, options=SolveOptions(progress=watch))
+    return design_bounds(problem, target, options=SolveOptions(progress=watch))
 
 
 def _matching_parameter(

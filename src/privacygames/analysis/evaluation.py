@@ -107,17 +107,17 @@ class Report:
             ("distortion, optimal attack", distance.amount(_number(self.distortion), WRONG)),
             ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), WRONG)),
             ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), WRONG)),
-            ("realised epsilon", self.told_epsilon()),
+            ("realised epsilon", self.format_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
             ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
-            rows.insert(6, ("realised epsilon, within", self.told_epsilon(self.within)))
+            rows.insert(6, ("realised epsilon, within", self.format_epsilon(self.within)))
         return rows
 
-    def told_epsilon(self, within: float | None = None) -> str:
+    def format_epsilon(self, within: float | None = None) -> str:
         """The realised ε as people read it, in the metric form or, with the report's threshold, in that form."""
         if not self.epsilon_promised:
             return UNBOUNDED

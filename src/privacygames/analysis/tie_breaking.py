@@ -11,11 +11,11 @@ import numpy as np
 
 from privacygames import metrics
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import NEGLIGIBLE, stake
-from privacygames.designer import designed
+from privacygames.certificates import NEGLIGIBLE, loss_scale
+from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, Problem, rounding
+from privacygames.problem import Bounds, Problem, distortion_rounding
 from privacygames.programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
 from privacygames.solvers import (
     Highs,
@@ -120,12 +120,12 @@ def break_ties(
             f"the largest entropy takes {entries} entries p(o|s) here and at most {MOST_ENTRIES} are allowed: "
             "use fewer secrets or observables, or by='worst_cost'"
         )
-    first = designed(problem, bounds, options=SolveOptions(tolerance=tolerance))
+    first = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
     least = first.certificate.cost
-    most = least + slack * max(least, NEGLIGIBLE * stake(problem.cost, problem.prior.probabilities))
+    most = least + slack * max(least, NEGLIGIBLE * loss_scale(problem.cost, problem.prior.probabilities))
     aimed = bounds
     if distortion is not None:
-        aimed = replace(bounds, distortion=distortion * (1 + 2 * rounding(problem)))
+        aimed = replace(bounds, distortion=distortion * (1 + 2 * distortion_rounding(problem)))
     slim = _Slim(problem, bounds)
     table, limit = (_most_entropy if by == "entropy" else _least_worst_cost)(slim.problem, aimed, most)
     origin = f"least cost, then {by.replace('_', ' ')}"
@@ -143,7 +143,7 @@ def _within(
     share = 0.0
     while True:
         mixed = (1 - share) * table + share * first.probabilities
-        found = certify(problem, bounds, mixed, first.multipliers, origin=origin, before=first.probabilities)
+        found = certify(problem, bounds, mixed, first.dual_solution, origin=origin, before=first.probabilities)
         if found.certificate.cost <= most:
             return found
         if share >= 1.0:
@@ -161,7 +161,7 @@ class _Slim:
     def __init__(self, problem: Problem, bounds: Bounds) -> None:
         self._kept = np.unique(dominated_observables(problem.cost))
         self._shape = problem.shape
-        exponents = bounds.exponents(problem.distinguishability)
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)
         apart = np.where(chained_pairs(exponents), np.inf, problem.distinguishability)
         labels = [problem.observables.labels[position] for position in self._kept]
         self.problem = Problem(problem.prior, problem.cost[self._kept], problem.distance, apart, Space(labels))

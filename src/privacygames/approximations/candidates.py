@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from privacygames import baselines
 from privacygames.arrays import FloatArray
-from privacygames.certificates import Multipliers, least_mixture
+from privacygames.certificates import DualSolution, least_mixture
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import Bounds, Problem, rounding
+from privacygames.problem import Bounds, Problem, distortion_rounding
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ def cheapest_repaired(
     relaxed: FloatArray,
     candidates: list[Candidate],
     *,
-    multipliers: Multipliers | None,
+    dual_solution: DualSolution | None,
     origin: str,
 ) -> Mechanism:
     """The cheapest of some candidates once each keeps every promise exactly, certified for the exact problem.
@@ -36,11 +36,11 @@ def cheapest_repaired(
         bounds: the promises to keep.
         relaxed: what the relaxed program found: its cost is what the repair's cost is counted from.
         candidates: what to choose from, one at least.
-        multipliers: of the relaxed program.
+        dual_solution: of the relaxed program.
         origin: for the certificate.
     """
     repaired = (
-        certify(problem, bounds, each.probabilities, multipliers, origin=f"{origin}{each.how}", before=relaxed)
+        certify(problem, bounds, each.probabilities, dual_solution, origin=f"{origin}{each.how}", before=relaxed)
         for each in candidates
     )
     return min(repaired, key=lambda found: found.certificate.cost)
@@ -49,7 +49,7 @@ def cheapest_repaired(
 def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Candidate]:
     """What can be had without solving again: the least mixture with a constant mechanism, and a constant one."""
     constant = baselines.constant(problem).probabilities
-    mixed = least_mixture(bounds.exponents(problem.distinguishability), relaxed)
+    mixed = least_mixture(bounds.log_ratio_bounds(problem.distinguishability), relaxed)
     share = _share_for_distortion(problem, bounds, mixed)
     return [
         Candidate((1 - share) * mixed + share * constant, "; repaired by mixing in a constant mechanism"),
@@ -63,4 +63,4 @@ def _share_for_distortion(problem: Problem, bounds: Bounds, table: FloatArray) -
     had, most = float((errors @ table).min(axis=0).sum()), float(errors.sum(axis=1).min())
     if bounds.distortion is None or had >= bounds.distortion or most <= had:
         return 0.0
-    return min(1.0, (bounds.distortion - had) / (most - had) + rounding(problem))
+    return min(1.0, (bounds.distortion - had) / (most - had) + distortion_rounding(problem))

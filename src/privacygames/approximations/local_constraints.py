@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import design_program, ratio_pairs, thinned
 from privacygames.progress import Watcher
-from privacygames.solvers import Highs, Solution, read_multipliers, refuse_too_large
+from privacygames.solvers import Highs, Solution, read_dual_solution, refuse_too_large
 
 
 def solve_within_reach(
@@ -44,5 +44,5 @@ def solve_within_reach(
         rows[kept.get(family.name, slice(None))] = found.duals[thin.rows[family.name]]
     whole = replace(found, program=program, duals=duals)
     return Solution(
-        found.block("p").reshape(problem.shape), read_multipliers(whole, problem, bounds), found.status, found.method
+        found.block("p").reshape(problem.shape), read_dual_solution(whole, problem, bounds), found.status, found.method
     )

@@ -10,7 +10,7 @@ from privacygames.approximations import pair_selection as pairs
 from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.approximations.local_constraints import solve_within_reach
 from privacygames.certificates import realised_epsilon
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem, distinguishability_scale
@@ -64,7 +64,7 @@ def prune(
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not radius > 0:
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
-    kept = pairs.near(bounds.exponents(problem.distinguishability), problem.distinguishability, radius)
+    kept = pairs.near(bounds.log_ratio_bounds(problem.distinguishability), problem.distinguishability, radius)
     origin = f"pruned beyond {radius:g}"
     if all_guesses and reach is None:
         raise InvalidProblem("all_guesses goes with reach: without it no guess is left out")
@@ -83,7 +83,7 @@ def prune(
         origin = f"{solution.solver}; {origin}, not repaired: ε = {told} asked"
         return Mechanism.from_probabilities(problem, relaxed, origin=origin)
     candidates = mixtures(problem, bounds, relaxed)
-    return cheapest_repaired(problem, bounds, relaxed, candidates, multipliers=solution.multipliers, origin=origin)
+    return cheapest_repaired(problem, bounds, relaxed, candidates, dual_solution=solution.dual_solution, origin=origin)
 
 
 def sampled(
@@ -121,7 +121,7 @@ def sampled(
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 0 <= share <= 1:
         raise InvalidProblem(f"share is {share!r}; it must lie between 0 and 1")
-    exponents = bounds.exponents(problem.distinguishability)
+    exponents = bounds.log_ratio_bounds(problem.distinguishability)
     kept = pairs.drawn(exponents, share, np.random.default_rng() if generator is None else generator)
     origin = f"{int(kept.sum())} ratios sampled"
     return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
@@ -160,7 +160,7 @@ def spanner(
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
-    exponents = bounds.exponents(problem.distinguishability)
+    exponents = bounds.log_ratio_bounds(problem.distinguishability)
     thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
     origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
     tight = thinned.design(thinned.dilation)
@@ -170,7 +170,7 @@ def spanner(
         bounds,
         tight.probabilities,
         [Candidate(tight.probabilities, "")],
-        multipliers=None if relaxed is None else relaxed.multipliers,
+        dual_solution=None if relaxed is None else relaxed.dual_solution,
         origin=origin,
     )
 
@@ -201,7 +201,7 @@ def early(
     """
     of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
-    return designed(
+    return design_bounds(
         problem,
         bounds,
         solver=Interior() if Interior().can_solve(problem, bounds) else "auto",
@@ -222,13 +222,13 @@ class _Thinned:
 
     @property
     def dilation(self) -> float:
-        return pairs.dilation_of(self.bounds.exponents(self.problem.distinguishability), self.kept)
+        return pairs.dilation_of(self.bounds.log_ratio_bounds(self.problem.distinguishability), self.kept)
 
     def design(self, tightened: float = 1.0) -> Mechanism:
         """The exact design for the kept pairs, with ε divided by ``tightened``."""
         epsilon = self.bounds.epsilon or inf
         tight = epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING)
-        return designed(
+        return design_bounds(
             pairs.only(self.problem, self.kept),
             replace(self.bounds, epsilon=tight),
             solver=self.solver,
@@ -256,5 +256,5 @@ class _Thinned:
                 tight = self.design(dilation).probabilities
                 candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
         return cheapest_repaired(
-            problem, bounds, found.probabilities, candidates, multipliers=found.multipliers, origin=origin
+            problem, bounds, found.probabilities, candidates, dual_solution=found.dual_solution, origin=origin
         )

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import Multipliers
-from privacygames.designer import designed
+from privacygames.certificates import DualSolution
+from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Distortion, Problem
@@ -61,12 +61,12 @@ def fewer_answers(
         observables=Numbers(range(len(chosen))),
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    found = designed(smaller, bounds, options=options)
+    found = design_bounds(smaller, bounds, options=options)
     weights = np.zeros(problem.shape, dtype=found.weights.dtype)
     weights[:, chosen] = found.weights
     least = f"whose least cost is {found.certificate.bound:.6g} or more"
     origin = f"{len(chosen)} of {problem.shape[1]} answers, {least}: {found.certificate.provenance.solver}"
-    return certify(problem, bounds, weights, _for_all(problem, chosen, found.multipliers), origin=origin)
+    return certify(problem, bounds, weights, _for_all(problem, chosen, found.dual_solution), origin=origin)
 
 
 def _chosen(problem: Problem, answers: int | Sequence[Label]) -> IntArray:
@@ -106,16 +106,16 @@ def _best_beside(chosen: list[int], cost: FloatArray, prior: FloatArray) -> int:
     return int(after.argmin())
 
 
-def _for_all(problem: Problem, chosen: IntArray, multipliers: Multipliers | None) -> Multipliers | None:
+def _for_all(problem: Problem, chosen: IntArray, dual_solution: DualSolution | None) -> DualSolution | None:
     """Multipliers for every observable: one that is not chosen borrows those of the chosen one most like it.
 
     With those of o', the residual of o is that of o' and π(s) (c(o,s) − c(o',s)): what is lost is where o is cheaper.
     """
-    if multipliers is None:
+    if dual_solution is None:
         return None
     prior, cost = problem.prior.probabilities, _finite(problem.cost)
     like = np.empty(len(cost), dtype=np.int64)
     like[chosen] = np.arange(len(chosen))
     for other in np.setdiff1d(np.arange(len(cost)), chosen):
         like[other] = int((np.maximum(cost[chosen] - cost[other], 0.0) @ prior).argmin())
-    return replace(multipliers, like=multipliers.like[like])
+    return replace(dual_solution, like=dual_solution.like[like])

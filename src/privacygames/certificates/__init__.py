@@ -2,10 +2,10 @@
 
 from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.certificate import AdversaryResult, Certificate, Provenance
-from privacygames.certificates.multipliers import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.certificates.dual_solution import AdversaryDuals, DualSolution, RatioDuals
+from privacygames.certificates.loss_scale import NEGLIGIBLE, loss_scale, moderate_loss, objective_scale
 from privacygames.certificates.realised import ROUNDING, largest_log_ratio, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
-from privacygames.certificates.stake import NEGLIGIBLE, at_stake, moderate_loss, stake
 from privacygames.certificates.statement import BITS, ContentHashes, Statement, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Verification, check, distortion_below, probabilities
@@ -15,28 +15,28 @@ __all__ = [
     "MOST_KINDS",
     "NEGLIGIBLE",
     "ROUNDING",
-    "AdversaryMultipliers",
+    "AdversaryDuals",
     "AdversaryResult",
     "Certificate",
     "ContentHashes",
-    "Multipliers",
+    "DualSolution",
     "Provenance",
-    "RatioMultipliers",
+    "RatioDuals",
     "Statement",
     "Usefulness",
     "Verification",
     "allowed_outputs",
-    "at_stake",
     "check",
     "check_form",
     "distortion_below",
     "largest_log_ratio",
     "least_mixture",
+    "loss_scale",
     "moderate_loss",
+    "objective_scale",
     "probabilities",
     "realised_epsilon",
     "repair",
-    "stake",
     "to_weights",
     "usefulness",
 ]

@@ -21,7 +21,7 @@ def allowed_outputs(cost: FloatArray, distinguishability: FloatArray, bounds: Bo
     allowed = np.isfinite(cost.T)
     if allowed.all():
         return allowed
-    bounded = np.isfinite(bounds.exponents(distinguishability)).astype(np.float64)
+    bounded = np.isfinite(bounds.log_ratio_bounds(distinguishability)).astype(np.float64)
     while True:
         forbidden = (~allowed).astype(np.float64)
         remaining = allowed & (bounded @ forbidden == 0)  # what s' may not give, s may not, where (s, s') is bounded

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict, dataclass, replace
 
+from privacygames.certificates.loss_scale import NEGLIGIBLE, negligible_loss
 from privacygames.certificates.realised import largest_log_ratio
-from privacygames.certificates.stake import NEGLIGIBLE, negligible_loss
 from privacygames.certificates.statement import ContentHashes, Statement
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Verification
-from privacygames.problem import Bounds, Scale, hulls
+from privacygames.problem import Bounds, Scale, mixture_groups
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,16 @@ class Certificate:
         """The certificate of a statement whose promises were found to hold; ``scale`` is its distinguishability's."""
         bounds = statement.bounds
         cost = verification.cost(worst_case=bounds.worst_case)
-        least = negligible_loss(bounds, statement.cost, statement.prior, statement.opponents, statement.bits)
-        if bounds.reverse:
+        least = negligible_loss(bounds, statement.cost, statement.prior, statement.adversaries, statement.bits)
+        if bounds.maximises_distortion:
             gap = _gap(verification.optimum, achieved(bounds, verification), least)
         else:
             gap = _gap(cost, verification.optimum, least)
         useful = usefulness(statement)
-        blind = tuple(opponent.blind for opponent in statement.opponents) if bounds.against else ()
+        blind = tuple(adversary.max_distortion for adversary in statement.adversaries) if bounds.against else ()
         return cls(
             bounds=bounds,
-            hashes=statement.subject,
+            hashes=statement.content_hashes,
             verification=verification,
             cost=cost,
             bound=verification.optimum,
@@ -121,7 +121,7 @@ class Certificate:
         than the least of them (docs/theory/adversaries.md).
         """
         promised = {each.adversary: each.distortion for each in self.bounds.against if each.distortion is not None}
-        together = ([(each.name, promised[each]) for each in hull] for hull in hulls(list(promised)))
+        together = ([(each.name, promised[each]) for each in hull] for hull in mixture_groups(list(promised)))
         return [([name for name, _ in hull], min(least for _, least in hull)) for hull in together]
 
     def to_dict(self) -> dict[str, object]:
@@ -161,7 +161,7 @@ class Certificate:
         if self.provenance.repair_cost > NEGLIGIBLE * self.cost:
             rows.append(("of which repair", f"{self.provenance.repair_cost:.6g}"))
         if self.bound is not None and self.gap is not None:
-            what = "most distortion" if bounds.reverse else "least cost"
+            what = "most distortion" if bounds.maximises_distortion else "least cost"
             rows.append((f"{what} possible", f"{self.bound:.6g} (gap {self.gap:.1e})"))
         rows.append(("an answer carries", _carried(self.usefulness)))
         if self.usefulness.unserved:

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray
+from privacygames.certificates.dual_solution import DualSolution, RatioDuals
 from privacygames.certificates.exact_sums import exact_products, exact_sums
-from privacygames.certificates.multipliers import Multipliers, RatioMultipliers
 from privacygames.certificates.statement import Statement
 from privacygames.errors import GuaranteeViolated
 from privacygames.threads import processors
@@ -17,7 +17,7 @@ TERMS_AT_ONCE = 60_000
 """About so many multipliers are summed up at a time."""
 
 
-def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> float:
+def optimum(statement: Statement, evidence: DualSolution, above: FloatArray) -> float:
     """No mechanism with these promises costs less than this (or has more distortion, when the cost is limited).
 
     Write v_o for p(o|·), K for the mechanisms with the promised ratios, x_k(o) for the error of adversary k's best
@@ -39,11 +39,11 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
         evidence: the multipliers.
         above: floats just above γ(s, s'), ∞ where no ratio is promised.
     """
-    bounds, opponents = statement.bounds, statement.opponents
+    bounds, adversaries = statement.bounds, statement.adversaries
     secrets, observables = statement.weights.shape
-    terms = max([secrets, *(len(opponent.errors) for opponent in opponents)])
-    doubt = float((2 * terms + observables + len(opponents) + 32) * ULP)
-    cost_dual = _counted(evidence.cost_dual) if bounds.reverse else 1.0
+    terms = max([secrets, *(len(adversary.errors) for adversary in adversaries)])
+    doubt = float((2 * terms + observables + len(adversaries) + 32) * ULP)
+    cost_dual = _counted(evidence.cost_dual) if bounds.maximises_distortion else 1.0
     weights = _distributions(evidence.secret_weights) if bounds.worst_case else statement.prior
     limited = _limit_weights(statement, evidence)
     allowed = statement.allowed.T
@@ -52,11 +52,11 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
     )
     loss = np.zeros((len(evidence.attack), secrets))
     held = 0.0
-    for place, (opponent, (dual, attack)) in enumerate(zip(opponents, _against(statement, evidence), strict=True)):
-        maximised = bounds.reverse and place == 0
+    for place, (adversary, (dual, attack)) in enumerate(zip(adversaries, _against(statement, evidence), strict=True)):
+        maximised = bounds.maximises_distortion and place == 0
         price = 1.0 if maximised else dual
-        loss += price * (_distributions(attack) @ opponent.errors) * opponent.prior
-        held += 0.0 if maximised else price * (opponent.least or 0.0)
+        loss += price * (_distributions(attack) @ adversary.errors) * adversary.prior
+        held += 0.0 if maximised else price * (adversary.distortion or 0.0)
     ratios, unsure = _ratio_terms(evidence, above)
     minus = loss[evidence.like]
     residual = gain - minus + ratios[evidence.like]
@@ -65,19 +65,21 @@ def optimum(statement: Statement, evidence: Multipliers, above: FloatArray) -> f
     total = float(least.sum() - doubt * np.abs(least).sum())
     spent = cost_dual * (bounds.cost_at_most or 0.0) + float(limited.sum()) * (bounds.worst_cost_at_most or 0.0)
     slack = doubt * (abs(total) + held + spent)
-    if not bounds.reverse:
+    if not bounds.maximises_distortion:
         return max(total + held - spent - slack, 0.0)
-    return min(spent - held - total + slack, opponents[0].blind * (1 + doubt))  # nothing beats revealing nothing
+    return min(
+        spent - held - total + slack, adversaries[0].max_distortion * (1 + doubt)
+    )  # nothing beats revealing nothing
 
 
-def _against(statement: Statement, evidence: Multipliers) -> list[tuple[float, FloatArray]]:
+def _against(statement: Statement, evidence: DualSolution) -> list[tuple[float, FloatArray]]:
     """For each adversary that something is promised against, the dual value and the guesses that speak of her."""
     if statement.bounds.against:
         return [(_counted(each.dual), each.attack) for each in evidence.against]
-    return [(_counted(evidence.distortion_dual), evidence.attack)][: len(statement.opponents)]
+    return [(_counted(evidence.distortion_dual), evidence.attack)][: len(statement.adversaries)]
 
 
-def _limit_weights(statement: Statement, evidence: Multipliers) -> FloatArray:
+def _limit_weights(statement: Statement, evidence: DualSolution) -> FloatArray:
     """ν, the prices of the limit on every secret's cost: 0 without such a limit."""
     given = evidence.limit_weights
     if statement.bounds.worst_cost_at_most is None or given is None:
@@ -101,7 +103,7 @@ def _distributions(values: FloatArray | None) -> FloatArray:
     return np.where(scaled >= SMALLEST, scaled, 0.0)
 
 
-def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _ratio_terms(evidence: DualSolution, above: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σ z e_s − Σ z γ e_s' for each row, γ rounded up, and by how much it may be off.
 
     Each row has multipliers of its own, so some rows at a time are summed up, by several threads.
@@ -123,9 +125,7 @@ def _ratio_terms(evidence: Multipliers, above: FloatArray) -> tuple[FloatArray, 
     return np.concatenate([each for each, _ in found]), np.concatenate([unsure for _, unsure in found])
 
 
-def _summed(
-    ratios: RatioMultipliers, first: int, shape: tuple[int, int], above: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _summed(ratios: RatioDuals, first: int, shape: tuple[int, int], above: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The same for some rows from the first on. Large multipliers may cancel, so all is exact until the last step."""
     factor = above[ratios.secret, ratios.other]
     used = (factor <= LARGEST) & (ratios.value >= SMALLEST)  # leaving one out is choosing it to be 0

@@ -43,7 +43,7 @@ def repair(
         SolveFailed: if the probabilities are not numbers.
         GuaranteeViolated: if not even constant mechanisms keep the promises.
     """
-    exponents = draft.bounds.exponents(draft.distinguishability)
+    exponents = draft.bounds.log_ratio_bounds(draft.distinguishability)
     allowed = draft.allowed
     clean = _merge_equals(exponents, _cleaned(probabilities, allowed, drop=draft.bounds.epsilon is not None))
     failure: GuaranteeViolated | None = None
@@ -161,7 +161,7 @@ def _additions(exponents: FloatArray, clean: FloatArray, used: NDArray[np.bool_]
 def _within_cost(draft: Statement, mixed: FloatArray, cheapest: FloatArray) -> FloatArray:
     """Mix in as much of the cheapest mechanism as brings every cost that is limited under its limit."""
     share = 0.0
-    for worst_case, limit in draft.bounds.limits:
+    for worst_case, limit in draft.bounds.cost_limits:
 
         def excess_of(values: FloatArray, *, worst_case: bool = worst_case, limit: float = limit) -> float:
             statement = replace(draft, weights=to_weights(values, draft.bits))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
 from privacygames.certificates.allowed import allowed_outputs
-from privacygames.certificates.multipliers import Multipliers
+from privacygames.certificates.dual_solution import DualSolution
 from privacygames.errors import GuaranteeViolated
 from privacygames.problem import AdversaryArrays, Bounds
 
@@ -28,7 +28,7 @@ class Statement:
         distance: d(ŝ, s), (secrets, secrets).
         distinguishability: d^ε(s, s'), (secrets, secrets).
         bounds: what is promised.
-        multipliers: evidence for the bound on the optimum; None if it was left out.
+        dual_solution: evidence for the bound on the optimum; None if it was left out.
     """
 
     weights: IntArray
@@ -38,12 +38,12 @@ class Statement:
     distance: FloatArray
     distinguishability: FloatArray
     bounds: Bounds
-    multipliers: Multipliers | None
+    dual_solution: DualSolution | None
 
     @cached_property
-    def opponents(self) -> tuple[AdversaryArrays, ...]:
+    def adversaries(self) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against, in plain numbers."""
-        return self.bounds.opponents(self.prior, self.distance)
+        return self.bounds.adversary_arrays(self.prior, self.distance)
 
     @cached_property
     def allowed(self) -> NDArray[np.bool_]:
@@ -51,7 +51,7 @@ class Statement:
         return allowed_outputs(self.cost, self.distinguishability, self.bounds)
 
     @property
-    def subject(self) -> "ContentHashes":
+    def content_hashes(self) -> "ContentHashes":
         """What the promise is about, by content."""
         matrices = (self.prior, self.cost, self.distance, self.distinguishability)
         return ContentHashes(*(content_hash(matrix) for matrix in matrices))
@@ -87,10 +87,10 @@ def check_form(statement: Statement) -> None:
     _check_prior(statement.prior, "the prior")
     if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():
         raise GuaranteeViolated("distances must be 0 on the diagonal")
-    for opponent in statement.opponents:
-        _check_opponent(opponent, n)
-    if statement.multipliers is not None:
-        _check_multipliers(statement.multipliers, n, m)
+    for adversary in statement.adversaries:
+        _check_adversary(adversary, n)
+    if statement.dual_solution is not None:
+        _check_multipliers(statement.dual_solution, n, m)
         _check_against(statement)
 
 
@@ -99,15 +99,15 @@ def _check_prior(prior: FloatArray, what: str) -> None:
         raise GuaranteeViolated(f"{what} must sum to one")
 
 
-def _check_opponent(opponent: AdversaryArrays, n: int) -> None:
-    guesses = len(opponent.errors)
-    for values, shape in ((opponent.prior, (n,)), (opponent.errors, (guesses, n))):
+def _check_adversary(adversary: AdversaryArrays, n: int) -> None:
+    guesses = len(adversary.errors)
+    for values, shape in ((adversary.prior, (n,)), (adversary.errors, (guesses, n))):
         if values.shape != shape or values.dtype != np.float64 or not values.size or not in_range(values):
-            raise GuaranteeViolated(f"the numbers of {opponent.name!r} must be of shape {shape}, 0 or within 1e±60")
-    _check_prior(opponent.prior, f"the prior of {opponent.name!r}")
+            raise GuaranteeViolated(f"the numbers of {adversary.name!r} must be of shape {shape}, 0 or within 1e±60")
+    _check_prior(adversary.prior, f"the prior of {adversary.name!r}")
 
 
-def _check_multipliers(given: Multipliers, n: int, m: int) -> None:
+def _check_multipliers(given: DualSolution, n: int, m: int) -> None:
     ratios, rows = given.ratios, len(given.attack)
     duals = np.array([given.cost_dual, given.distortion_dual])
     weights = np.zeros(n) if given.secret_weights is None else given.secret_weights
@@ -126,14 +126,14 @@ def _check_multipliers(given: Multipliers, n: int, m: int) -> None:
 
 def _check_against(statement: Statement) -> None:
     """Multipliers against several adversaries: one set for each, of her shape."""
-    given, bounds = statement.multipliers, statement.bounds
+    given, bounds = statement.dual_solution, statement.bounds
     if given is None or not bounds.against:
         return
-    rows, opponents = len(given.attack), statement.opponents
-    if len(given.against) != len(opponents):
+    rows, adversaries = len(given.attack), statement.adversaries
+    if len(given.against) != len(adversaries):
         raise GuaranteeViolated("the multipliers are not about the adversaries that something is promised against")
-    for each, opponent in zip(given.against, opponents, strict=True):
-        if each.attack.shape != (rows, len(opponent.errors)):
-            raise GuaranteeViolated(f"the multipliers do not fit the guesses of {opponent.name!r}")
+    for each, adversary in zip(given.against, adversaries, strict=True):
+        if each.attack.shape != (rows, len(adversary.errors)):
+            raise GuaranteeViolated(f"the multipliers do not fit the guesses of {adversary.name!r}")
         if not (0 <= each.dual <= 1e60 and ((each.attack >= 0) & (each.attack <= 1e60)).all()):
             raise GuaranteeViolated("multipliers must lie between 0 and 1e60")

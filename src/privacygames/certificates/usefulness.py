@@ -66,7 +66,7 @@ def usefulness(statement: Statement) -> Usefulness:
 def _limitless(statement: Statement) -> bool:
     if statement.bounds.epsilon is None:
         return False
-    exponents = statement.bounds.exponents(statement.distinguishability)
+    exponents = statement.bounds.log_ratio_bounds(statement.distinguishability)
     return not (exponents < MEANINGLESS).any()
 
 

@@ -79,18 +79,18 @@ def check(statement: Statement) -> Verification:
     average, worst = (_check_cost(statement, worst_case=each) for each in (False, True))
     cost = worst if bounds.worst_case else average
     distortion = distortion_below(statement)
-    against = tuple(error_below(statement, opponent) for opponent in statement.opponents)
-    for opponent, found in zip(statement.opponents, against, strict=True):
-        if opponent.least is not None and not found >= opponent.least:
-            whom = f" against {opponent.name!r}" if bounds.against else ""
+    against = tuple(error_below(statement, adversary) for adversary in statement.adversaries)
+    for adversary, found in zip(statement.adversaries, against, strict=True):
+        if adversary.distortion is not None and not found >= adversary.distortion:
+            whom = f" against {adversary.name!r}" if bounds.against else ""
             raise GuaranteeViolated(
-                f"distortion privacy{whom} is only shown to be {found!r}, below the {opponent.least!r} promised"
+                f"distortion privacy{whom} is only shown to be {found!r}, below the {adversary.distortion!r} promised"
             )
     below, above = ratio_bounds(statement)
     largest = _check_ratios(statement, below)
-    achieved = against[0] if bounds.reverse else cost
-    best = None if statement.multipliers is None else _best(statement, above, achieved)
-    if best is not None and not (best >= achieved if bounds.reverse else best <= achieved):
+    achieved = against[0] if bounds.maximises_distortion else cost
+    best = None if statement.dual_solution is None else _best(statement, above, achieved)
+    if best is not None and not (best >= achieved if bounds.maximises_distortion else best <= achieved):
         raise GuaranteeViolated("the multipliers claim more than this very mechanism allows")
     return Verification(
         largest_ratio=largest,
@@ -104,7 +104,7 @@ def check(statement: Statement) -> Verification:
 
 def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     """The bound on the optimum; where large multipliers cancel, with γ as well as floats know it."""
-    evidence = statement.multipliers
+    evidence = statement.dual_solution
     if evidence is None:
         raise GuaranteeViolated("there are no multipliers to prove anything with")
     rough = optimum(statement, evidence, above)
@@ -125,7 +125,7 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     exact = [exact_enclosure(statement.bounds.epsilon or inf, each)[1] for each in separations.tolist()]
     sharper[used] = np.array(exact)[place]
     sharp = optimum(statement, evidence, sharper)
-    return min(rough, sharp) if statement.bounds.reverse else max(rough, sharp)
+    return min(rough, sharp) if statement.bounds.maximises_distortion else max(rough, sharp)
 
 
 def _check_sums(statement: Statement) -> None:
@@ -144,7 +144,7 @@ def _check_sums(statement: Statement) -> None:
 def _check_cost(statement: Statement, *, worst_case: bool) -> float:
     """The cost, rounded up but not above its limits: where rounding leaves that open, exact fractions decide."""
     above = cost_above(statement, worst_case=worst_case)
-    limit = min((each for worst, each in statement.bounds.limits if worst == worst_case), default=inf)
+    limit = min((each for worst, each in statement.bounds.cost_limits if worst == worst_case), default=inf)
     if above <= limit:
         return above
     if not exact_cost(statement, worst_case=worst_case) <= Fraction(limit):
@@ -245,10 +245,10 @@ def distortion_below(statement: Statement) -> float:
     return error_below(statement, AdversaryArrays("", statement.prior, statement.distance))
 
 
-def error_below(statement: Statement, opponent: AdversaryArrays) -> float:
+def error_below(statement: Statement, adversary: AdversaryArrays) -> float:
     """Privacy against any adversary, Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s), rounded down."""
     secrets, observables = statement.weights.shape
-    errors = opponent.weighted @ probabilities(statement)
+    errors = adversary.weighted @ probabilities(statement)
     total = float(errors.min(axis=0).sum())
     return total * (1.0 - float((secrets + observables + 16) * ULP))
 

@@ -99,9 +99,9 @@ def merged_distortion(
         floor: whether what is asked for against her is kept nevertheless.
     """
     from privacygames.errors import InvalidProblem
-    from privacygames.problem import PLAIN, Adversary
+    from privacygames.problem import PROBLEM_ADVERSARY, Adversary
 
-    plain = Adversary(PLAIN)
+    plain = PROBLEM_ADVERSARY
     asked_for = _by_name_asked(against, [*adversaries, plain])
     open_ones = [who.name for who, least in asked_for.items() if least is None]
     if open_ones and not sought:

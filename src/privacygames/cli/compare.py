@@ -49,7 +49,7 @@ def compare(
     from privacygames.designer import design
     from privacygames.mechanism import Disclosure, load
     from privacygames.presentation import explain_comparison
-    from privacygames.problem import PLAIN, Adversary, read_problem
+    from privacygames.problem import PROBLEM_ADVERSARY, read_problem
 
     check_figure_file(figure)
     check_writable(table)
@@ -58,7 +58,7 @@ def compare(
     bounds = bounds | {"distortion": merged_distortion(bounds.get("distortion"), None, [], [], sought=False)}
     several = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
     if isinstance(bounds["distortion"], dict):  # mechanisms of others are matched at one bound, not at many
-        bounds["distortion"] = bounds["distortion"].get(Adversary(PLAIN))
+        bounds["distortion"] = bounds["distortion"].get(PROBLEM_ADVERSARY)
     matched = _matched(epsilon, distortion, bounds)
     if within is None and "epsilon" in matched:
         within = bounds.get("within")

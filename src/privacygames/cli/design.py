@@ -58,7 +58,7 @@ def design(
         float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
     ] = None,
     device: Device = None,
-    multipliers: Annotated[bool, typer.Option(help="Keep the proof of optimality in the file.")] = True,
+    dual_solution: Annotated[bool, typer.Option(help="Keep the proof of optimality in the file.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -96,7 +96,7 @@ def design(
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         run = _designer(answers, bounds)
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
-    mechanism.save(out, multipliers=multipliers)
+    mechanism.save(out, dual_solution=dual_solution)
     certificate, said = mechanism.certificate, Disclosure.PRIOR.value
     if as_json:
         print_json({"file": str(out), "disclosure": said, "certificate": certificate.to_dict()})

@@ -69,7 +69,7 @@ def statement_of(payload: bytes, shared: Shared) -> Statement:
         distance=problem.distance,
         distinguishability=problem.distinguishability,
         bounds=shared.bounds,
-        multipliers=None,
+        dual_solution=None,
     )
 
 

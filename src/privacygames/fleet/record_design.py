@@ -12,7 +12,7 @@ import numpy as np
 from privacygames.arrays import content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import GuaranteeViolated, PrivacyGamesError, SolveFailed
 from privacygames.fleet.generation import Place
 from privacygames.fleet.packing import rounded
@@ -71,20 +71,20 @@ def packable(problem: Problem, bounds: Bounds) -> Mechanism:
         tighter = _with_room(problem, bounds, room)
         if tighter is None:
             break
-        best = designed(problem, tighter)
+        best = design_bounds(problem, tighter)
         try:
             weights = rounded(best.weights)
             return certify(problem, bounds, weights, origin=f"{best.certificate.provenance.solver}, in 17 bits")
         except GuaranteeViolated:
             continue
-    return designed(problem, bounds)
+    return design_bounds(problem, bounds)
 
 
 def _with_room(problem: Problem, bounds: Bounds, room: float) -> Bounds | None:
     """Bounds a little tighter; None where that would cost too much, or is not possible."""
     epsilon, distortion, limit = bounds.epsilon, bounds.distortion, bounds.cost_at_most
     if epsilon is not None:
-        exponents = bounds.exponents(problem.distinguishability)
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)
         positive = exponents[(exponents > 0) & np.isfinite(exponents)]
         share = room / float(positive.min()) if positive.size else 0.0
         if share > MOST_ROOM:

@@ -10,7 +10,7 @@ import numpy as np
 from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, expected_losses, row_losses, sealed
 from privacygames.certificates import (
     BITS,
-    Multipliers,
+    DualSolution,
     Provenance,
     Statement,
     Verification,
@@ -49,7 +49,7 @@ def certified(
     problem: Problem,
     bounds: Bounds | RealisedValues,
     table: FloatArray | IntArray,
-    multipliers: Multipliers | None,
+    dual_solution: DualSolution | None,
     *,
     origin: str,
     cheapest: IntArray | None,
@@ -64,7 +64,7 @@ def certified(
         distance=problem.distance,
         distinguishability=problem.distinguishability,
         bounds=Bounds(distortion=0.0) if isinstance(bounds, RealisedValues) else bounds,
-        multipliers=multipliers,
+        dual_solution=dual_solution,
     )
     added = 0.0
     if isinstance(bounds, RealisedValues):

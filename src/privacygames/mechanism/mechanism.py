@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.certificates import Certificate, Multipliers, Statement, Verification, check, probabilities
+from privacygames.certificates import Certificate, DualSolution, Statement, Verification, check, probabilities
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedValues, certified
 from privacygames.mechanism.mechanism_content import MechanismContent, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
-from privacygames.problem import Bounds, Problem, scale_of
+from privacygames.problem import Bounds, Problem, measure_scale
 from privacygames.spaces import Grid, Label, Space, Subsets, listed, space_digest
 from privacygames.validation import of_kind
 
@@ -39,7 +39,7 @@ class Mechanism:
     @cached_property
     def certificate(self) -> Certificate:
         """What is promised, and what was found when it was checked."""
-        scale = scale_of(self.distinguishability, self.secrets)
+        scale = measure_scale(self.distinguishability, self.secrets)
         return Certificate.of(self.statement, self._findings, self._contents.provenance, scale)
 
     @staticmethod
@@ -122,9 +122,9 @@ class Mechanism:
         )
 
     @property
-    def multipliers(self) -> Multipliers | None:
+    def dual_solution(self) -> DualSolution | None:
         """The evidence behind the certificate's bound."""
-        return self.statement.multipliers
+        return self.statement.dual_solution
 
     @cached_property
     def digest(self) -> str:
@@ -135,7 +135,7 @@ class Mechanism:
         """
         statement = self.statement
         spaces = space_digest(self.secrets), space_digest(self.observables)
-        subject = asdict(statement.subject)
+        subject = asdict(statement.content_hashes)
         return digest_of("mechanism", content_hash(self.weights), self.bits, self.bounds.content, subject, *spaces)
 
     @overload
@@ -213,14 +213,14 @@ class Mechanism:
             )
         return belief.posterior(likelihood)
 
-    def save(self, path: str | os.PathLike[str], *, multipliers: bool = True) -> None:
+    def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
-        header, arrays = pack(self._contents, multipliers=multipliers)
+        header, arrays = pack(self._contents, dual_solution=dual_solution)
         binary_container.write(path, header, arrays, version=version_of(header))
 
-    def to_bytes(self, *, multipliers: bool = True) -> bytes:
+    def to_bytes(self, *, dual_solution: bool = True) -> bytes:
         """What :meth:`save` writes, kept in memory: :func:`privacygames.mechanism.load_bytes` reads it back."""
-        header, arrays = pack(self._contents, multipliers=multipliers)
+        header, arrays = pack(self._contents, dual_solution=dual_solution)
         return b"".join(binary_container.content(header, arrays, version=version_of(header)))
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ def certify(
     problem: Problem,
     bounds: Bounds | RealisedValues,
     table: FloatArray | IntArray,
-    multipliers: Multipliers | None = None,
+    dual_solution: DualSolution | None = None,
     *,
     origin: str,
     cheapest: Mechanism | None = None,
@@ -245,7 +245,7 @@ def certify(
         bounds: what it is to promise: the table is repaired until it does. With :class:`RealisedValues` nothing but
             last digits is changed, and what it keeps is promised.
         table: (secrets, observables): probabilities, or exact weights whose rows sum to 2^62 (kept as they are).
-        multipliers: evidence for how far from the best possible it is.
+        dual_solution: evidence for how far from the best possible it is.
         origin: where it comes from, for the certificate.
         cheapest: a mechanism that keeps the ratios and costs less than the limit, where the cost is limited.
         before: what the cost of the repair is counted from; by default the table.
@@ -256,7 +256,7 @@ def certify(
     """
     of_kind(problem, Problem, "the problem")
     weights = None if cheapest is None else cheapest.weights
-    return Mechanism(*certified(problem, bounds, table, multipliers, origin=origin, cheapest=weights, before=before))
+    return Mechanism(*certified(problem, bounds, table, dual_solution, origin=origin, cheapest=weights, before=before))
 
 
 def load(path: str | os.PathLike[str]) -> Mechanism:

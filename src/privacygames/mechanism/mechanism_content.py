@@ -12,7 +12,7 @@ from privacygames.errors import GuaranteeViolated, InvalidFile
 from privacygames.mechanism.binary_container import NEWEST, VERSION, Arrays, Header
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.header_fields import array_of, integer_of, real_of, text_of, well_formed
-from privacygames.mechanism.stored_multipliers import pack_multipliers, unpack_multipliers
+from privacygames.mechanism.stored_dual_solution import pack_dual_solution, unpack_dual_solution
 from privacygames.mechanism.stored_promises import OLD_PROMISES, pack_promises, unpack_promises
 from privacygames.spaces import SizeBudget, Space, describe, space_from
 
@@ -30,7 +30,7 @@ class MechanismContent:
     provenance: Provenance
 
 
-def pack(contents: MechanismContent, *, multipliers: bool = True) -> tuple[Header, Arrays]:
+def pack(contents: MechanismContent, *, dual_solution: bool = True) -> tuple[Header, Arrays]:
     """The header and arrays of a file; without ``multipliers`` it is smaller and proves no optimality."""
     statement = contents.statement
     shared = contents.observables == contents.secrets
@@ -52,13 +52,13 @@ def pack(contents: MechanismContent, *, multipliers: bool = True) -> tuple[Heade
         "disclosure": Disclosure.PRIOR.value,
         "promises": pack_promises(statement.bounds, arrays, store),
         "bits": statement.bits,
-        "hashes": asdict(statement.subject),
+        "hashes": asdict(statement.content_hashes),
         "provenance": asdict(contents.provenance),
         "secrets": describe(contents.secrets, store=store),
         "observables": None if shared else describe(contents.observables, secrets=contents.secrets, store=store),
     }
-    if multipliers and statement.multipliers is not None:
-        duals, dual_arrays = pack_multipliers(statement.multipliers)
+    if dual_solution and statement.dual_solution is not None:
+        duals, dual_arrays = pack_dual_solution(statement.dual_solution)
         header["multipliers"] = duals
         arrays |= dual_arrays
     return header, arrays
@@ -94,18 +94,18 @@ def _unpack(header: Header, arrays: Arrays) -> MechanismContent:
         distance=array_of(arrays, "distance", "<f8", (n, n)),
         distinguishability=array_of(arrays, separation, "<f8", (n, n)),
         bounds=(bounds := unpack_promises(header["promises"], arrays, secrets, allowance)),
-        multipliers=None,
+        dual_solution=None,
     )
     if "multipliers" in header:
-        counts = [len(opponent.errors) for opponent in statement.opponents] if bounds.against else []
-        evidence = unpack_multipliers(header["multipliers"], arrays, (n, m), counts)
-        statement = replace(statement, multipliers=evidence)
+        counts = [len(adversary.errors) for adversary in statement.adversaries] if bounds.against else []
+        evidence = unpack_dual_solution(header["multipliers"], arrays, (n, m), counts)
+        statement = replace(statement, dual_solution=evidence)
     provenance = header["provenance"]
     origin = Provenance(
         text_of(provenance["solver"]), text_of(provenance["version"]), real_of(provenance["repair_cost"])
     )
     contents = MechanismContent(statement, secrets, observables, origin)
-    if asdict(statement.subject) != header["hashes"]:
+    if asdict(statement.content_hashes) != header["hashes"]:
         raise InvalidFile("the prior, cost or distances in the file are not those the promise is about")
     try:
         check_form(statement)

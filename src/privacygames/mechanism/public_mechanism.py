@@ -24,7 +24,7 @@ from privacygames.mechanism.header_fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.mechanism.sampling import Sampler
-from privacygames.problem import Bounds, Scale, scale_of
+from privacygames.problem import Bounds, Scale, measure_scale
 from privacygames.spaces import Label, SizeBudget, Space, describe, space_digest, space_from
 
 WITHHELD = ["prior", "cost"]
@@ -94,7 +94,7 @@ class PublicMechanism:
             distance=np.zeros((n, n)),
             distinguishability=distinguishability,
             bounds=Bounds(epsilon=bounds.epsilon, within=bounds.within),
-            multipliers=None,
+            dual_solution=None,
         )
         verification = check(statement)
         self._largest_ratio = verification.largest_ratio
@@ -154,7 +154,7 @@ class PublicMechanism:
         return PublicCertificate(
             epsilon=self.bounds.epsilon or 0.0,
             within=self.bounds.within,
-            scale=scale_of(self.distinguishability, self.secrets),
+            scale=measure_scale(self.distinguishability, self.secrets),
             any_pair=largest_log_ratio(self.weights),
             largest_ratio=self._largest_ratio,
             distinguishability=content_hash(self.distinguishability),

@@ -1,11 +1,11 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
-from privacygames.problem.adversary import Adversary, AdversaryArrays, hulls, max_distortion
-from privacygames.problem.adversary_document import adversaries_from
-from privacygames.problem.bounds import MOST_ADVERSARIES, PLAIN, Bounds, Distortion, DistortionGuarantee
-from privacygames.problem.document import problem_from, read_adversaries, read_prior, read_problem
+from privacygames.problem.adversary import Adversary, AdversaryArrays, max_distortion, mixture_groups
+from privacygames.problem.adversary_document import parse_adversaries
+from privacygames.problem.bounds import MOST_ADVERSARIES, PROBLEM_ADVERSARY, Bounds, Distortion, DistortionGuarantee
+from privacygames.problem.document import parse_problem, read_adversaries, read_prior, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
-from privacygames.problem.problem import Problem, cheapest_constant, rounding
+from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
 from privacygames.problem.units import (
     ANY_PAIR,
     UNTRUE,
@@ -14,14 +14,14 @@ from privacygames.problem.units import (
     cost_scale,
     distance_scale,
     distinguishability_scale,
-    scale_of,
-    told_epsilon,
+    format_epsilon,
+    measure_scale,
 )
 
 __all__ = [
     "ANY_PAIR",
     "MOST_ADVERSARIES",
-    "PLAIN",
+    "PROBLEM_ADVERSARY",
     "UNTRUE",
     "WRONG",
     "Adversary",
@@ -32,20 +32,20 @@ __all__ = [
     "Measure",
     "Problem",
     "Scale",
-    "adversaries_from",
     "cheapest_constant",
     "cost_scale",
     "distance_matrix",
     "distance_scale",
     "distinguishability_scale",
+    "distortion_rounding",
     "finite",
-    "hulls",
+    "format_epsilon",
     "max_distortion",
-    "problem_from",
+    "measure_scale",
+    "mixture_groups",
+    "parse_adversaries",
+    "parse_problem",
     "read_adversaries",
     "read_prior",
     "read_problem",
-    "rounding",
-    "scale_of",
-    "told_epsilon",
 ]

@@ -14,7 +14,7 @@ from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.immutable import Value
-from privacygames.problem.problem import MOST_ENTRIES, Problem, rounding
+from privacygames.problem.problem import MOST_ENTRIES, Problem, distortion_rounding
 from privacygames.spaces import Categories, Label, Space, label_text, space_digest
 from privacygames.validation import is_number, of_kind, ordered
 
@@ -170,21 +170,21 @@ class Adversary(Value):
                 f"{len(problem.space)}: give shape (guesses, secrets)"
             )
 
-    def facing(self, problem: Problem) -> "AdversaryArrays":
+    def arrays(self, problem: Problem) -> "AdversaryArrays":
         """Her numbers, with the problem's for what is left out."""
         self.require_fit(problem)
-        return self.opponent(problem.prior.probabilities, problem.distance)
+        return self.arrays_for(problem.prior.probabilities, problem.distance)
 
-    def opponent(self, prior: FloatArray, distance: FloatArray, least: float | None = None) -> "AdversaryArrays":
+    def arrays_for(self, prior: FloatArray, distance: FloatArray, distortion: float | None = None) -> "AdversaryArrays":
         """Her numbers, with these for what is left out, and what is promised against her."""
         return AdversaryArrays(
             self.name,
             prior if self.prior is None else self.prior.probabilities,
             distance if self.errors is None else self.errors,
-            least,
+            distortion,
         )
 
-    def named_guesses(self, secrets: Space) -> Space:
+    def guess_space(self, secrets: Space) -> Space:
         """What her guesses are called: by their names, by numbers, or as the secrets are."""
         if self.errors is None:
             return secrets
@@ -204,13 +204,13 @@ class AdversaryArrays:
         name: what she is called.
         prior: π_k(s).
         errors: E_k(g, s), (guesses, secrets).
-        least: the privacy promised against her; None where it is maximised, or nothing is promised.
+        distortion: the privacy promised against her; None where it is maximised, or nothing is promised.
     """
 
     name: str
     prior: FloatArray
     errors: FloatArray
-    least: float | None = None
+    distortion: float | None = None
 
     @property
     def weighted(self) -> FloatArray:
@@ -218,7 +218,7 @@ class AdversaryArrays:
         return self.errors * self.prior
 
     @cached_property
-    def blind(self) -> float:
+    def max_distortion(self) -> float:
         """The error of her best guess without an answer: no mechanism leaves her more."""
         return float((self.errors @ self.prior).min())
 
@@ -238,11 +238,11 @@ def max_distortion(problem: Problem, adversary: Adversary | None = None) -> floa
     if adversary is None:
         least = float((problem.distance @ problem.prior.probabilities).min())
     else:
-        least = of_kind(adversary, Adversary, "the adversary").facing(problem).blind
-    return least * (1 - 4 * rounding(problem))
+        least = of_kind(adversary, Adversary, "the adversary").arrays(problem).max_distortion
+    return least * (1 - 4 * distortion_rounding(problem))
 
 
-def hulls(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
+def mixture_groups(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
     """Those who differ in what they believe and in nothing else, by what they guess: two or more together."""
     found: dict[object, list[Adversary]] = {}
     for each in adversaries:

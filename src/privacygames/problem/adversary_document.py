@@ -34,7 +34,7 @@ class Named:
     sought: bool
 
 
-def adversaries_from(tables: object, problem: Problem, folder: Path | None, *, most: int | None = None) -> list[Named]:
+def parse_adversaries(tables: object, problem: Problem, folder: Path | None, *, most: int | None = None) -> list[Named]:
     """The adversaries that tables describe.
 
     Args:

@@ -18,8 +18,8 @@ Distortion = float | Mapping[Adversary, float | None] | None
 
 NUMBERS = ("epsilon", "within", "distortion", "cost_at_most", "worst_cost_at_most")
 MOST_ADVERSARIES = 100
-PLAIN = "the paper's"
-"""What the adversary is called who knows the problem's prior and guesses the secret, where nobody named her."""
+PROBLEM_ADVERSARY = Adversary("the paper's")
+"""The adversary who knows the problem's prior and guesses the secret; the name is the one stored and shown."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Bounds:
             adversary, asked = promise.adversary, promise.distortion
             if not isinstance(adversary, Adversary):
                 raise InvalidProblem("distortion maps adversaries to numbers: its keys must be of type Adversary")
-            if asked is None and (place or not self.reverse):
+            if asked is None and (place or not self.maximises_distortion):
                 raise InvalidProblem(
                     f"the distortion against {adversary.name!r} is None; only with cost_at_most, which makes that "
                     "against the first adversary as large as possible, may the first one be left open"
@@ -108,17 +108,17 @@ class Bounds:
         object.__setattr__(self, "against", tuple(plain))
 
     @property
-    def reverse(self) -> bool:
+    def maximises_distortion(self) -> bool:
         """Whether the cost is bounded and distortion privacy is maximised, rather than the other way round."""
         return self.cost_at_most is not None
 
     @property
-    def limits(self) -> list[tuple[bool, float]]:
+    def cost_limits(self) -> list[tuple[bool, float]]:
         """The limits on costs: whether each is on the worst secret's (or on the average), and what it is."""
         found = [] if self.cost_at_most is None else [(self.worst_case, self.cost_at_most)]
         return found if self.worst_cost_at_most is None else [*found, (True, self.worst_cost_at_most)]
 
-    def opponents(self, prior: FloatArray, distance: FloatArray) -> tuple[AdversaryArrays, ...]:
+    def adversary_arrays(self, prior: FloatArray, distance: FloatArray) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against, in plain numbers; with ``cost_at_most`` the first is maximised.
 
         Args:
@@ -126,18 +126,18 @@ class Bounds:
             distance: the problem's, likewise.
         """
         if self.against:
-            return tuple(each.adversary.opponent(prior, distance, each.distortion) for each in self.against)
-        if self.distortion is None and not self.reverse:
+            return tuple(each.adversary.arrays_for(prior, distance, each.distortion) for each in self.against)
+        if self.distortion is None and not self.maximises_distortion:
             return ()
-        return (AdversaryArrays(PLAIN, prior, distance, self.distortion),)
+        return (AdversaryArrays(PROBLEM_ADVERSARY.name, prior, distance, self.distortion),)
 
-    def facing(self, problem: Problem) -> tuple[AdversaryArrays, ...]:
+    def adversaries(self, problem: Problem) -> tuple[AdversaryArrays, ...]:
         """Everybody something is promised against; an error if somebody's numbers are not about a problem's secrets."""
         for promise in self.against:
             promise.adversary.require_fit(problem)
-        return self.opponents(problem.prior.probabilities, problem.distance)
+        return self.adversary_arrays(problem.prior.probabilities, problem.distance)
 
-    def exponents(self, distinguishability: FloatArray) -> FloatArray:
+    def log_ratio_bounds(self, distinguishability: FloatArray) -> FloatArray:
         """The bound on ln p(o|s) − ln p(o|s') for every ordered pair (s, s'); ∞ where nothing is asked."""
         if self.epsilon is None:
             return np.full_like(distinguishability, inf)

@@ -9,8 +9,8 @@ from typing import Any
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem.adversary import Adversary
-from privacygames.problem.adversary_document import Named, adversaries_from
-from privacygames.problem.bounds import PLAIN
+from privacygames.problem.adversary_document import Named, parse_adversaries
+from privacygames.problem.bounds import PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.spaces import Grid, Numbers, SizeBudget, Space, Subsets, blaming, space_from
@@ -27,7 +27,7 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     return _described(_read(path), path.parent)
 
 
-def problem_from(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
+def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
     """The problem that tables from elsewhere describe, and the bounds they ask for; they may name no files.
 
     Args:
@@ -63,7 +63,7 @@ def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
 
 
 def _adversaries(document: Keys, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
-    found = adversaries_from(document.value("adversary", []), problem, folder, most=most)
+    found = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
     names = [each.adversary.name for each in found]
     for name in names:
         if names.count(name) > 1:
@@ -79,9 +79,9 @@ def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
         return {}
     if len(sought) > 1:
         raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
-    plain = {Adversary(PLAIN): bounds["distortion"]} if "distortion" in bounds else {}
+    plain = {PROBLEM_ADVERSARY: bounds["distortion"]} if "distortion" in bounds else {}
     if sought or "cost_at_most" in bounds:
-        return {"distortion": {(sought or [Adversary(PLAIN)])[0]: None} | plain | promised}
+        return {"distortion": {(sought or [PROBLEM_ADVERSARY])[0]: None} | plain | promised}
     return {"distortion": plain | promised}
 
 

@@ -112,7 +112,7 @@ class Problem(Value):
         return f"Problem({secrets} secrets, {observables} observables, prior of {self.prior.entropy():.3g} bits)"
 
 
-def rounding(problem: Problem) -> float:
+def distortion_rounding(problem: Problem) -> float:
     """How much, relatively, the verifier rounds distortion privacy down at most."""
     return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)
 

@@ -47,7 +47,7 @@ class Scale:
         >>> Scale("euclidean", "km").epsilon("0.6", 4.2)
         '0.6 per km; 4.2 between any two secrets'
         """
-        return told_epsilon(number, self.per(within), any_pair)
+        return format_epsilon(number, self.per(within), any_pair)
 
     @property
     def one(self) -> str:
@@ -55,27 +55,27 @@ class Scale:
         return self.unit.removesuffix("s") if len(self.unit) > 2 else self.unit
 
 
-def told_epsilon(number: str, counted: str, any_pair: float | None = None) -> str:
+def format_epsilon(number: str, counted: str, any_pair: float | None = None) -> str:
     """ε with what it is counted for, and the largest log-ratio between any two secrets, as :meth:`Scale.epsilon`."""
     return f"{number} {counted}" if any_pair is None else f"{number} {counted}; {any_pair:.6g} {ANY_PAIR}"
 
 
 def cost_scale(problem: Problem) -> Scale:
     """The scale of the cost."""
-    return scale_of(problem.cost, problem.space, problem.observables)
+    return measure_scale(problem.cost, problem.space, problem.observables)
 
 
 def distance_scale(problem: Problem) -> Scale:
     """The scale of the distance, and so of distortion privacy."""
-    return scale_of(problem.distance, problem.space)
+    return measure_scale(problem.distance, problem.space)
 
 
 def distinguishability_scale(problem: Problem) -> Scale:
     """The scale of the distinguishability, per unit of which ε counts."""
-    return scale_of(problem.distinguishability, problem.space)
+    return measure_scale(problem.distinguishability, problem.space)
 
 
-def scale_of(matrix: FloatArray, space: Space, rows: Space | None = None) -> Scale:
+def measure_scale(matrix: FloatArray, space: Space, rows: Space | None = None) -> Scale:
     """The scale of the measure that a matrix is."""
     for name in space.distance_names:
         try:

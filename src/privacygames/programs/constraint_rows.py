@@ -26,7 +26,7 @@ def row_sums(problem: Problem) -> Rows:
     return Rows("sums", {"p": sums}, ones, ones)
 
 
-def guess_rows(problem: Problem, opponent: AdversaryArrays | None = None, place: int = 0) -> Rows:
+def guess_rows(problem: Problem, adversary: AdversaryArrays | None = None, place: int = 0) -> Rows:
     """x(o) is at most the error of any guess: Σ_s π(s) p(o|s) d(ŝ,s) ≥ x(o) for all o, ŝ.
 
     Paper: eq:lp:user:utility-privacy:game:c1. Rows: n·m, at position o·n + ŝ. Another adversary has her own prior, her
@@ -36,7 +36,7 @@ def guess_rows(problem: Problem, opponent: AdversaryArrays | None = None, place:
 
     secrets, observables = problem.shape
     own = AdversaryArrays("", problem.prior.probabilities, problem.distance)
-    error = (opponent or own).weighted  # (ŝ, s)
+    error = (adversary or own).weighted  # (ŝ, s)
     guesses = len(error)
     guess, secret = np.nonzero(error)
     o = np.arange(observables)
@@ -68,7 +68,7 @@ def numbered(name: str, place: int) -> str:
 
 def ratio_pairs(problem: Problem, bounds: Bounds) -> tuple[IntArray, IntArray, FloatArray]:
     """The ordered pairs of secrets (s, s') whose ratio is bounded, and the logarithm of that bound."""
-    exponents = bounds.exponents(problem.distinguishability)
+    exponents = bounds.log_ratio_bounds(problem.distinguishability)
     secret, other = np.nonzero(exponents <= LARGEST_EXPONENT)
     return secret, other, exponents[secret, other]
 

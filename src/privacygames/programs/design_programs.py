@@ -9,7 +9,7 @@ secret (eq:objective:utility:maxmetric), which adds one variable y and n rows.
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import stake
+from privacygames.certificates import loss_scale
 from privacygames.problem import Bounds, Problem
 from privacygames.programs.constraint_rows import (
     cost_limit,
@@ -142,38 +142,38 @@ def several_program(problem: Problem, bounds: Bounds) -> LinearProgram:
     Size: n·m + K·m variables; m·Σ_k G_k + K distortion rows, n(n−1)·m ratio rows, n sums, n rows for W.
     Deviations: as the joint and the reverse program's.
     """
-    opponents = bounds.facing(problem)
+    adversaries = bounds.adversaries(problem)
     _, observables = problem.shape
-    objective = _objective(problem, bounds.worst_case and not bounds.reverse, with_distortion=False)
+    objective = _objective(problem, bounds.worst_case and not bounds.maximises_distortion, with_distortion=False)
     families = [row_sums(problem), ratio_rows(problem, bounds)]
-    if bounds.reverse:
+    if bounds.maximises_distortion:
         objective["p"] = tie_break(problem, bounds) * expected_cost(problem)
         families.append(cost_limit(problem, bounds))
     elif bounds.worst_case:
         families.append(worst_cost_rows(problem))
     if bounds.worst_cost_at_most is not None:
         families.append(worst_cost_limit(problem, bounds.worst_cost_at_most))
-    names = [numbered("x", place) for place in range(len(opponents))]
-    for place, (name, opponent) in enumerate(zip(names, opponents, strict=True)):
-        maximised = bounds.reverse and place == 0
+    names = [numbered("x", place) for place in range(len(adversaries))]
+    for place, (name, adversary) in enumerate(zip(names, adversaries, strict=True)):
+        maximised = bounds.maximises_distortion and place == 0
         objective[name] = np.full(observables, -1.0 if maximised else 0.0)
-        families.append(guess_rows(problem, opponent, place))
+        families.append(guess_rows(problem, adversary, place))
         if not maximised:
-            families.append(distortion_row(problem, opponent.least or 0.0, place))
+            families.append(distortion_row(problem, adversary.distortion or 0.0, place))
     return assemble(objective, *families, free=tuple(names), upper=never_allowed(problem))
 
 
 def tie_break(problem: Problem, bounds: Bounds) -> float:
     """The weight of the cost in the reverse program: what distortion is worth giving up a unit of cost for."""
-    sought = bounds.facing(problem)[0]
-    return TIE_BREAK * stake(sought.errors, sought.prior) / stake(problem.cost, problem.prior.probabilities)
+    sought = bounds.adversaries(problem)[0]
+    return TIE_BREAK * loss_scale(sought.errors, sought.prior) / loss_scale(problem.cost, problem.prior.probabilities)
 
 
 def design_program(problem: Problem, bounds: Bounds) -> LinearProgram:
     """The program for the bounds asked for."""
     if bounds.against or bounds.worst_cost_at_most is not None:
         return several_program(problem, bounds)
-    if bounds.reverse:
+    if bounds.maximises_distortion:
         return reverse_program(problem, bounds)
     if bounds.epsilon is None:
         return distortion_program(problem, bounds.distortion or 0.0, worst_case=bounds.worst_case)

@@ -18,7 +18,7 @@ from privacygames.problem import (
     Scale,
     distance_matrix,
     distinguishability_scale,
-    scale_of,
+    measure_scale,
 )
 from privacygames.releases.decimal_epsilon import NOTHING, amount, at_least, at_most, minus
 from privacygames.spaces import Space, space_digest
@@ -189,7 +189,7 @@ def _account(problem: Problem, budget: Budget) -> Account:
     usual = OWN_TOTAL if budget.every is None else f"every {_duration(budget.every)}"
     name = budget.name or (usual if own else f"{usual}, distinguishability {subject[:8]}")
     return Account(
-        name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own, scale_of(apart, problem.space)
+        name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own, measure_scale(apart, problem.space)
     )
 
 

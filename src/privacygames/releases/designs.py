@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import Infeasible, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem, max_distortion
@@ -62,7 +62,7 @@ class MechanismDesigner:
         found = self._nearest(problem, named, promises)
         if found is None:
             bounds = Bounds(epsilon=at_most(epsilon), **_stated(promises))
-            made = designed(problem, bounds, solver=self._wishes.solver, options=self._wishes.options)
+            made = design_bounds(problem, bounds, solver=self._wishes.solver, options=self._wishes.options)
             found = named
             self._known[found] = belief, made
             if len(self._known) > KEPT:

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
 from privacygames.errors import InvalidFile
-from privacygames.problem import told_epsilon
+from privacygames.problem import format_epsilon
 from privacygames.releases.entries import Record
 from privacygames.releases.ledger_state import LedgerBalances, any_pair
 from privacygames.spaces import Label, Space
@@ -113,11 +113,11 @@ class Release:
     def rows(self) -> list[tuple[str, str]]:
         """Names and values, for people."""
         shown = [("answer", str(self.observable)), ("where from", WORDS[self.source])]
-        shown.append(("epsilon charged", told_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
-        shown.append(("epsilon spent", told_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
+        shown.append(("epsilon charged", format_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
+        shown.append(("epsilon spent", format_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
         for each in self.balances:
             left = "no limit" if each.left is None else f"{each.left:g}"
-            shown.append((f"left: {each.name}", told_epsilon(left, each.counted, each.left_any_pair)))
+            shown.append((f"left: {each.name}", format_epsilon(left, each.counted, each.left_any_pair)))
         if self.entropy is not None:
             shown.append(("what an observer does not know", f"{self.entropy:.3f} bits"))
         if self.promised is not None and self.realised is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygames.baselines import planar_laplace
 from privacygames.beliefs import Mobility
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem
 from privacygames.releases.budgets import Budget
@@ -109,7 +109,7 @@ def _sharing(
 
 
 def _optimal(problem: Problem, epsilon: float) -> Mechanism:
-    return designed(problem, Bounds(epsilon=epsilon))
+    return design_bounds(problem, Bounds(epsilon=epsilon))
 
 
 def _reach(problem: Problem) -> float:

@@ -1,7 +1,7 @@
 """Solvers of the design programs: a protocol, two solvers of ours, and which one suits which problem."""
 
 from privacygames.solvers.concave import maximise
-from privacygames.solvers.highs import Highs, read_multipliers, refuse_too_large
+from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
 from privacygames.solvers.interior import Interior, chained_pairs, dominated_observables
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
@@ -24,7 +24,7 @@ __all__ = [
     "least_largest_error",
     "least_worst_error",
     "maximise",
-    "read_multipliers",
+    "read_dual_solution",
     "refuse_too_large",
     "solve_scaled",
     "solving_on",

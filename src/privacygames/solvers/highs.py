@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LinearProgram, design_program, numbered, ratio_pairs, tie_break
@@ -107,8 +107,8 @@ class Highs:
         left = None if limit is None else max(limit - (monotonic() - started), 1e-3)
         found = self.solve_program(program, time_limit=left, progress=options.progress)
         probabilities = found.block("p").reshape(problem.shape)
-        multipliers = read_multipliers(found, problem, bounds)
-        return Solution(probabilities, multipliers, found.status, found.method)
+        dual_solution = read_dual_solution(found, problem, bounds)
+        return Solution(probabilities, dual_solution, found.status, found.method)
 
     def solve_program(
         self, program: LinearProgram, *, time_limit: float | None = None, progress: Watcher | None = None
@@ -134,7 +134,7 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     """Written out, the program has about 2n²m + n²m + 3nm entries; refuse what will not fit in memory."""
     n, m = problem.shape
     ratios = 0 if bounds.epsilon is None else 2 * n * n * m
-    guesses = sum(opponent.errors.size * m for opponent in bounds.facing(problem))
+    guesses = sum(adversary.errors.size * m for adversary in bounds.adversaries(problem))
     gigabytes = (ratios + guesses + 3 * n * m) * BYTES_PER_ENTRY / 2**30
     require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
@@ -224,18 +224,18 @@ def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Watc
     return True
 
 
-def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) -> Multipliers:
+def read_dual_solution(found: LinearSolution, problem: Problem, bounds: Bounds) -> DualSolution:
     """Turn HiGHS' dual values into the multipliers that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
-    opponents = bounds.facing(problem)
-    read = [_read_attack(found, len(opponent.errors), problem, place) for place, opponent in enumerate(opponents)]
-    if bounds.reverse:
+    adversaries = bounds.adversaries(problem)
+    read = [_read_attack(found, len(adversary.errors), problem, place) for place, adversary in enumerate(adversaries)]
+    if bounds.maximises_distortion:
         read[0] = replace(read[0], dual=1.0)
     weights, cost_dual = _read_costs(found, problem, bounds)
     limited = found.family("worst")
     nothing = np.zeros((problem.shape[1], len(problem.space)))
     nothing[:, 0] = 1.0  # an attack that nothing depends on
-    plain = read[0] if read and not bounds.against else AdversaryMultipliers(0.0, nothing)
-    return Multipliers(
+    plain = read[0] if read and not bounds.against else AdversaryDuals(0.0, nothing)
+    return DualSolution(
         cost_dual,
         plain.dual,
         plain.attack,
@@ -246,13 +246,13 @@ def read_multipliers(found: LinearSolution, problem: Problem, bounds: Bounds) ->
     )
 
 
-def _read_attack(found: LinearSolution, guesses: int, problem: Problem, place: int) -> AdversaryMultipliers:
+def _read_attack(found: LinearSolution, guesses: int, problem: Problem, place: int) -> AdversaryDuals:
     """The dual values of what is promised against one adversary: of her privacy, and of each guess."""
     _, observables = problem.shape
     rows, total = found.family(numbered("guesses", place)), found.family(numbered("distortion", place))
     attack = np.ones((observables, guesses)) if rows is None else np.maximum(rows.reshape(observables, -1), 0.0)
     attack[attack.sum(axis=1) <= 0] = 1.0
-    return AdversaryMultipliers(0.0 if total is None else max(float(total[0]), 0.0), attack)
+    return AdversaryDuals(0.0 if total is None else max(float(total[0]), 0.0), attack)
 
 
 def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
@@ -261,22 +261,22 @@ def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tupl
     if duals is None:
         return None, 1.0
     weights = np.maximum(-duals, 0.0)
-    if not bounds.reverse:
+    if not bounds.maximises_distortion:
         return (weights if weights.sum() > 0 else np.ones_like(weights)), 1.0
     extra = tie_break(problem, bounds) * problem.prior.probabilities  # the cost is in the objective, too
     total = float(weights.sum() + extra.sum())
     return (weights + extra + (total == 0) if bounds.worst_case else None), total
 
 
-def _read_ratios(found: LinearSolution, problem: Problem, bounds: Bounds) -> RatioMultipliers:
+def _read_ratios(found: LinearSolution, problem: Problem, bounds: Bounds) -> RatioDuals:
     duals = found.family("ratios")
     if duals is None:
-        return RatioMultipliers.none()
+        return RatioDuals.none()
     _, observables = problem.shape
     secret, other, exponent = ratio_pairs(problem, bounds)
     position = np.flatnonzero(duals < 0)
     pair, observable = np.divmod(position, observables)
-    return RatioMultipliers(
+    return RatioDuals(
         observable.astype(np.int32),
         secret[pair].astype(np.int32),
         other[pair].astype(np.int32),

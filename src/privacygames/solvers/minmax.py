@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import NEGLIGIBLE, stake
+from privacygames.certificates import NEGLIGIBLE, loss_scale
 from privacygames.errors import SolveFailed
 from privacygames.programs import least_favourable_program
 from privacygames.solvers.highs import Highs
@@ -32,7 +32,7 @@ def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance:
     Raises:
         SolveFailed: neither method of HiGHS got there.
     """
-    scale = stake(distance, np.full(len(mechanism), 1 / len(mechanism)), worst_case=True)
+    scale = loss_scale(distance, np.full(len(mechanism), 1 / len(mechanism)), worst_case=True)
     best: ProvedAttack | None = None
     scaled = distance / scale
     rounds = product((False, True), (Highs("ipm"), Highs("simplex")), lowered(scaled, 1.0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import Multipliers
+from privacygames.certificates import DualSolution
 from privacygames.errors import InvalidProblem, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import Watcher
@@ -47,13 +47,13 @@ class Solution:
 
     Attributes:
         probabilities: (secrets, observables); may miss the bounds by the solver's tolerance.
-        multipliers: dual values that prove how good it is; may be slightly off as well.
+        dual_solution: dual values that prove how good it is; may be slightly off as well.
         status: how the solve ended: OPTIMAL, TIME_LIMIT (the best so far) or NUMERICAL (as far as it got).
         solver: what it was solved with, for the certificate.
     """
 
     probabilities: FloatArray
-    multipliers: Multipliers
+    dual_solution: DualSolution
     status: Status
     solver: str
 

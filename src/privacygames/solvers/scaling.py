@@ -17,7 +17,7 @@ from math import inf, log2
 import numpy as np
 
 from privacygames.arrays import LARGEST, SMALLEST, FloatArray, IntArray, sealed
-from privacygames.certificates import AdversaryMultipliers, Multipliers, allowed_outputs, stake
+from privacygames.certificates import AdversaryDuals, DualSolution, allowed_outputs, loss_scale
 from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem
 from privacygames.progress import Progress
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
@@ -46,7 +46,7 @@ def solve_scaled(
     return replace(
         solution,
         probabilities=scaling.expand(solution.probabilities),
-        multipliers=scaling.multipliers(solution.multipliers),
+        dual_solution=scaling.dual_solution(solution.dual_solution),
     )
 
 
@@ -81,8 +81,8 @@ class Scaling:
         outputs = np.flatnonzero(allowed.any(axis=0))
         distance = _unit(problem.distance, prior)
         own = [
-            distance if promise.adversary.errors is None else _unit(opponent.errors, opponent.prior)
-            for promise, opponent in zip(bounds.against, bounds.facing(problem), strict=False)
+            distance if promise.adversary.errors is None else _unit(adversary.errors, adversary.prior)
+            for promise, adversary in zip(bounds.against, bounds.adversaries(problem), strict=False)
         ]
         return cls(problem, bounds, outputs, _unit(cost, prior, worst_case=every), distance, tuple(own), most)
 
@@ -158,7 +158,7 @@ class Scaling:
         full[:, self.outputs] = probabilities
         return full
 
-    def multipliers(self, scaled: Multipliers) -> Multipliers:
+    def dual_solution(self, scaled: DualSolution) -> DualSolution:
         """Dual values for the problem, from those in these units."""
         value, cost = self._value_unit, self.cost_unit
         like = np.zeros(self.problem.shape[1], dtype=np.int64)  # any row will do for an output that is never given
@@ -170,7 +170,7 @@ class Scaling:
             ratios=replace(scaled.ratios, value=scaled.ratios.value * value),
             like=like,
             against=tuple(
-                AdversaryMultipliers(each.dual * value / unit, each.attack)
+                AdversaryDuals(each.dual * value / unit, each.attack)
                 for each, unit in zip(scaled.against, self.error_units, strict=False)
             ),
             limit_weights=None if scaled.limit_weights is None else scaled.limit_weights * value / cost,
@@ -179,7 +179,7 @@ class Scaling:
     @property
     def _value_unit(self) -> float:
         """The unit of what is optimised: a cost, or with ``cost_at_most`` the first adversary's error."""
-        if not self.bounds.reverse:
+        if not self.bounds.maximises_distortion:
             return self.cost_unit
         return self.error_units[0] if self.error_units else self.distance_unit
 
@@ -197,7 +197,7 @@ class Scaling:
 
 def _unit(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
     """The power of two next to what is at stake; 1 where that is an ordinary number."""
-    exponent = round(log2(stake(losses, prior, worst_case=worst_case)))
+    exponent = round(log2(loss_scale(losses, prior, worst_case=worst_case)))
     return 1.0 if abs(exponent) <= ORDINARY else 2.0**exponent
 
 

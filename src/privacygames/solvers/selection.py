@@ -56,7 +56,7 @@ def choose(problem: Problem, bounds: Bounds) -> Solver:
 
 def _nearly_equal(problem: Problem, bounds: Bounds) -> bool:
     """Whether some secrets have to be so nearly alike that HiGHS' tolerance is more than what tells them apart."""
-    return bool((bounds.exponents(problem.distinguishability) < NEARLY_EQUAL).any())
+    return bool((bounds.log_ratio_bounds(problem.distinguishability) < NEARLY_EQUAL).any())
 
 
 def use_device(device: str) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from privacygames import traces
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.problem import Problem, adversaries_from, max_distortion, problem_from
+from privacygames.problem import Problem, max_distortion, parse_adversaries, parse_problem
 from privacygames.spaces import Grid, Label, Numbers
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.memory_use import bytes_of
@@ -119,7 +119,7 @@ def described(
 ) -> Described:
     """The problem of a document, if it is not too large for this server; that is known before anything is built."""
     try:
-        problem, _ = problem_from(tables, most=most)
+        problem, _ = parse_problem(tables, most=most)
     except TooLarge as error:
         raise Refused(413, "TOO_LARGE", f"{error}: use the command line, or a coarser problem") from None
     return Described(tables, problem, _asked(tables.get("bounds", {})), visits, user, source)
@@ -202,5 +202,5 @@ def _offer(problem: Problem, key: str, name: str, about: str, table: Tables) -> 
     """What a table of the document describes; what it promises is kept apart."""
     asked = {key: value for key, value in table.items() if key in PROMISES}
     whole = {"name": name} | {key: value for key, value in table.items() if key not in asked}
-    adversary = adversaries_from([whole], problem, None)[0].adversary
+    adversary = parse_adversaries([whole], problem, None)[0].adversary
     return AdversaryPreset(key, name, about, whole, max_distortion(problem, adversary), asked)

@@ -6,7 +6,7 @@ from typing import Any
 import tomli_w
 
 from privacygames.presentation import render
-from privacygames.problem import PLAIN, problem_from
+from privacygames.problem import PROBLEM_ADVERSARY, parse_problem
 from privacygames.spaces import Grid, Numbers
 from privacygames.studio.export_files import EXPORTS
 from privacygames.studio.views import Shelved
@@ -33,7 +33,7 @@ def python_of(tables: dict[str, Any]) -> str:
     plain = plain and all(_is_ours(table) for table in tables.get("adversary", []))
     if not plain or "counts" not in tables.get("prior", {}) or not isinstance(tables["prior"]["counts"], list):
         return _from_file()
-    problem, _ = problem_from(tables)
+    problem, _ = parse_problem(tables)
     measures = ", ".join(f"{key}={value!r}" for key, value in tables.get("problem", {}).items())
     lines = [
         "import privacygames as pg",
@@ -43,13 +43,15 @@ def python_of(tables: dict[str, Any]) -> str:
         f"problem = pg.Problem(prior, {measures})",
     ]
     bounds = dict(tables["bounds"])
-    promises = [f"    pg.Adversary({PLAIN!r}): {bounds['distortion']!r},"] if "distortion" in bounds else []
+    promises = (
+        [f"    pg.Adversary({PROBLEM_ADVERSARY.name!r}): {bounds['distortion']!r},"] if "distortion" in bounds else []
+    )
     for number, table in enumerate(tables.get("adversary", []), start=1):
         lines += _adversary(number, table)
         promises.append(f"    adversary_{number}: {table['share']!r} * pg.max_distortion(problem, adversary_{number}),")
     if tables.get("adversary"):
         bounds.pop("distortion", None)
-        first = [f"    pg.Adversary({PLAIN!r}): None,"] if "cost_at_most" in bounds else []
+        first = [f"    pg.Adversary({PROBLEM_ADVERSARY.name!r}): None,"] if "cost_at_most" in bounds else []
         lines += ["promises = {", *first, *promises, "}"]
     given = [f"{key}={value!r}" for key, value in bounds.items()]
     given += ["distortion=promises"] if tables.get("adversary") else []

@@ -24,7 +24,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.immutable import plain
 from privacygames.mechanism import Mechanism
 from privacygames.presentation import explain
-from privacygames.problem import PLAIN, Adversary, Problem, max_distortion
+from privacygames.problem import PROBLEM_ADVERSARY, Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.descriptions import Described
@@ -248,7 +248,7 @@ def _epsilon_range(problem: Problem) -> View:
 def _warnings(kept: Shelved, gap: float | None) -> list[str]:
     found = remarks(kept.report.usefulness, kept.mechanism.problem)
     if gap is not None and gap > 1e-6:
-        reverse = kept.mechanism.certificate.bounds.reverse
+        reverse = kept.mechanism.certificate.bounds.maximises_distortion
         open_gap = (
             f"the attacker's error may be {gap:.1%} below the most"
             if reverse
@@ -271,7 +271,7 @@ def _words(kept: Shelved) -> list[str]:
 
 def _stand(stand: AdversaryResult, adversary: Adversary | None, problem: Problem) -> str:
     """Where an adversary stands, in the unit in which she errs."""
-    name = PLAIN_NAME if stand.adversary == PLAIN else stand.adversary
+    name = PLAIN_NAME if stand.adversary == PROBLEM_ADVERSARY.name else stand.adversary
     scale = distance_scale(problem)
     own = adversary is not None and adversary.errors is not None
     shares = _counts_wrong(adversary.errors) if own and adversary is not None else scale.name == "hamming"
@@ -296,8 +296,8 @@ def not_promised(kept: Shelved) -> list[str]:
     found = ["It holds for one answer. Asking again reveals more: “send” in the studio counts it."]
     if bounds.epsilon is None:
         found.append("No ε is promised: an attacker who knows more than your habits may learn more.")
-    if bounds.distortion is None and not bounds.against and not bounds.reverse:
+    if bounds.distortion is None and not bounds.against and not bounds.maximises_distortion:
         found.append("No error is promised: for an attacker who knows your habits well it may be small.")
-    if bounds.distortion is not None or bounds.against or bounds.reverse:
+    if bounds.distortion is not None or bounds.against or bounds.maximises_distortion:
         found.append("The attacker's error is an average over your habits, not a promise for each single answer.")
     return found

@@ -67,9 +67,9 @@ class _Reporter:
 
 def _designed(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.designer import design
-    from privacygames.problem import problem_from
+    from privacygames.problem import parse_problem
 
-    problem, bounds = problem_from(spec["tables"])
+    problem, bounds = parse_problem(spec["tables"])
     mechanism = design(problem, **bounds, time_limit=spec["time_limit"], progress=report)
     return {"mechanism": mechanism.to_bytes(), "seconds": None}
 
@@ -77,12 +77,12 @@ def _designed(spec: Spec, report: _Reporter) -> Spec:
 def _frontier(spec: Spec, report: _Reporter) -> Spec:
     """The least cost at several distortions, everything else as asked, and what others use, each as soon as it is."""
     from privacygames.designer import design
-    from privacygames.problem import max_distortion, problem_from
+    from privacygames.problem import max_distortion, parse_problem
 
     tables = spec["tables"]
     bounds = tables["bounds"]
     kept = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
-    problem, _ = problem_from(tables | {"bounds": kept})
+    problem, _ = parse_problem(tables | {"bounds": kept})
     most = max_distortion(problem)
     limit = spec["time_limit"] / (2 * len(STEPS) + len(BASELINES))
     curves = {"optimal": kept}
@@ -92,7 +92,7 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
     for (name, bound), step in product(curves.items(), STEPS):
         asked = _two_digits(step * most)
         wanted = bound | {"distortion": asked}
-        _, promised = problem_from(tables | {"bounds": wanted})  # with every other adversary's promise
+        _, promised = parse_problem(tables | {"bounds": wanted})  # with every other adversary's promise
         try:
             made = design(problem, **promised, time_limit=limit, progress=report)
         except (Infeasible, SolveFailed):
@@ -140,15 +140,15 @@ def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
         "epsilon": report.epsilon if report.epsilon_promised else None,
         "any_pair": report.any_pair if report.epsilon_promised else None,
         "bound": made.certificate.bound,
-        "mechanism": made.to_bytes(multipliers=name in ("optimal", "free")),
+        "mechanism": made.to_bytes(dual_solution=name in ("optimal", "free")),
     }
 
 
 def _compared(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.analysis import calibrated_baselines, compare
-    from privacygames.problem import problem_from
+    from privacygames.problem import parse_problem
 
-    problem, _ = problem_from(spec["tables"])
+    problem, _ = parse_problem(spec["tables"])
     chosen = calibrated_baselines(problem, **spec["at"], names=spec["names"], progress=report)
     compared = compare(problem, chosen, progress=report)
     return {"rows": [row.to_dict() for row in compared.rows], "table": compared.table()}

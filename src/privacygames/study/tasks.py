@@ -10,7 +10,7 @@ from privacygames.analysis import evaluate
 from privacygames.arrays import content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.designer import designed
+from privacygames.designer import design_bounds
 from privacygames.errors import PrivacyGamesError, SolveFailed
 from privacygames.jobs import Measured
 from privacygames.mechanism import Mechanism
@@ -117,10 +117,12 @@ def _mechanism(task: Task, problem: Problem) -> Mechanism:
         for strength, least in task.promised:
             belief = informed(task.prior, strength, task.places)
             crowd[Adversary(f"{strength:g} times the evidence", prior=belief)] = least
-        return designed(problem, Bounds.asked(epsilon=task.epsilon, distortion=crowd))
+        return design_bounds(problem, Bounds.asked(epsilon=task.epsilon, distortion=crowd))
     if task.radius is None:
         bounds = Bounds(epsilon=task.epsilon, distortion=task.distortion)
-        return designed(problem, bounds) if task.solver == "auto" else designed(problem, bounds, solver=Highs())
+        return (
+            design_bounds(problem, bounds) if task.solver == "auto" else design_bounds(problem, bounds, solver=Highs())
+        )
     return approximations.prune(
         problem,
         task.epsilon or 0.0,

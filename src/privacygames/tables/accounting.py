@@ -25,7 +25,7 @@ from privacygames.certificates import ROUNDING, largest_log_ratio
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.people_column import require_people
-from privacygames.problem import ANY_PAIR, Scale, scale_of
+from privacygames.problem import ANY_PAIR, Scale, measure_scale
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule, Mechanisms
 from privacygames.validation import is_number
@@ -202,7 +202,7 @@ def charge(rule: ColumnRule) -> Charge:
         columns=rule.name,
         epsilon=inf if bounds.epsilon is None else bounds.epsilon,
         within=bounds.within,
-        scale=scale_of(mechanism.distinguishability, space),
+        scale=measure_scale(mechanism.distinguishability, space),
         any_pair=largest_exponent(mechanism),
         secrets=len(space),
     )
@@ -211,7 +211,7 @@ def charge(rule: ColumnRule) -> Charge:
 def largest_exponent(mechanism: Mechanisms) -> float:
     """Max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε. Of fleets, as promised."""
     if isinstance(mechanism, Fleet):
-        exponents = mechanism.bounds.exponents(mechanism.distinguishability)
+        exponents = mechanism.bounds.log_ratio_bounds(mechanism.distinguishability)
         np.fill_diagonal(exponents, 0.0)
         return float(exponents.max()) * (1 + ROUNDING)
     return largest_log_ratio(mechanism.weights)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import RatioMultipliers
+from privacygames.certificates import RatioDuals
 
 BOTH_WAYS = 1e-6
 """Exponents up to this are passed on over in both directions: a share of as much is lost."""
@@ -89,7 +89,7 @@ class SecretClasses:
         found[np.arange(self.count), np.arange(self.count)] = np.inf
         return np.asarray(found)
 
-    def lifted(self, ratios: RatioMultipliers, left: FloatArray, column: FloatArray) -> RatioMultipliers:
+    def lifted(self, ratios: RatioDuals, left: FloatArray, column: FloatArray) -> RatioDuals:
         """Multipliers between secrets, from multipliers between groups.
 
         Args:
@@ -109,7 +109,7 @@ class SecretClasses:
         for group in np.flatnonzero(np.bincount(self.of) > 1):
             passed += self._passed_on(int(group), residual, column[:, group])
         observables = np.concatenate([ratios.observable, *(each[0] for each in passed)])
-        return RatioMultipliers(
+        return RatioDuals(
             observables.astype(np.int32),
             np.concatenate([secret, *(np.full(len(each[0]), each[1]) for each in passed)]).astype(np.int32),
             np.concatenate([other, *(np.full(len(each[0]), each[2]) for each in passed)]).astype(np.int32),

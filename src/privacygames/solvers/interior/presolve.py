@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import tie_break
@@ -49,8 +49,8 @@ class Presolved:
         self.problem, self.bounds, self.shape = problem, bounds, problem.shape
         prior = problem.prior.probabilities
         kept = ReducedProblem.of(problem, bounds, merge_dominated=merge_dominated, alike=alike)
-        self.effort = kept.effort(threads, device)
-        self.effort.require()
+        self.estimate = kept.estimate(threads, device)
+        self.estimate.require()
         self.each, self.like, self.kept, self.secrets = kept.each, kept.like, kept.observables, kept.secrets
         self.reduced_adversaries, active = kept.reduced_adversaries, kept.active
         self.groups = groups = kept.groups
@@ -63,15 +63,15 @@ class Presolved:
         plain = problem.cost[np.ix_(self.kept, self.secrets)]
         expected = groups.summed(plain * weight)
         objective = np.zeros_like(expected) if bounds.worst_case else expected
-        if bounds.reverse:
+        if bounds.maximises_distortion:
             objective = tie_break(problem, bounds) * expected
             self.extra = tie_break(problem, bounds) * weight
         # Those with an x of their own, who is sought last; and those who may never learn anything.
         self.bounded = sorted((each for each in active if each.part != "top"), key=lambda each: each.sought)
         self.topped = [each for each in active if each.part == "top"]
         errors = [groups.summed(each.errors(self.secrets)) for each in self.bounded]
-        both = bounds.reverse and bounds.worst_cost_at_most is not None
-        limit: Limit = "each" if self.each else "average" if bounds.reverse else "none"
+        both = bounds.maximises_distortion and bounds.worst_cost_at_most is not None
+        limit: Limit = "each" if self.each else "average" if bounds.maximises_distortion else "none"
         self.program = BlockProgram(
             objective=objective,
             exponents=groups.between,
@@ -79,16 +79,18 @@ class Presolved:
             drop_chained=drop_chained,
             errors=np.concatenate(errors) if errors else None,
             owner=np.repeat(np.arange(len(errors)), [len(each) for each in errors]),
-            distortion=np.array([each.opponent.least for each in self.bounded if not each.sought], dtype=np.float64),
+            distortion=np.array(
+                [each.adversary.distortion for each in self.bounded if not each.sought], dtype=np.float64
+            ),
             preferred=self._preferred(),
-            reverse=bounds.reverse,
+            reverse=bounds.maximises_distortion,
             limited=plain if self.each else expected,
             whose=groups.of,
             limit=limit,
             cost_at_most=bounds.cost_at_most if bounds.worst_cost_at_most is None else bounds.worst_cost_at_most,
             shares=weight if both else None,
             average_at_most=bounds.cost_at_most or 0.0,
-            start=self._start(start, plain, weight) if bounds.limits else None,
+            start=self._start(start, plain, weight) if bounds.cost_limits else None,
         )
 
     def _preferred(self) -> FloatArray | None:
@@ -107,7 +109,7 @@ class Presolved:
         cheap = np.zeros(cost.shape)  # what goes to a dominated observable goes to the one that dominates it
         np.add.at(cheap, np.searchsorted(self.kept, self.like), given.T[:, self.secrets])
         share = 1.0
-        for worst_case, limit in self.bounds.limits:
+        for worst_case, limit in self.bounds.cost_limits:
 
             def spent(columns: FloatArray, *, worst_case: bool = worst_case) -> float:
                 each = (cost * columns).sum(axis=0)
@@ -135,12 +137,12 @@ class Presolved:
         full[:, self.kept] = outcome.probabilities.T[self.groups.of][rows]
         return full
 
-    def multipliers(self, outcome: Outcome) -> Multipliers:
+    def dual_solution(self, outcome: Outcome) -> DualSolution:
         """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
         dual = outcome.dual
         against = self._against(dual)
         matters = dual.ratio > KEPT_DUALS * self.cost_scale
-        between = RatioMultipliers(
+        between = RatioDuals(
             dual.observable[matters].astype(np.int32),
             dual.secret[matters].astype(np.int32),
             dual.other[matters].astype(np.int32),
@@ -160,8 +162,8 @@ class Presolved:
         nothing = np.zeros((len(self.kept), self.shape[0]))
         nothing[:, 0] = 1.0  # an attack that nothing depends on
         several = bool(self.bounds.against)
-        only = AdversaryMultipliers(0.0, nothing) if several or not against else against[0]
-        return Multipliers(
+        only = AdversaryDuals(0.0, nothing) if several or not against else against[0]
+        return DualSolution(
             cost_dual,
             only.dual,
             only.attack,
@@ -172,30 +174,30 @@ class Presolved:
             limited,
         )
 
-    def _against(self, dual: DualPoint) -> list[AdversaryMultipliers]:
+    def _against(self, dual: DualPoint) -> list[AdversaryDuals]:
         """For each adversary her price and the attack on the whole of her guesses, in the order of the promises."""
         rows = len(self.kept)
         found = {}
         for place, each in enumerate(self.bounded):
             if dual.attack is not None:
                 attack = dual.attack[:, self.program.owner == place]
-                found[each.opponent.name] = AdversaryMultipliers(float(dual.distortion[place]), each.whole(attack))
+                found[each.adversary.name] = AdversaryDuals(float(dual.distortion[place]), each.whole(attack))
         start = 0
         for each in self.topped:
             stop = start + len(each.guesses) - 1
             if dual.top is not None:
-                found[each.opponent.name] = _covered(each, dual.top[:, start:stop])
+                found[each.adversary.name] = _covered(each, dual.top[:, start:stop])
             start = stop
         for each in self.reduced_adversaries:
             if each.part == "none":
                 attack = np.zeros((rows, len(each.guesses)))
                 attack[:, 0] = 1.0
-                found[each.opponent.name] = AdversaryMultipliers(0.0, each.whole(attack))
-        return [found[each.opponent.name] for each in self.reduced_adversaries]
+                found[each.adversary.name] = AdversaryDuals(0.0, each.whole(attack))
+        return [found[each.adversary.name] for each in self.reduced_adversaries]
 
     def _left(
         self,
-        against: list[AdversaryMultipliers],
+        against: list[AdversaryDuals],
         cost_dual: float,
         weights: FloatArray | None,
         limited: FloatArray | None,
@@ -206,16 +208,22 @@ class Presolved:
         counts = cost_dual * counts + (0.0 if limited is None else limited)
         left = self.problem.cost[self.kept] * counts
         for guesser, each in zip(self.reduced_adversaries, against, strict=True):
-            left = left - each.dual * (each.attack @ guesser.opponent.weighted)
+            left = left - each.dual * (each.attack @ guesser.adversary.weighted)
         return np.asarray(left[:, self.secrets])
 
     def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:
         """The dual value of the cost, how much each secret counts in its worst case, and those of limits for each."""
         bounds = self.bounds
-        extra = self.extra if bounds.reverse else np.zeros(len(self.secrets))  # the cost is in the objective, too
+        extra = (
+            self.extra if bounds.maximises_distortion else np.zeros(len(self.secrets))
+        )  # the cost is in the objective, too
         if bounds.worst_cost_at_most is not None:
-            return (float(limits[-1] + extra.sum()), None, limits[:-1]) if bounds.reverse else (1.0, None, limits)
-        total = float(limits.sum() + extra.sum()) if bounds.reverse else 1.0
+            return (
+                (float(limits[-1] + extra.sum()), None, limits[:-1])
+                if bounds.maximises_distortion
+                else (1.0, None, limits)
+            )
+        total = float(limits.sum() + extra.sum()) if bounds.maximises_distortion else 1.0
         if not bounds.worst_case:
             return total, None, None
         weights = np.zeros(self.shape[0])
@@ -223,9 +231,9 @@ class Presolved:
         return total, weights, None
 
 
-def _covered(guesser: ReducedAdversary, dual: FloatArray) -> AdversaryMultipliers:
+def _covered(guesser: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:
     """Where her error is the largest there is: a price of it that covers every other guess, and shares of it."""
     price = float(dual.sum(axis=1).max()) or 1.0
     shares = dual / price
     rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
-    return AdversaryMultipliers(price, guesser.whole(np.insert(shares, guesser.best, rest, axis=1)))
+    return AdversaryDuals(price, guesser.whole(np.insert(shares, guesser.best, rest, axis=1)))

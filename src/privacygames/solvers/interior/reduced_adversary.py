@@ -23,19 +23,19 @@ class ReducedAdversary:
     """An adversary with the guesses that no other dominates.
 
     Attributes:
-        opponent: her numbers.
+        adversary: her numbers.
         guesses: the guesses that are left.
         sought: whether her error is what is maximised.
     """
 
-    opponent: AdversaryArrays
+    adversary: AdversaryArrays
     guesses: IntArray
     sought: bool
 
     @cached_property
     def blind(self) -> FloatArray:
         """What each guess errs by without an answer."""
-        return np.asarray(self.opponent.errors[self.guesses] @ self.opponent.prior)
+        return np.asarray(self.adversary.errors[self.guesses] @ self.adversary.prior)
 
     @property
     def best(self) -> int:
@@ -47,17 +47,17 @@ class ReducedAdversary:
         """What she is to the program."""
         if self.sought:
             return "sought"
-        if not self.opponent.least or len(self.guesses) == 1:
+        if not self.adversary.distortion or len(self.guesses) == 1:
             return "none"  # with one guess to make, her error is the same whatever the mechanism
-        return "top" if self.opponent.least > float(self.blind.min()) * (1 - AT_THE_TOP) else "bounded"
+        return "top" if self.adversary.distortion > float(self.blind.min()) * (1 - AT_THE_TOP) else "bounded"
 
     def errors(self, secrets: IntArray) -> FloatArray:
         """π_k(s) E_k(g,s) for the guesses that are left and some secrets."""
-        return self.opponent.errors[np.ix_(self.guesses, secrets)] * self.opponent.prior[secrets]
+        return self.adversary.errors[np.ix_(self.guesses, secrets)] * self.adversary.prior[secrets]
 
     def whole(self, attack: FloatArray) -> FloatArray:
         """An attack on the guesses that are left, as one on all of them."""
-        full = np.zeros((len(attack), len(self.opponent.errors)))
+        full = np.zeros((len(attack), len(self.adversary.errors)))
         full[:, self.guesses] = attack
         return full
 
@@ -65,9 +65,9 @@ class ReducedAdversary:
 def reduced_adversaries(problem: Problem, bounds: Bounds, *, merge_dominated: bool) -> list[ReducedAdversary]:
     """Everybody something is promised against; a guess goes if another errs no more on any secret she believes in."""
     found = []
-    for place, opponent in enumerate(bounds.facing(problem)):
-        guesses = np.arange(len(opponent.errors))
+    for place, adversary in enumerate(bounds.adversaries(problem)):
+        guesses = np.arange(len(adversary.errors))
         if merge_dominated:
-            guesses = np.unique(dominated_observables(opponent.errors[:, opponent.prior > 0]))
-        found.append(ReducedAdversary(opponent, guesses, bounds.reverse and place == 0))
+            guesses = np.unique(dominated_observables(adversary.errors[:, adversary.prior > 0]))
+        found.append(ReducedAdversary(adversary, guesses, bounds.maximises_distortion and place == 0))
     return found

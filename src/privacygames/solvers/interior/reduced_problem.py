@@ -47,10 +47,10 @@ class ReducedProblem:
         # Merging answers is post-processing: it lowers nobody's error, so only the cost decides.
         like = dominated_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
         facing = reduced_adversaries(problem, bounds, merge_dominated=merge_dominated)
-        belief = prior + sum((each.opponent.prior for each in facing if each.part != "none"), np.zeros(n))
+        belief = prior + sum((each.adversary.prior for each in facing if each.part != "none"), np.zeros(n))
         # Without ratios a secret nobody believes in constrains nothing: it gets any other's row.
         secrets = np.flatnonzero(belief > 0) if bounds.epsilon is None and not each else every
-        exponents = bounds.exponents(problem.distinguishability)[np.ix_(secrets, secrets)]
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)[np.ix_(secrets, secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         return cls(each, like, facing, belief, secrets, exponents, SecretClasses.where(exponents, alike))
 
@@ -64,7 +64,7 @@ class ReducedProblem:
         """The observables that are kept."""
         return np.unique(self.like)
 
-    def effort(self, threads: int | None, device: str = "host") -> SolveEstimate:
+    def estimate(self, threads: int | None, device: str = "host") -> SolveEstimate:
         """What the design is going to take."""
         guesses = sum(len(each.guesses) for each in self.active)
         return SolveEstimate(self.groups.count, len(self.observables), guesses, self.each, threads, device)

@@ -6,7 +6,7 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.certificates import NEGLIGIBLE, at_stake
+from privacygames.certificates import NEGLIGIBLE, objective_scale
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import Progress
@@ -70,21 +70,21 @@ class Interior:
         """Whether the program is of the kind this method is for."""
         if np.isinf(problem.cost).any():
             return False
-        exponents = bounds.exponents(problem.distinguishability)
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)
         if (SecretClasses.where(exponents, self.alike).between < LEAST_EXPONENT).any():
             return False  # a constant mechanism is hardly inside
         for each in reduced_adversaries(problem, bounds, merge_dominated=True):
             least = float(each.blind.min())
-            if each.part == "sought" and not least > NEAR_THE_TOP * float(each.opponent.errors.max()):
+            if each.part == "sought" and not least > NEAR_THE_TOP * float(each.adversary.errors.max()):
                 return False
             if each.part == "top" and (each.blind <= least * (1 + NEAR_THE_TOP)).sum() > 1:
                 return False  # without one best guess there is no inside
         return True
 
-    def effort(self, problem: Problem, bounds: Bounds) -> SolveEstimate:
+    def estimate(self, problem: Problem, bounds: Bounds) -> SolveEstimate:
         """What a design is going to take on this machine."""
         kept = ReducedProblem.of(problem, bounds, merge_dominated=self.merge_dominated, alike=self.alike)
-        return kept.effort(self.threads, self.device)
+        return kept.estimate(self.threads, self.device)
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
         """Solve the design program for these bounds."""
@@ -109,14 +109,14 @@ class Interior:
         stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
             reduced.expand(outcome),
-            reduced.multipliers(outcome),
+            reduced.dual_solution(outcome),
             Status.OPTIMAL if outcome.finished or outcome.gap <= near else stopped,
             f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations{where}",
         )
 
-    def _algebra(self, effort: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
+    def _algebra(self, estimate: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
-            return host_algebra(effort.workers, compiled=effort.loops != "none")
+            return host_algebra(estimate.workers, compiled=estimate.loops != "none")
         return device_algebra(self.device, threads=self.threads)
 
     def _minimised(
@@ -133,10 +133,10 @@ class Interior:
             threads=self.threads,
             device=self.device,
         )
-        _tell(reduced.effort, options)
-        unit = at_stake(bounds, problem.cost, problem.prior.probabilities, bounds.facing(problem))
+        _tell(reduced.estimate, options)
+        unit = objective_scale(bounds, problem.cost, problem.prior.probabilities, bounds.adversaries(problem))
         # Where rounding wins, the iterates are not numbers; the bound is looked at before anything is returned.
-        with self._algebra(reduced.effort) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with self._algebra(reduced.estimate) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             outcome = minimise(
                 reduced.program,
                 algebra,
@@ -145,18 +145,18 @@ class Interior:
                 time_limit=options.time_limit,
                 progress=options.progress,
                 enough=options.enough,
-                careful=(reduced.effort.entries < SMALL) != another,
+                careful=(reduced.estimate.entries < SMALL) != another,
             )
         return reduced, outcome
 
 
-def _tell(effort: SolveEstimate, options: SolveOptions) -> None:
+def _tell(estimate: SolveEstimate, options: SolveOptions) -> None:
     """Say what is to be expected of a long design before it starts."""
-    if options.progress is None or effort.entries < WORTH_TELLING:
+    if options.progress is None or estimate.entries < WORTH_TELLING:
         return
-    message = f"expected: {effort}"
-    if effort.on_host and effort.loops == "to compile":
+    message = f"expected: {estimate}"
+    if estimate.on_host and estimate.loops == "to compile":
         message += "; before that, loops are compiled, once on a machine, which takes half a minute"
-    if options.time_limit is not None and effort.on_host and effort.seconds > options.time_limit:
+    if options.time_limit is not None and estimate.on_host and estimate.seconds > options.time_limit:
         message += "; it will probably be stopped by the time limit, and say its gap"
     options.progress(Progress(job="design", done=0, message=message))

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import AdversaryMultipliers, Multipliers, RatioMultipliers
+from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.errors import InvalidFile
 from privacygames.mechanism.binary_container import Arrays, Header
 from privacygames.mechanism.header_fields import array_of, integer_of, positions_of, real_of
 
 
-def pack_multipliers(given: Multipliers) -> tuple[Header, Arrays]:
+def pack_dual_solution(given: DualSolution) -> tuple[Header, Arrays]:
     """The header and the arrays that multipliers become."""
     arrays = _pack_attack("attack", given.attack) | {
         "like": given.like.astype(np.int32),
@@ -33,7 +33,7 @@ def pack_multipliers(given: Multipliers) -> tuple[Header, Arrays]:
     return duals, arrays
 
 
-def unpack_multipliers(header: Any, arrays: Arrays, shape: tuple[int, int], guesses: Sequence[int]) -> Multipliers:
+def unpack_dual_solution(header: Any, arrays: Arrays, shape: tuple[int, int], guesses: Sequence[int]) -> DualSolution:
     """The multipliers of a file.
 
     Args:
@@ -50,7 +50,7 @@ def unpack_multipliers(header: Any, arrays: Arrays, shape: tuple[int, int], gues
     if len(duals) != len(guesses):
         raise InvalidFile("the multipliers do not fit the adversaries")
     count = (len(arrays["ratio_value"]),)
-    ratios = RatioMultipliers(
+    ratios = RatioDuals(
         positions_of(arrays, "ratio_observable", count, rows),
         positions_of(arrays, "ratio_secret", count, n),
         positions_of(arrays, "ratio_other", count, n),
@@ -59,7 +59,7 @@ def unpack_multipliers(header: Any, arrays: Arrays, shape: tuple[int, int], gues
     weights, limited = (
         array_of(arrays, name, "<f8", (n,)) if name in arrays else None for name in ("secret_weights", "limit_weights")
     )
-    return Multipliers(
+    return DualSolution(
         real_of(header["cost"]),
         real_of(header["distortion"]),
         _unpack_attack("attack", arrays, rows, n),
@@ -67,7 +67,7 @@ def unpack_multipliers(header: Any, arrays: Arrays, shape: tuple[int, int], gues
         weights,
         positions_of(arrays, "like", (m,), rows).astype(np.int64),
         tuple(
-            AdversaryMultipliers(real_of(dual), _unpack_attack(f"attack{place}", arrays, rows, size))
+            AdversaryDuals(real_of(dual), _unpack_attack(f"attack{place}", arrays, rows, size))
             for place, (dual, size) in enumerate(zip(duals, guesses, strict=True))
         ),
         limited,

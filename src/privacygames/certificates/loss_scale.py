@@ -24,7 +24,7 @@ STORED = 1e8
 storing a mechanism as integers may need, are then a gap of 10⁻⁶."""
 
 
-def stake(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
+def loss_scale(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
     """The loss of revealing nothing, or a moderate one if that is less: single entries do not move it.
 
     One constant row loses Σ_s π(s) L(r,s), and the best one is what revealing nothing loses: no optimum is above it.
@@ -66,15 +66,17 @@ def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = F
     return min(typical, SPREAD * float(positive[0][order][min(int(reached), len(order) - 1)]))
 
 
-def at_stake(bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[AdversaryArrays]) -> float:
+def objective_scale(
+    bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays]
+) -> float:
     """The stake of what is optimised: of the cost or, with ``cost_at_most``, of the first adversary's error."""
-    if bounds.reverse:
-        return stake(opponents[0].errors, opponents[0].prior)
-    return stake(cost, prior, worst_case=bounds.worst_case)
+    if bounds.maximises_distortion:
+        return loss_scale(adversaries[0].errors, adversaries[0].prior)
+    return loss_scale(cost, prior, worst_case=bounds.worst_case)
 
 
 def negligible_loss(
-    bounds: Bounds, cost: FloatArray, prior: FloatArray, opponents: Sequence[AdversaryArrays], bits: int
+    bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays], bits: int
 ) -> float:
     """What a gap is relative to where the optimum is smaller: a small part of what is at stake, or units of weight.
 
@@ -82,12 +84,12 @@ def negligible_loss(
         bounds: what is asked.
         cost: c(o,s).
         prior: π(s).
-        opponents: the adversaries the bounds are about.
+        adversaries: the adversaries the bounds are about.
         bits: every row of weights sums to 2^bits.
     """
-    if bounds.reverse:
-        moderate = moderate_loss(opponents[0].errors, opponents[0].prior)
+    if bounds.maximises_distortion:
+        moderate = moderate_loss(adversaries[0].errors, adversaries[0].prior)
     else:
         moderate = moderate_loss(cost, prior, worst_case=bounds.worst_case)
     stored = STORED * float(np.ldexp(moderate, -bits)) if moderate < np.inf else 0.0
-    return max(NEGLIGIBLE * at_stake(bounds, cost, prior, opponents), stored)
+    return max(NEGLIGIBLE * objective_scale(bounds, cost, prior, adversaries), stored)

@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class RatioMultipliers:
+class RatioDuals:
     """Sparse multipliers z ≥ 0 of p(o|s) − γ(s,s') p(o|s') ≤ 0, as parallel arrays."""
 
     observable: NDArray[np.int32]
@@ -18,7 +18,7 @@ class RatioMultipliers:
     value: FloatArray
 
     @classmethod
-    def none(cls) -> "RatioMultipliers":
+    def none(cls) -> "RatioDuals":
         """No ratio has a multiplier."""
         empty = np.zeros(0, dtype=np.int32)
         return cls(empty, empty, empty, np.zeros(0))
@@ -26,13 +26,13 @@ class RatioMultipliers:
     def __len__(self) -> int:
         return len(self.value)
 
-    def at(self, which: IntArray | slice) -> "RatioMultipliers":
+    def at(self, which: IntArray | slice) -> "RatioDuals":
         """Some of them."""
-        return RatioMultipliers(self.observable[which], self.secret[which], self.other[which], self.value[which])
+        return RatioDuals(self.observable[which], self.secret[which], self.other[which], self.value[which])
 
 
 @dataclass(frozen=True)
-class AdversaryMultipliers:
+class AdversaryDuals:
     """The dual values of what is promised against one of several adversaries.
 
     Attributes:
@@ -45,7 +45,7 @@ class AdversaryMultipliers:
 
 
 @dataclass(frozen=True)
-class Multipliers:
+class DualSolution:
     """Dual values of every family of constraints; any such numbers prove *some* bound, good ones a tight one.
 
     Attributes:
@@ -64,10 +64,10 @@ class Multipliers:
     cost_dual: float
     distortion_dual: float
     attack: FloatArray
-    ratios: RatioMultipliers
+    ratios: RatioDuals
     secret_weights: FloatArray | None = None
     like: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    against: tuple[AdversaryMultipliers, ...] = ()
+    against: tuple[AdversaryDuals, ...] = ()
     limit_weights: FloatArray | None = None
 
     def __post_init__(self) -> None:

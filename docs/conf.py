@@ -4,10 +4,7 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
-import privacygames
-
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
-sys.modules["privacygames.replays"] = privacygames.replays  # until it leaves the library
 
 project = "privacygames"
 author = "the privacygames team"

@@ -18,13 +18,14 @@ import pyarrow as pa
 import privacygames as pg
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
-from privacygames.releases import Budget, Days, Memoised, Releases
-from privacygames.releases.replaying import Sharing
-from privacygames.releases.strategies import Daily
+from privacygames.releases import Budget, Memoised, Releases
 from privacygames.releases.validation import about
 from privacygames.spaces import space_digest
-from privacygames.study.tasks import Task
 from privacygames.tables import ReleaseKey, Rule, apply
+from privacygames_study.replays import Days
+from privacygames_study.replays.sharing_task import Sharing
+from privacygames_study.replays.strategies import Daily
+from privacygames_study.tasks import Task
 
 FILMS = [["Alien", "Brazil", "Casablanca"], ["Alien", "Dune"], ["Brazil", "Élan", "Zorro", "80 Blocks"], [], ["Dune"]]
 WEIGHTS = (

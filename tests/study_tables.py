@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 from privacygames.jobs import Table, Value
-from privacygames.study.metadata import About
+from privacygames_study.metadata import About
 
 ABOUT = About(
     data="Tiny town",

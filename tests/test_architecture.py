@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "privacygames"
+SOURCE = ROOT / "src"
+ROOTS = ("privacygames", "privacygames_study")
 
 
 def modules() -> dict[str, Path]:
     """Every module by its dotted name; a package by its own."""
     found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = ("privacygames", *path.relative_to(SOURCE).with_suffix("").parts)
+    for path in sorted(path for root in ROOTS for path in (SOURCE / root).rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
 MODULES = modules()
-PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py" and name != "privacygames"}
+PACKAGES = {name for name, path in MODULES.items() if path.name == "__init__.py" and name not in ROOTS}
 
 
 def parsed(path: Path) -> ast.Module:
@@ -62,7 +63,7 @@ def public_interface(importer: str, target: str) -> str | None:
 @pytest.mark.parametrize("importer", MODULES)
 def test_packages_are_imported_through_their_init(importer: str) -> None:
     for module, name in imports(MODULES[importer]):
-        if not module.startswith("privacygames.") or importer == "privacygames":
+        if not module.startswith(tuple(f"{root}." for root in ROOTS)) or importer == "privacygames":
             continue
         package = public_interface(importer, module)
         if package is not None:
@@ -86,12 +87,12 @@ STATE = {
     "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
     "privacygames.fleet.shared_data._parsed": "SHA-256 of the bytes",
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
-    "privacygames.presentation.pages._environment": "nothing: templates of ours",
+    "privacygames.presentation.pages._environment": "a package's name: templates are installed with it",
     "privacygames.threads._libraries": "nothing: what is loaded",
     "privacygames.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
     "privacygames.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
     "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",
-    "privacygames.study.provenance.revision": "nothing: the source that this process loaded",
+    "privacygames_study.provenance.revision": "nothing: the source that this process loaded",
 }
 """What outlives a call, and by what it is found again. Never by a path: a path does not say what is there."""
 

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
+import privacygames_study
+from privacygames_study import replays
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "privacygames"
+STUDY = ROOT / "src" / "privacygames_study"
 MODULES = (
-    *("attacks", "metrics", "plots", "approximations", "baselines", "fleet", "study", "tables", "traces"),
-    *("policies", "replays", "tracking"),
+    *("attacks", "metrics", "plots", "approximations", "baselines", "fleet", "tables", "traces"),
+    *("policies", "tracking"),
 )
 
 
@@ -32,15 +35,21 @@ def public_names() -> list[str]:
             for name in listed
             if not name.startswith("_") and any(kind(getattr(room, name)) for kind in kinds)
         ]
-    return names
+    return [f"privacygames.{name}" for name in names] + [
+        f"{module.__name__}.{name}"
+        for module in (privacygames_study, replays, replays.plots)
+        for name in getattr(module, "__all__", ("day", "homes"))
+        if inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name))
+    ]
 
 
 @pytest.mark.parametrize("name", public_names())
 def test_every_public_name_is_in_the_reference_and_has_a_docstring(name: str) -> None:
     page = (DOCS / "reference" / "api.md").read_text()
-    assert re.search(rf"^   privacygames\.{re.escape(name)}$", page, flags=re.MULTILINE)
-    value: object = pg
-    for part in name.split("."):
+    assert re.search(rf"^   {re.escape(name)}$", page, flags=re.MULTILINE)
+    root, *parts = name.split(".")
+    value: object = {"privacygames": pg, "privacygames_study": privacygames_study}[root]
+    for part in parts:
         value = getattr(value, part)
     assert len(inspect.getdoc(value) or "") > 20
 
@@ -55,9 +64,9 @@ def test_links_and_files_named_are_there(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         if target != "packages.svg":  # drawn when the site is built
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
-    names = {path.name for path in [*SOURCE.rglob("*.py"), *ROOT.glob("benchmarks/*.py")]}
+    names = {path.name for path in [*SOURCE.rglob("*.py"), *STUDY.rglob("*.py"), *ROOT.glob("benchmarks/*.py")]}
     for mentioned in re.findall(r"`((?:[\w/]+/)?\w+\.py)`", text):
-        place = [SOURCE / mentioned, ROOT / mentioned]
+        place = [SOURCE / mentioned, ROOT / "src" / mentioned, ROOT / mentioned]
         assert any(each.exists() for each in place) or ("/" not in mentioned and mentioned in names), mentioned
 
 

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 import privacygames as pg
+import privacygames_study
 
 MODULES = sorted(
-    module.name for module in walk_packages(pg.__path__, "privacygames.") if not module.name.endswith("__main__")
+    module.name
+    for package in (pg, privacygames_study)
+    for module in walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.name.endswith("__main__")
 )
 
 

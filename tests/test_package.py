@@ -87,6 +87,15 @@ def test_the_command_line_starts_without_anything_heavy() -> None:
     assert run_python(code).splitlines()[1:] in ([], [""])
 
 
+def test_the_library_does_not_load_the_evaluation() -> None:
+    code = (
+        "import sys, privacygames, privacygames.cli.app\n"
+        "for name in privacygames.__all__: getattr(privacygames, name)\n"
+        "print(*[m for m in sys.modules if m.startswith('privacygames_study')])"
+    )
+    assert run_python(code) == ""
+
+
 def test_the_verifier_runs_without_solvers(tmp_path: Path) -> None:
     space = pg.Categories("ab")
     pg.design(pg.Problem(pg.Prior.uniform(space)), epsilon=1.0).save(tmp_path / "m.pgm")

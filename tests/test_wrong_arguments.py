@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import privacygames as pg
+from privacygames_study import replays
 
 ODD: list[Any] = [
     None, 5, -1, 2.5, "x", "", b"x", [], [1], [[1, 2]], np.array(3), np.array([[1, 2], [3, 4]]), np.array(["a"]), {},
@@ -145,8 +146,8 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "smoothed": lambda odd: pg.tracking.smoothed(PROBLEM, STILL, odd),
     "most_likely_path": lambda odd: pg.tracking.most_likely_path(PROBLEM, odd, odd),
     "averaged": lambda odd: pg.tracking.averaged(PROBLEM, odd),
-    "replay": lambda odd: pg.replays.replay(odd, budget=1.0),
-    "days_of": lambda odd: pg.replays.days_of(odd, GRID, 1),
+    "replay": lambda odd: replays.replay(odd, budget=1.0),
+    "days_of": lambda odd: replays.days_of(odd, GRID, 1),
     "load": lambda odd: pg.load(odd),
     "traces.read": lambda odd: pg.traces.read(odd),
     "read_counts": lambda odd: pg.traces.read_counts(odd),

@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         metrics as metrics,
         plots as plots,
         policies as policies,
-        study as study,
         tables as tables,
         traces as traces,
         tracking as tracking,
@@ -85,7 +84,6 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Ledger as Ledger,
         Release as Release,
         Releases as Releases,
-        replays as replays,
     )
     from privacygames.solvers import (
         Highs as Highs,
@@ -174,7 +172,6 @@ _PACKAGES = {
         "Ledger",
         "Release",
         "Releases",
-        "replays",
     ),
     "solvers": (
         "Highs",
@@ -207,7 +204,6 @@ _MODULES = (
     "metrics",
     "plots",
     "policies",
-    "study",
     "tables",
     "traces",
     "tracking",

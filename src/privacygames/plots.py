@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from privacygames.analysis import Comparison, Row
 from privacygames.arrays import FloatArray
 from privacygames.attacks import Attack
@@ -12,15 +10,11 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.presentation import cost_label, distortion_label, epsilon_label, needed
 from privacygames.problem import Problem
-from privacygames.releases import Replayed
 from privacygames.spaces import Grid, Label
-from privacygames.validation import of_kind
 
 __all__ = [
     "adversaries",
     "comparison",
-    "day",
-    "homes",
     "story",
     "trade_off",
 ]
@@ -142,57 +136,6 @@ def trade_off(curve: Comparison) -> Figure:
         axes.set_ylim(bottom=0)
         _tidy(axes)
     figure.axes[0].legend(frameon=False, fontsize=9)
-    return figure
-
-
-def day(replayed: Replayed) -> Figure:
-    """A day of sharing in several ways: attackers' errors on now and on the past, cost and spending, by the hour."""
-    panels = (
-        ("now", "Attack on now (filter)", "km off on average"),
-        ("past", "Attack on the past (smoother)", "km off on average"),
-        ("cost", "Cost of the answers", "km from the true place"),
-        ("spent", "Spent since midnight", "ε per km"),
-    )
-    figure = _canvas((PAGE, 6.4))
-    figure.suptitle("A day of sharing: people's means by the hour", fontsize=12)
-    ways = _ways(replayed)
-    grid = figure.subplots(2, 2, sharex=True)
-    for place, (axes, (name, title, label)) in enumerate(zip(grid.flat, panels, strict=True)):
-        for position, way in enumerate(ways):
-            rows = [row for row in replayed.hours if row["way"] == way and (row[name] is not None or name == "spent")]
-            values = np.array([float(row[name] or 0.0) for row in rows])
-            hours = [int(row["hour"] or 0) + 0.5 for row in rows]
-            _curve(axes, hours, values.cumsum() if name == "spent" else values, position, way)
-        axes.set_ylim(bottom=0)
-        axes.set_xlim(0, 24)
-        axes.set_xticks(range(0, 25, 3))
-        _titled(axes, title, "hour of the day" if place >= 2 else "")
-        axes.set_ylabel(label, fontsize=8)
-        axes.tick_params(labelsize=8)
-        _tidy(axes)
-    _way_legend(figure, grid.flat[0], len(ways))
-    return figure
-
-
-def homes(replayed: Replayed) -> Figure:
-    """The averaging attack: how far off home an observer is who knows nothing but the answers, after each day."""
-    if not of_kind(replayed, Replayed, "the replay").homes:
-        raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
-    figure = _canvas((6.4, 4.2))
-    axes = figure.subplots()
-    ways = _ways(replayed)
-    for position, way in enumerate(ways):
-        rows = [row for row in replayed.homes if row["way"] == way]
-        _curve(
-            axes, [int(row["days"] or 0) for row in rows], [float(row["home"] or 0.0) for row in rows], position, way
-        )
-    axes.set_ylim(bottom=0)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    _titled(axes, "A stranger averages the answers of the nights", "days shared")
-    axes.set_ylabel("km off home on average", fontsize=8)
-    axes.tick_params(labelsize=8)
-    _tidy(axes)
-    _way_legend(figure, axes, 3)
     return figure
 
 
@@ -319,22 +262,6 @@ def _tidy(axes: Any) -> None:
     axes.grid(color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _ways(replayed: Replayed) -> list[str]:
-    if not of_kind(replayed, Replayed, "the replay").ways:
-        raise InvalidProblem("none of the replays could be done: there is nothing to draw")
-    return [str(row["way"]) for row in replayed.ways]
-
-
-def _curve(axes: Any, across: Sequence[float], up: Any, position: int, name: str) -> None:
-    colour, marker = CURVES[position % len(CURVES)], MARKERS[position % len(MARKERS)]
-    axes.plot(across, up, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name, clip_on=False)
-
-
-def _way_legend(figure: Figure, axes: Any, columns: int) -> None:
-    handles = axes.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def _canvas(size: tuple[float, float]) -> Figure:

@@ -17,7 +17,7 @@ import privacygames as pg
 from privacygames.cli.app import app
 from privacygames.cli.study import progress_bar
 from privacygames.cli.study_input import Input, people_from
-from privacygames.study import Person
+from privacygames_study import Person
 from waiting import GUARD, wait_until
 
 CITY = ["--columns", "4", "--rows", "3", "--width", "8", "--height", "6"]
@@ -171,7 +171,7 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
 def test_the_manifest_tells_the_command_without_names_paths_and_addresses(
     counts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privacygames.study.executor_for", lambda _jobs, _scheduler: None)
+    monkeypatch.setattr("privacygames_study.executor_for", lambda _jobs, _scheduler: None)
     given = ["--data", str(counts), "--format", "counts", "--users", "ann,cat", *CITY, "--only", "scenario-1"]
     secret = ["--scheduler", "tcp://10.0.0.1:8786", "-o", str(tmp_path / "out"), "--epsilons", "0.6", "--quick"]
     done = CliRunner().invoke(app, ["study", *given, *secret])

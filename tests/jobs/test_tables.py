@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from privacygames.jobs import Table, number, read_table, where, write_table
-from privacygames.study.metadata import read_about
+from privacygames_study.metadata import read_about
 from study_tables import ABOUT
 
 

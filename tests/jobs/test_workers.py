@@ -25,10 +25,10 @@ from privacygames.jobs import (
     executor_for,
     executors,
 )
-from privacygames.study import compute
-from privacygames.study.people import Person
-from privacygames.study.settings import Settings
-from privacygames.study.tasks import Task
+from privacygames_study import compute
+from privacygames_study.people import Person
+from privacygames_study.settings import Settings
+from privacygames_study.tasks import Task
 from support import two_workers
 from waiting import GUARD
 
@@ -90,8 +90,8 @@ def test_leaving_early_leaves_no_process_behind() -> None:
 
 LONG_WORK = """
 import privacygames as pg
-from privacygames.study import ProcessExecutor
-from privacygames.study.tasks import Task
+from privacygames_study import ProcessExecutor
+from privacygames_study.tasks import Task
 
 prior = pg.Prior.uniform(pg.Grid(columns=2, rows=1, width=2.0, height=1.0))
 work = ProcessExecutor(2).work([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])

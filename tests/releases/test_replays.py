@@ -10,9 +10,9 @@ import privacygames as pg
 from interruptions import Counting
 from privacygames import tracking
 from privacygames.jobs import DaskExecutor, ProcessExecutor
-from privacygames.releases import STRATEGIES, Days, days_of, replay, replays
-from privacygames.releases.replaying import Sharing
-from privacygames.releases.strategies import Daily
+from privacygames_study.replays import STRATEGIES, Days, days_of, plots, replay, runner
+from privacygames_study.replays.sharing_task import Sharing
+from privacygames_study.replays.strategies import Daily
 from support import shared
 
 GRID = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
@@ -71,7 +71,7 @@ def test_every_way_stays_within_its_budget(way: str) -> None:
 
 
 def test_an_interrupted_replay_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replays, "LEAST_NIGHT", 1)
+    monkeypatch.setattr(runner, "LEAST_NIGHT", 1)
     settings: dict[str, Any] = {"budget": 6.0, "ways": ["noise", "memoised"], "folder": tmp_path}
     first, rest = Counting(3), Counting()
     with pytest.raises(KeyboardInterrupt):
@@ -92,10 +92,10 @@ def test_figures_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = replay(PEOPLE[:1], budget=6.0, ways=["memoised"])  # has enough requests at night
     assert nobody.ways[0]["home"] is None
     with pytest.raises(pg.InvalidProblem, match="at night"):
-        pg.plots.homes(nobody)
-    monkeypatch.setattr(replays, "LEAST_NIGHT", 1)
+        plots.homes(nobody)
+    monkeypatch.setattr(runner, "LEAST_NIGHT", 1)
     made = replay(PEOPLE[:1], budget=6.0, ways=["noise", "memoised"])
-    day, home = pg.plots.day(made), pg.plots.homes(made)
+    day, home = plots.day(made), plots.homes(made)
     assert [axes.get_title(loc="left") for axes in day.axes][3] == "Spent since midnight"
     assert [line.get_label() for line in home.axes[0].lines] == ["noise", "memoised"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from privacygames.jobs import Table, Value
-from privacygames.study.claims import CLAIM_COLUMNS, CLAIMS, OURS, READINGS, check_claims
-from privacygames.study.evidence import Evidence, spread
+from privacygames_study.claims import CLAIM_COLUMNS, CLAIMS, OURS, READINGS, check_claims
+from privacygames_study.claims.evidence import Evidence, spread
 from study_tables import robust
 from support import shared
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from privacygames.jobs import Table, read_table
-from privacygames.study.figures import PLANS, DrawnFigure, draw
-from privacygames.study.figures.captions import seconds, tidy
-from privacygames.study.figures.style import MARKS
+from privacygames_study.figures import PLANS, DrawnFigure, draw
+from privacygames_study.figures.captions import seconds, tidy
+from privacygames_study.figures.style import MARKS
 from study_tables import about, approximation, failed, scenario_1, tables
 
 NAMES = ["privacy-epsilon", "cost-privacy", "bayesian", "attacks", "joint-privacy", "sorted-privacy", "sorted-cost"]

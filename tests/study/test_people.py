@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.study import coarser, informed, people_of
+from privacygames_study import coarser, informed, people_of
 from support import priors
 
 GRID = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)

@@ -10,7 +10,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.jobs import DaskExecutor, ProcessExecutor, SerialExecutor
-from privacygames.study import Person, Settings, digest_of, provenance, read_about, run
+from privacygames_study import Person, Settings, digest_of, provenance, read_about, run
 
 PERSON = Person("user 1", pg.Prior(pg.Grid(columns=2, rows=1, width=2.0, height=1.0), [0.75, 0.25]), 4)
 SETTINGS = Settings(epsilons=(0.6,), parts=("scenario-1",))
@@ -70,15 +70,16 @@ def test_the_processor_is_named_where_the_system_names_it(monkeypatch: pytest.Mo
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package in a Git repository of its own."""
-    package = tmp_path / "src" / "privacygames"
-    (package / "study").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    monkeypatch.setattr(provenance, "__file__", str(package / "study" / "provenance.py"))
+    """The packages in a Git repository of their own."""
+    source = tmp_path / "src"
+    for package in ("privacygames", "privacygames_study"):
+        (source / package).mkdir(parents=True)
+        (source / package / "__init__.py").touch()
+    monkeypatch.setattr(provenance, "__file__", str(source / "privacygames_study" / "provenance.py"))
     if shutil.which("git") is None:
         pytest.skip("Git is not installed")
     subprocess.run(["git", "init", tmp_path], check=True, capture_output=True)
-    return package
+    return source / "privacygames"
 
 
 def commit(folder: Path) -> None:

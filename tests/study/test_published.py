@@ -5,9 +5,9 @@ import json
 import re
 from pathlib import Path
 
-from privacygames.study.claims import CLAIMS, OURS
-from privacygames.study.evidence import Evidence
-from privacygames.study.provenance import LIBRARIES
+from privacygames_study.claims import CLAIMS, OURS
+from privacygames_study.claims.evidence import Evidence
+from privacygames_study.provenance import LIBRARIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "study" / "README.md"
 ROBUST = {claim.name for claim in OURS if claim.table == "robust"}

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 import pytest
 
 from privacygames.jobs import Table, Value, write_table
-from privacygames.study import report
-from privacygames.study.figures import PLANS, DrawnFigure
+from privacygames_study import report
+from privacygames_study.figures import PLANS, DrawnFigure
 from study_tables import about, tables
 
 NASTY = "<script>alert('&')</script>\"'"

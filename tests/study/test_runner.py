@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
+import privacygames_study as study
 from interruptions import Counting
 from privacygames.jobs import Table, number, where
-from privacygames.study import Person, Settings, Store, compute, read_about, read_table, run
-from privacygames.study import tasks as tasks_module
-from privacygames.study.runner import CELLS
+from privacygames_study import Person, Settings, Store, compute, read_about, read_table, run
+from privacygames_study import tasks as tasks_module
+from privacygames_study.runner import CELLS
 from support import optimum_by_hand
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
@@ -159,12 +160,12 @@ def test_a_folder_holds_one_study(tmp_path: Path) -> None:
     """Nothing of an earlier one, of other people, stays beside it; what is finished does."""
     both = Settings(epsilons=(0.6,), strengths=(3.0,), parts=("scenario-1", "prior"))
     one = Settings(epsilons=(0.6,), strengths=(3.0,), parts=("prior",))
-    pg.study.publish(run(PEOPLE[:1], both, tmp_path, data="tiny", read_as="counts"), tmp_path)
+    study.publish(run(PEOPLE[:1], both, tmp_path, data="tiny", read_as="counts"), tmp_path)
     assert {path.name for path in (tmp_path / "figures").glob("bayesian.*")}
-    pg.study.publish(run(PEOPLE[1:], one, tmp_path, data="other", read_as="counts"), tmp_path)
+    study.publish(run(PEOPLE[1:], one, tmp_path, data="other", read_as="counts"), tmp_path)
     assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"users", "prior", "claims"}
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"prior.png", "prior.pdf", "prior.csv"}
-    assert set(pg.study.read_study(tmp_path).tables) == {"users", "prior"}
+    assert set(study.read_study(tmp_path).tables) == {"users", "prior"}
     assert len(list((tmp_path / CELLS).iterdir())) == 2 * 2
 
 
@@ -193,7 +194,7 @@ def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {row["status"] for row in where(tables["scenario-2"], mechanism="distortion")} == {"done"}
     assert all(row["error_km"] is None for row in tables["approximation"])
     assert where(tables["prior"], epsilon=0.3) == []
-    pg.study.check_claims(tables)
+    study.check_claims(tables)
 
 
 def test_a_study_is_of_a_grid(tmp_path: Path) -> None:

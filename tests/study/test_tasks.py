@@ -8,8 +8,8 @@ import pytest
 
 import privacygames as pg
 from privacygames.jobs import number
-from privacygames.study import informed, tasks
-from privacygames.study.tasks import Task, against, measure
+from privacygames_study import informed, tasks
+from privacygames_study.tasks import Task, against, measure
 from support import optimum_by_hand
 
 PRIOR = pg.Prior(pg.Grid(columns=3, rows=2, width=3.0, height=2.0), [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])

@@ -7,34 +7,49 @@ import typer
 
 from privacygames.cli.output import Json, check_figure_file, print_json, print_rows, working, write_figure
 
+EPSILON = 1.2
+"""Epsilon per km that the demo asks for."""
+
+DISTORTION = 1.3
+"""Expected error of the optimal attack, in km, that the demo asks for."""
+
 
 def demo(
     figure: Annotated[Path | None, typer.Option(help="Also write a figure (PNG, PDF or SVG) there.")] = None,
     as_json: Json = False,
 ) -> None:
     """Protect an invented resident of a synthetic city: prior, joint design, attack, report, figure."""
-    from privacygames.study import demo_city
+    from privacygames import attacks
+    from privacygames.analysis import evaluate
+    from privacygames.beliefs import Prior
+    from privacygames.designer import design
+    from privacygames.problem import Problem
+    from privacygames.traces import demo_resident
 
     check_figure_file(figure)
     with working("designing for 35 cells …"):
-        made = demo_city.run()
+        city, visits = demo_resident()
+        problem = Problem(Prior.from_visits(city, visits), cost="hamming", distance="euclidean")
+        mechanism = design(problem, epsilon=EPSILON, distortion=DISTORTION)
+        attack, report = attacks.optimal(mechanism, problem), evaluate(mechanism, problem)
+    certificate = mechanism.certificate
     if figure is not None:
         from privacygames import plots
 
-        write_figure(plots.story(made.mechanism, made.problem, made.attack, made.secret), figure)
+        workplace = city.labels[int(problem.prior.probabilities.argsort()[-2])]
+        write_figure(plots.story(mechanism, problem, attack, workplace), figure)
     if as_json:
-        print_json({"report": made.report.to_dict(), "certificate": made.mechanism.certificate.to_dict()})
+        print_json({"report": report.to_dict(), "certificate": certificate.to_dict()})
         return
-    bounds, scale = made.mechanism.certificate.bounds, made.mechanism.certificate.scale
+    bounds, scale = certificate.bounds, certificate.scale
     epsilon = scale.epsilon(f"{bounds.epsilon:g}")
     print_rows(
         "A synthetic resident, 7 × 5 cells of 0.9 km",
         [
             ("asked for", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.distortion:g} km"),
-            *made.report.rows(),
+            *report.rows(),
         ],
     )
-    certificate = made.mechanism.certificate
     typer.echo(
         f"No mechanism with these promises costs less than {certificate.bound:.6f} (this one: {certificate.cost:.6f})."
     )

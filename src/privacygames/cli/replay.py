@@ -13,7 +13,7 @@ from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from privacygames.jobs import Row
-    from privacygames.releases import Replayed
+    from privacygames_study.replays import Replayed
 
 GRID, QUICK_GRID = (10, 8), (5, 4)
 BUDGET = 20.0
@@ -69,11 +69,10 @@ def replay(
     Habits are learned from each person's earlier days; the later ones are shared. Writes tables (CSV) and figures of
     privacy, spending, cost and the attackers' errors over a day. After an interruption, the same command goes on.
     """
-    from privacygames import plots
     from privacygames.jobs import executor_for
     from privacygames.presentation import needed
-    from privacygames.releases import STRATEGIES, days_of
-    from privacygames.releases import replay as run
+    from privacygames_study.replays import STRATEGIES, days_of, plots
+    from privacygames_study.replays import replay as run
 
     needed("matplotlib", what="a replay's figures")  # before the work, which may take an hour
     check_writable(out / "ways.csv")

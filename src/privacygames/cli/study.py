@@ -24,7 +24,7 @@ from privacygames.cli.trace_options import Data, Dates, Fields, Jobs, Scheduler,
 
 if TYPE_CHECKING:
     from privacygames.progress import Watcher
-    from privacygames.study import Study
+    from privacygames_study import Study
 
 LOOK_BACK = 3600.0
 """Seconds from which the time left is told; a single design may take many minutes."""
@@ -79,7 +79,7 @@ def study(
     after an interruption, the same command goes on.
     """
     from privacygames.presentation import needed
-    from privacygames.study import digest_of, executor_for, publish, run
+    from privacygames_study import digest_of, executor_for, publish, run
 
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from privacygames.progress import Watcher
     from privacygames.spaces import Grid
-    from privacygames.study import Person, Settings
     from privacygames.traces import Visits
+    from privacygames_study import Person, Settings
 
 GRID, QUICK_GRID = (20, 15), (8, 6)
 USERS, QUICK_USERS = 10, 3
@@ -86,7 +86,7 @@ def visits_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
 def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "list[Person]":
     """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
     from privacygames import traces
-    from privacygames.study import people_of
+    from privacygames_study import people_of
 
     cells = CELLS if given.cells is None else given.cells
     if given.data is not None and given.kind == "counts":
@@ -98,7 +98,7 @@ def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
 
 def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":
     """The paper's settings, or the coarse ones, with what was asked for."""
-    from privacygames.study import PARTS, QUICK, Settings
+    from privacygames_study import PARTS, QUICK, Settings
 
     settings = QUICK if quick else Settings()
     if epsilons is not None:

@@ -6,16 +6,23 @@ from typing import Any
 from privacygames.presentation.optional_imports import needed
 
 
-def render(template: str, **values: object) -> str:
-    """A template of ours, filled in; whatever is text stays text."""
-    return str(_environment().get_template(template).render(**values))
+def render(template: str, /, *, package: str = "privacygames.presentation", **values: object) -> str:
+    """A template filled with values, which are escaped.
+
+    Args:
+        template: its file name.
+        package: whose folder ``templates`` holds it; it may extend the templates of this package.
+        values: what it is filled with.
+    """
+    return str(_environment(package).get_template(template).render(**values))
 
 
 @cache
-def _environment() -> Any:
+def _environment(package: str) -> Any:
     jinja2 = needed("jinja2", what="writing a page")
+    packages = dict.fromkeys((package, "privacygames.presentation"))
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("privacygames.presentation"),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in packages]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,6 +1,5 @@
 """Sharing over time: beliefs that move, budgets that are kept."""
 
-from privacygames.releases import replays
 from privacygames.releases.budgets import Budget
 from privacygames.releases.entries import Record, Verified
 from privacygames.releases.guarantees import Guarantees
@@ -10,18 +9,14 @@ from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.policies import Choice, EvenSpread, Fixed, Memoised, Policy, Predictive, PublicState
 from privacygames.releases.previews import Preview
 from privacygames.releases.release import Balance, Release, TargetResult
-from privacygames.releases.replays import Days, Replayed, days_of, replay
-from privacygames.releases.session import Releases
-from privacygames.releases.strategies import STRATEGIES
+from privacygames.releases.session import Releases, WhenSpent
 from privacygames.releases.timeline import CLOCK_TOLERANCE
 
 __all__ = [
     "CLOCK_TOLERANCE",
-    "STRATEGIES",
     "Balance",
     "Budget",
     "Choice",
-    "Days",
     "EvenSpread",
     "Fixed",
     "Guarantees",
@@ -36,10 +31,7 @@ __all__ = [
     "Record",
     "Release",
     "Releases",
-    "Replayed",
     "TargetResult",
     "Verified",
-    "days_of",
-    "replay",
-    "replays",
+    "WhenSpent",
 ]

@@ -1,6 +1,7 @@
 """Traces: from GeoLife, check-ins, GPX and tables, or invented, to visits, priors and moves between cells."""
 
 from privacygames.traces.counts import VisitCounts, read_counts
+from privacygames.traces.demo_resident import demo_resident
 from privacygames.traces.format_detection import detect_format
 from privacygames.traces.public_lattice import is_public_box
 from privacygames.traces.reading import read
@@ -12,6 +13,7 @@ __all__ = [
     "VisitCounts",
     "VisitData",
     "Visits",
+    "demo_resident",
     "detect_format",
     "is_public_box",
     "read",

@@ -1,0 +1,28 @@
+"""The demo's data: one invented resident of a small invented city."""
+
+import numpy as np
+
+from privacygames.spaces import Grid, Label
+
+SEED = 2015
+# SYNTHETIC: places of an invented resident: km east, km north, number of visits, standard deviation in km.
+PLACES = (
+    (3.2, 1.5, 160, 0.35),
+    (2.4, 3.9, 110, 0.35),
+    (5.1, 2.6, 45, 0.7),
+    (0.8, 0.9, 18, 0.5),
+    (3.0, 2.6, 40, 1.4),
+)
+
+
+def demo_resident() -> tuple[Grid, list[Label]]:
+    """A city of 6.3 × 4.5 km in 7 × 5 cells, and the cells one invented resident visited; the same every time.
+
+    >>> city, visits = pg.traces.demo_resident()
+    >>> city, len(visits)
+    (Grid(7×5 cells, 6.3×4.5 km), 354)
+    """
+    city = Grid(columns=7, rows=5, width=6.3, height=4.5)
+    random = np.random.default_rng(SEED)
+    points = np.concatenate([random.normal((x, y), spread, (count, 2)) for x, y, count, spread in PLACES])
+    return city, city.cells(points, outside="drop")

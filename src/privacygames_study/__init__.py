@@ -1,0 +1,63 @@
+"""The evaluation of the paper on any people's visits: scenarios, approximations, claims, figures, report; and replays.
+
+It is a package beside the library because it is a client of it: nothing in ``privacygames`` imports it, except the
+commands ``study`` and ``replay`` when they run. It stays in the same distribution, so that a study always runs with the
+version of the library that its manifest names.
+"""
+
+from privacygames.jobs import (
+    DaskExecutor,
+    Executor,
+    ProcessExecutor,
+    SerialExecutor,
+    Store,
+    Table,
+    executor_for,
+    read_table,
+    write_table,
+)
+from privacygames_study import replays
+from privacygames_study.claims import check_claims
+from privacygames_study.metadata import About, read_about
+from privacygames_study.parts import approximation, effect_of_the_prior, robust, scenario_1, scenario_2, scenario_3
+from privacygames_study.people import Person, coarser, informed, people_of
+from privacygames_study.provenance import DataDigest, digest_of
+from privacygames_study.publish import publish, read_study
+from privacygames_study.runner import Study, compute, run
+from privacygames_study.settings import PARTS, QUICK, Settings
+
+__all__ = [
+    "PARTS",
+    "QUICK",
+    "About",
+    "DaskExecutor",
+    "DataDigest",
+    "Executor",
+    "Person",
+    "ProcessExecutor",
+    "SerialExecutor",
+    "Settings",
+    "Store",
+    "Study",
+    "Table",
+    "approximation",
+    "check_claims",
+    "coarser",
+    "compute",
+    "digest_of",
+    "effect_of_the_prior",
+    "executor_for",
+    "informed",
+    "people_of",
+    "publish",
+    "read_about",
+    "read_study",
+    "read_table",
+    "replays",
+    "robust",
+    "run",
+    "scenario_1",
+    "scenario_2",
+    "scenario_3",
+    "write_table",
+]

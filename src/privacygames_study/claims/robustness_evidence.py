@@ -1,0 +1,169 @@
+"""The evidence on better informed adversaries and on approximations: one function per claim."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from privacygames.jobs import Table, Value, number, where
+from privacygames_study.claims.evidence import Evidence, brief, spread, steps
+from privacygames_study.claims.scenario_evidence import METRE, METRES, NEAR_KM, TENS_OF_METRES
+from privacygames_study.tasks import DONE
+
+ALMOST = 0.1
+FASTER = 1.0
+MILLIMETRE, SAME_COST = 1e-6, 1e-5
+
+
+def knowledge_helps(table: Table) -> Evidence:
+    """From one strength to the next, for every mechanism."""
+    pairs = steps(table, ["user", "epsilon", "mechanism"], "strength")
+    changes = [number(later, "privacy_km") - number(earlier, "privacy_km") for earlier, later in pairs]
+    return Evidence([change <= METRE for change in changes], f"change per step {spread(changes, ' km')}", METRES)
+
+
+def equal_without_evidence(table: Table) -> Evidence:
+    """When the adversary's belief is the prior designed for."""
+    gains = _differential_gains(table, informed=False)
+    return Evidence(
+        [abs(gain) <= NEAR_KM for gain in gains],
+        f"differential minus distortion {spread(gains, ' km')}",
+        TENS_OF_METRES,
+    )
+
+
+def differential_resists_knowledge(table: Table) -> Evidence:
+    """Against adversaries with more evidence."""
+    gains = _differential_gains(table, informed=True)
+    return Evidence([gain >= -METRE for gain in gains], f"differential minus distortion {spread(gains, ' km')}", METRES)
+
+
+def promises_are_kept(table: Table) -> Evidence:
+    """Against every adversary, beside what the differential mechanism leaves her."""
+    pairs = [
+        (number(row, "privacy_km"), number(row, "promised_km")) for row in where(table, mechanism="robust", status=DONE)
+    ]
+    return Evidence(
+        [found >= least - MILLIMETRE for found, least in pairs],
+        f"privacy less promise {spread((found - least for found, least in pairs), ' km')}",
+        "1 mm",
+    )
+
+
+def robust_costs_no_more(table: Table) -> Evidence:
+    """Than the differential mechanism, which keeps the same promises; beside the distortion mechanism's cost."""
+    costs = {
+        mechanism: {(row["user"], row["epsilon"]): number(row, "cost") for row in rows}
+        for mechanism in ("differential", "distortion", "robust")
+        for rows in [where(table, mechanism=mechanism, status=DONE, strength=1.0)]
+    }
+    cases = [case for case in costs["robust"] if case in costs["differential"] and case in costs["distortion"]]
+    extra = [costs["robust"][case] - costs["distortion"][case] for case in cases]
+    saved = [costs["differential"][case] - costs["robust"][case] for case in cases]
+    numbers = f"more than the distortion mechanism {spread(extra)}; less than the differential one {spread(saved)}"
+    return Evidence([value >= -SAME_COST for value in saved], numbers, "0.00001")
+
+
+def error_falls_with_radius(table: Table, *, kind: str) -> Evidence:
+    """The median over users, from one radius to the next."""
+    line = _medians(_pruned(table, kind), "error_km")
+    return Evidence(
+        [abs(second[1]) <= abs(first[1]) + METRE for first, second in pairwise(line)],
+        f"medians over users and ε: {_listed(line, 'km')}",
+        METRES,
+    )
+
+
+def error_vanishes(table: Table, *, kind: str) -> Evidence:
+    """At the largest radius."""
+    done = _with_error(table, kind)
+    largest = max((number(row, "radius_km") for row in done), default=0.0)
+    errors = [number(row, "error_km") for row in where(done, radius_km=largest)]
+    return Evidence(
+        [abs(error) <= NEAR_KM for error in errors],
+        f"error at {largest:g} km {spread(errors, ' km')}",
+        TENS_OF_METRES,
+    )
+
+
+def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
+    """A radius in the middle of those tried: at most a tenth of the privacy is lost."""
+    done = _with_error(table, kind)
+    radii = sorted({number(row, "radius_km") for row in done})
+    middle = radii[(len(radii) - 1) // 2] if radii else 0.0
+    lost = [
+        number(row, "error_km") / number(row, "exact_privacy_km")
+        for row in where(done, radius_km=middle)
+        if row["exact_privacy_km"]  # somebody always in one place has none to lose
+    ]
+    return Evidence(
+        [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {spread(lost)}", "10 %"
+    )
+
+
+def time_grows_with_radius(table: Table, *, kind: str) -> Evidence:
+    """The median over users, from one radius to the next."""
+    line = _medians(_pruned(table, kind), "processor_seconds")
+    return Evidence(
+        [second[1] >= first[1] for first, second in pairwise(line)],
+        f"medians of processor time over users and ε: {_listed(line, 's')}",
+        "none",
+    )
+
+
+def approximating_is_faster(table: Table, *, kind: str) -> Evidence:
+    """In processor time, than the exact design by the same solver; rows designed by another solver do not count."""
+    same = [row for row in _pruned(table, kind) if row["solver"] is not None and row["solver"] == row["exact_solver"]]
+    ratios = [number(row, "exact_processor_seconds") / number(row, "processor_seconds") for row in same]
+    solvers = " or ".join(sorted({str(row["solver"]) for row in same})) or "no solver"
+    return Evidence(
+        [ratio > FASTER for ratio in ratios],
+        f"times as fast as the exact design, both by {solvers}, in processor time: {spread(ratios)}",
+        "none",
+    )
+
+
+def epsilon_is_kept(table: Table, *, kind: str) -> Evidence:
+    """The realised ε is at most the nominal one."""
+    ratios = [number(row, "realised_epsilon") / number(row, "epsilon") for row in _pruned(table, kind)]
+    infinite = sum(bool(np.isinf(ratio)) for ratio in ratios)
+    return Evidence(
+        [ratio <= 1 + 1e-6 for ratio in ratios],
+        f"realised ε as a multiple of the nominal {spread(ratios)}; infinite in {infinite} of {len(ratios)}",
+        "one millionth",
+    )
+
+
+def _differential_gains(table: Table, *, informed: bool) -> list[float]:
+    distortion = {_case(row): number(row, "privacy_km") for row in where(table, mechanism="distortion")}
+    return [
+        number(row, "privacy_km") - distortion[_case(row)]
+        for row in where(table, mechanism="differential")
+        if _case(row) in distortion and (row["strength"] != 1.0) == informed
+    ]
+
+
+def _case(row: dict[str, Value]) -> tuple[Value, ...]:
+    return row["user"], row["epsilon"], row["strength"]
+
+
+def _pruned(table: Table, kind: str) -> Table:
+    """The approximations of one kind."""
+    return where(table, status=DONE, kind=kind)
+
+
+def _with_error(table: Table, kind: str) -> Table:
+    """Those of them whose exact design is known."""
+    return [row for row in _pruned(table, kind) if row["error_km"] is not None]
+
+
+def _medians(table: Table, column: str) -> list[tuple[float, float]]:
+    """(radius, median) in the order of radius."""
+    found: dict[float, list[float]] = {}
+    for row in table:
+        if row[column] is not None:
+            found.setdefault(number(row, "radius_km"), []).append(number(row, column))
+    return [(radius, float(np.median(values))) for radius, values in sorted(found.items())]
+
+
+def _listed(line: list[tuple[float, float]], unit: str) -> str:
+    return ", ".join(f"{brief(value)} {unit} at {radius:g} km" for radius, value in line)

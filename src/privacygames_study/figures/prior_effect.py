@@ -1,0 +1,77 @@
+"""The effect of the prior: attackers who know more than the mechanism was designed for."""
+
+import numpy as np
+
+from privacygames.jobs import Table, where
+from privacygames_study.figures.captions import against_diagonal, plain, tidy
+from privacygames_study.figures.figure_plan import FigurePlan
+from privacygames_study.figures.figure_rows import columns, side_by_side, wide
+from privacygames_study.figures.style import RED, SQUARE, Canvas, canvas, diagonal_panel, legend
+
+KEYS = ("user", "epsilon", "strength")
+ENTROPIES = ("prior_entropy_bits", "entropy_bits")
+PAIR = wide(("privacy_km",), ("distortion", "differential"))
+
+
+def _paint(rows: Table) -> Canvas:
+    figure = canvas(SQUARE)
+    names = ("with distortion obfuscation", "with differential obfuscation")
+    values = columns(rows, *PAIR)
+    axes = diagonal_panel(figure.subplots(), (f"distortion privacy (km)\n{name}" for name in names), values)
+    same = where(rows, strength=1)
+    informed = [row for row in rows if row["strength"] != 1]
+    axes.scatter(
+        *columns(informed, *PAIR),
+        s=30,
+        facecolors="none",
+        edgecolors="#555555",
+        linewidths=0.8,
+        zorder=2,
+        label="attacker knows more",
+    )
+    axes.scatter(
+        *columns(same, *PAIR),
+        s=22,
+        c=RED,
+        edgecolors="white",
+        linewidths=0.4,
+        zorder=3,
+        label="attacker's prior = design prior",
+    )
+    legend(figure, axes.collections)
+    return figure
+
+
+def _see(rows: Table) -> str:
+    distortion, differential, strength = columns(rows, *PAIR, "strength")
+    same = strength == 1
+    said = [
+        f"Designed for the attacker's own prior (red): {against_diagonal(distortion[same], differential[same])}"
+        if same.any()
+        else "",
+        f"Attackers who know more: {against_diagonal(distortion[~same], differential[~same])}" if (~same).any() else "",
+    ]
+    strongest = float(strength.max())
+    if same.any() and strongest > 1:
+        medians = {
+            name: [float(np.median(values[strength == level])) for level in (1.0, strongest)]
+            for name, values in (("differential", differential), ("distortion", distortion))
+        }
+        falls = " and ".join(f"from {tidy(old)} to {tidy(new)} km with {name}" for name, (old, new) in medians.items())
+        said.append(f"With {plain(strongest)} times the evidence the median falls {falls}.")
+    return " ".join(filter(None, said))
+
+
+PRIOR = (
+    FigurePlan(
+        "prior",
+        "Attackers with more knowledge",
+        "prior",
+        (*KEYS, *ENTROPIES, *PAIR),
+        "Distortion privacy against the optimal attack by attackers with more evidence on the most visited places than "
+        "the mechanisms were designed for; a point per user, ε and strength of the evidence.",
+        lambda tables: side_by_side(tables["prior"], KEYS, ("privacy_km",), also=ENTROPIES, needs=PAIR),
+        _paint,
+        _see,
+    ),
+)

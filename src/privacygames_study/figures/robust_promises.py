@@ -1,0 +1,69 @@
+"""What becomes of the effect of the prior once better informed attackers are promised something, too."""
+
+import numpy as np
+
+from privacygames.jobs import Table, where
+from privacygames_study.figures.captions import against_diagonal, middle
+from privacygames_study.figures.figure_plan import FigurePlan
+from privacygames_study.figures.figure_rows import columns, side_by_side, wide
+from privacygames_study.figures.style import Axes, Canvas, canvas, diagonal_panel, legend
+
+KEYS = ("user", "epsilon", "strength")
+MECHANISMS = ("differential", "distortion", "robust")
+PRIVACY = wide(("privacy_km",), MECHANISMS)
+COST = wide(("cost",), MECHANISMS)
+LOOKS = {
+    "distortion": ("promised against the prior designed for only", {"facecolors": "none", "edgecolors": "#d55e00"}),
+    "robust": ("promised against every attacker", {"c": "#0072b2", "edgecolors": "white"}),
+}
+
+
+def _paint(rows: Table) -> Canvas:
+    figure = canvas((9.4, 5.3))
+    left, right = figure.subplots(1, 2)
+    x = "with differential obfuscation"
+    _panel(left, [row for row in rows if row["strength"] != 1], PRIVACY, "distortion privacy (km)", x)
+    _panel(right, where(rows, strength=1), COST, "cost (share of untrue answers)", x)
+    left.set_title("Attackers who know more", fontsize=10)
+    right.set_title("What it costs", fontsize=10)
+    legend(figure, left.collections)
+    return figure
+
+
+def _panel(axes: Axes, rows: Table, names: tuple[str, ...], what: str, x: str) -> None:
+    """Both kinds of distortion obfuscation against the differential one."""
+    values = columns(rows, *names)
+    diagonal_panel(axes, (f"{what}\n{x}", f"{what}\nwith distortion obfuscation"), values)
+    for y, (label, look) in zip(values[1:], LOOKS.values(), strict=True):
+        axes.scatter(values[0], y, s=34 if "c" not in look else 18, linewidths=0.9, zorder=2, label=label, **look)
+
+
+def _see(rows: Table) -> str:
+    informed = [row for row in rows if row["strength"] != 1]
+    differential, distortion, robust = columns(informed, *PRIVACY)
+    costs = dict(zip(MECHANISMS, columns(where(rows, strength=1), *COST), strict=True))
+    extra = 100 * (costs["robust"] - costs["distortion"]) / np.maximum(costs["distortion"], 1e-12)
+    said = [
+        f"Promised against the prior only: {against_diagonal(differential, distortion)}" if informed else "",
+        f"Promised against every attacker: {against_diagonal(differential, robust)}" if informed else "",
+        f"That costs {middle(extra, 'percent')} more than promising it against the prior only."
+        if costs["distortion"].all()
+        else "",
+    ]
+    return " ".join(filter(None, said))
+
+
+ROBUST = (
+    FigurePlan(
+        "robust",
+        "Attackers with more knowledge, promised something too",
+        "robust",
+        (*KEYS, *PRIVACY, *COST),
+        "Distortion mechanisms beside the differential one: promised what that leaves an attacker with the prior only, "
+        "and promised what it leaves each attacker with more evidence as well; a point per user, ε and strength of the "
+        "evidence on the left, and per user and ε on the right.",
+        lambda tables: side_by_side(tables["robust"], KEYS, ("privacy_km", "cost"), needs=(*PRIVACY, *COST)),
+        _paint,
+        _see,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Figures of a replay, as Matplotlib figures: the hours of a day, and the averaging attack on people's homes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from privacygames.errors import InvalidProblem
+from privacygames.presentation import needed
+from privacygames.validation import of_kind
+from privacygames_study.replays.runner import Replayed
+
+Figure = Any
+"""A ``matplotlib.figure.Figure``."""
+
+COLOURS = ("#c1121f", "#0072b2", "#009e73", "#b8860b", "#7e4e90", "0.4")
+MARKERS = "os^Dv"
+
+
+def day(replayed: Replayed) -> Figure:
+    """A day of releases under several strategies, by the hour: error of two attacks, cost, budget spent."""
+    panels = (
+        ("now", "Attack on now (filter)", "km off on average"),
+        ("past", "Attack on the past (smoother)", "km off on average"),
+        ("cost", "Cost of the answers", "km from the true place"),
+        ("spent", "Spent since midnight", "ε per km"),
+    )
+    figure = _canvas((11.4, 6.4))
+    figure.suptitle("A day of sharing: people's means by the hour", fontsize=12)
+    ways = _ways(replayed)
+    grid = figure.subplots(2, 2, sharex=True)
+    for place, (axes, (name, title, label)) in enumerate(zip(grid.flat, panels, strict=True)):
+        for position, way in enumerate(ways):
+            rows = [row for row in replayed.hours if row["way"] == way and (row[name] is not None or name == "spent")]
+            values = np.array([float(row[name] or 0.0) for row in rows])
+            hours = [int(row["hour"] or 0) + 0.5 for row in rows]
+            _curve(axes, hours, values.cumsum() if name == "spent" else values, position, way)
+        axes.set_xlim(0, 24)
+        axes.set_xticks(range(0, 25, 3))
+        _label(axes, title, "hour of the day" if place >= 2 else "", label)
+    _legend(figure, grid.flat[0], len(ways))
+    return figure
+
+
+def homes(replayed: Replayed) -> Figure:
+    """The averaging attack by an adversary without prior knowledge: mean distance from home after each day."""
+    if not of_kind(replayed, Replayed, "the replay").homes:
+        raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
+    figure = _canvas((6.4, 4.2))
+    axes = figure.subplots()
+    for position, way in enumerate(_ways(replayed)):
+        rows = [row for row in replayed.homes if row["way"] == way]
+        days, errors = [int(row["days"] or 0) for row in rows], [float(row["home"] or 0.0) for row in rows]
+        _curve(axes, days, errors, position, way)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _label(axes, "A stranger averages the answers of the nights", "days shared", "km off home on average")
+    _legend(figure, axes, 3)
+    return figure
+
+
+def _ways(replayed: Replayed) -> list[str]:
+    if not of_kind(replayed, Replayed, "the replay").ways:
+        raise InvalidProblem("none of the replays could be done: there is nothing to draw")
+    return [str(row["way"]) for row in replayed.ways]
+
+
+def _canvas(size: tuple[float, float]) -> Figure:
+    return needed("matplotlib.figure", what="drawing a figure").Figure(figsize=size, layout="constrained")
+
+
+def _curve(axes: Any, x: Sequence[float], y: Any, position: int, name: str) -> None:
+    colour, marker = COLOURS[position % len(COLOURS)], MARKERS[position % len(MARKERS)]
+    axes.plot(x, y, color=colour, marker=marker, markersize=3.5, linewidth=1.3, label=name, clip_on=False)
+
+
+def _label(axes: Any, title: str, x: str, y: str) -> None:
+    axes.set_ylim(bottom=0)
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.set_xlabel(x, fontsize=8)
+    axes.set_ylabel(y, fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.grid(color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, axes: Any, columns: int) -> None:
+    handles = axes.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)

@@ -1,0 +1,207 @@
+"""Replaying a person's days through a way of sharing, and attacking what came out."""
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygames import tracking
+from privacygames.arrays import FloatArray, IntArray, content_hash
+from privacygames.beliefs import Mobility, Prior
+from privacygames.canonical import digest_of
+from privacygames.errors import BudgetExceeded, PrivacyGamesError
+from privacygames.jobs import Measured
+from privacygames.problem import Problem
+from privacygames.releases import Release, Releases
+from privacygames.tracking import Observations, Track
+from privacygames_study.replays.strategies import STRATEGIES, Daily
+
+FORMAT = 2
+"""Raise when what a replay means or measures changes: older results are then not used again."""
+
+DONE = "done"
+FRESH = ("drawn", "kept", "memoised")
+NIGHT = (22, 7)
+"""From when to when people are at home."""
+
+HOURS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Days:
+    """Where somebody was, and what is known about that beforehand.
+
+    Attributes:
+        label: "user 1", "user 2", …
+        problem: with the prior learned from earlier days.
+        mobility: learned from earlier days.
+        cells: where she was at each request, as positions.
+        times: when, in unix seconds.
+        days: which day of the replay each request is on, from 0.
+        hours: the local hour of each.
+        home: where she lives, as a position; None where the nights do not tell.
+        requests: how many a day there were earlier, on average, rounded up.
+        places: how many distinct places a day there were earlier.
+    """
+
+    label: str
+    problem: Problem
+    mobility: Mobility
+    cells: IntArray
+    times: IntArray
+    days: IntArray
+    hours: IntArray
+    home: int | None
+    requests: int
+    places: int
+
+    @property
+    def at_night(self) -> NDArray[np.bool_]:
+        """Which requests came when people are at home."""
+        return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Sharing:
+    """One person's days, shared in one way: a job that needs nobody else's result."""
+
+    days: Days
+    way: str
+    daily: Daily
+    seed: int
+
+    @cached_property
+    def key(self) -> str:
+        """The same for the same work, whoever asks for it and whenever."""
+        person = self.days
+        settings = (FORMAT, self.way, asdict(self.daily), self.seed, person.mobility.fingerprint, person.home)
+        matrices = (person.problem.prior.probabilities, person.problem.cost, person.problem.distinguishability)
+        arrays = (*matrices, person.problem.distance, person.cells, person.times, person.hours)
+        return digest_of("replay", *settings, *map(content_hash, arrays))[:32]
+
+    def run(self) -> Measured:
+        """Share every request in order, then attack the answers."""
+        try:
+            return _measured(self)
+        except PrivacyGamesError as error:
+            return {"status": f"failed: {type(error).__name__}"}
+
+
+def _measured(job: Sharing) -> Measured:
+    person = job.days
+    generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
+    releases = STRATEGIES[job.way](person.problem, person.mobility, job.daily, generator)
+    answers = [_asked(releases, person, at) for at in range(len(person.cells))]
+    observed = _observations(releases, person, answers)
+    positions = [None if each is None else person.problem.observables.index(each.observable) for each in answers]
+    pairs = zip(positions, person.cells, strict=True)
+    costs = np.array([np.nan if o is None else person.problem.cost[o, s] for o, s in pairs])
+    spent = np.array([0.0 if each is None else each.balances[-1].charged for each in answers])  # in the daily budget
+    now, past = (attack(person.problem, person.mobility, observed) for attack in (tracking.filtered, tracking.smoothed))
+    path = tracking.most_likely_path(person.problem, person.mobility, observed)
+    blind = tracking.filtered(person.problem, person.mobility, _nothing_seen(observed))
+    fresh = np.array([each is not None and each.source in FRESH for each in answers])
+    columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
+    understood = releases.policy.counts == "releases" or person.mobility.is_still
+    per_day = np.bincount(person.days, weights=spent)
+    return {
+        "status": DONE,
+        "requests": len(answers),
+        "days": len(per_day),
+        "answered": float(fresh.mean()),
+        "kept": float(np.mean([each is not None and each.source == "kept" for each in answers])),
+        "cost": _mean(costs),
+        "spent_a_day": float(per_day.mean()),
+        "now": float(columns["now"].mean()),
+        "now_expected": float(now.errors.mean()) if understood else None,
+        "past": float(columns["past"].mean()),
+        "past_expected": float(past.errors.mean()) if understood else None,
+        "path": float(_errors(person, path).mean()),
+        "blind": float(_errors(person, blind).mean()),
+        **_home(job, releases, observed, answers),
+        **_by_hour(person, columns),
+    }
+
+
+def _asked(releases: Releases, person: Days, at: int) -> Release | None:
+    try:
+        return releases.release(person.problem.space.labels[person.cells[at]], at=float(person.times[at]))
+    except BudgetExceeded:
+        return None
+
+
+def _observations(releases: Releases, person: Days, answers: list[Release | None]) -> Observations:
+    """What an observer has: a likelihood for every request, flat where there was no answer or it said nothing.
+
+    Memoised answers are taken as if drawn afresh each time: an attack, but not the best one, which is not known.
+    """
+    rows = np.zeros((len(answers), len(person.problem.space)))
+    stored = iter(releases.ledger.likelihoods()[2])
+    for at, answer in enumerate(answers):
+        if answer is None:
+            continue
+        row = next(stored)
+        rows[at] = row if row is not None else _column(releases, answer)
+    slots = [person.mobility.slot(float(time)) for time in person.times]
+    return Observations(rows, np.array(slots))
+
+
+def _column(releases: Releases, answer: Release) -> FloatArray:
+    choice = releases.preview(at=answer.time).choice
+    if choice is None:
+        return np.zeros(len(releases.problem.space))
+    column = choice.mechanism.probabilities[:, choice.mechanism.observables.index(answer.observable)]
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(column))
+
+
+def _nothing_seen(observed: Observations) -> Observations:
+    return Observations(np.zeros_like(observed.log_likelihoods), observed.slots)
+
+
+def _errors(person: Days, track: Track) -> FloatArray:
+    """How far off an attack really was at each request."""
+    return person.problem.distance[track.guesses, person.cells]
+
+
+def _home(job: Sharing, releases: Releases, observed: Observations, answers: list[Release | None]) -> Measured:
+    """How far off home the averaging attack is after so many days, for an observer who knows nothing about her.
+
+    He takes all answers given at night as answers from one place. Of memoised answers he takes the most frequent, once.
+    """
+    person = job.days
+    if person.home is None:
+        return {"home": None}
+    night = person.at_night
+    stranger = person.problem.with_prior(Prior.uniform(person.problem.space))
+    found: Measured = {}
+    for day in range(int(person.days.max()) + 1):
+        seen = np.flatnonzero(night & (person.days <= day))
+        rows = observed.log_likelihoods[seen]
+        if releases.policy.counts == "places" and len(seen):
+            given = [each.observable for each in (answers[at] for at in seen) if each is not None]
+            usual = max(dict.fromkeys(given), key=given.count)  # the first of several
+            rows = rows[[given.index(usual)]]
+        error = float((stranger.distance @ stranger.prior.probabilities).min())
+        if len(rows):
+            guess = tracking.averaged(stranger, Observations(rows, np.zeros(len(rows), dtype=np.int64))).guesses[-1]
+            error = float(person.problem.distance[guess, person.home])
+        found[f"home after {day + 1}"] = error
+    return found | {"home": error}
+
+
+def _by_hour(person: Days, columns: dict[str, FloatArray]) -> Measured:
+    """Sums over each hour of the day, and how many requests these are of."""
+    found: Measured = {}
+    for hour in range(HOURS):
+        here = person.hours == hour
+        found[f"requests at {hour}"] = int(here.sum())
+        for name, values in columns.items():
+            found[f"{name} at {hour}"] = float(np.nansum(values[here]))
+    return found
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None

@@ -1,0 +1,116 @@
+"""Ways of sharing that a replay compares: policies at the same daily budget."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from privacygames.baselines import planar_laplace
+from privacygames.beliefs import Mobility
+from privacygames.designer import design_bounds
+from privacygames.mechanism import Mechanism
+from privacygames.problem import Bounds, Problem
+from privacygames.releases import Budget, Fixed, Memoised, Policy, Predictive, Releases, WhenSpent
+
+DAY = 86_400.0
+TEST_SHARE, RENEW_SHARES = 0.5, 3.0
+"""A prediction's test gets half of an even share, a new answer three: spent evenly if one prediction in six fails."""
+
+NEAR = 0.02
+"""Beliefs so near, in total variation, share a design; its ε does not depend on the belief."""
+
+
+@dataclass(frozen=True)
+class Daily:
+    """What a day of sharing may cost.
+
+    Attributes:
+        budget: ε per unit of distance, in every 24 hours.
+        requests: how many a day are expected.
+        places: how many distinct places a day are expected.
+        when_spent: what becomes of a request that the budget has no room for.
+    """
+
+    budget: float
+    requests: int
+    places: int
+    when_spent: WhenSpent = "repeat"
+
+    @property
+    def share(self) -> float:
+        """An even share of the budget."""
+        return self.budget / self.requests
+
+
+Start = Callable[[Problem, Mobility, Daily, np.random.Generator], Releases]
+
+
+def noise(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+    """What others do: independent planar Laplace noise, each time with an even share of the budget."""
+    return _sharing(problem, mobility, daily, generator, mechanism=planar_laplace(problem, daily.share))
+
+
+def independent(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+    """Independent draws, each with an even share, from one mechanism that is optimal for the prior."""
+    return _sharing(problem, mobility, daily, generator, mechanism=_optimal(problem, daily.share))
+
+
+def adaptive(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+    """Each time an even share, with a mechanism that is optimal for what is believed by then."""
+    return _sharing(problem, mobility, daily, generator, policy=Fixed(daily.share))
+
+
+def predictive(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+    """The last answer while it passes a private test; else a new one, with several shares."""
+    policy = Predictive(test=TEST_SHARE * daily.share, within=_reach(problem))
+    mechanism = _optimal(problem, RENEW_SHARES * daily.share)
+    return _sharing(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
+
+
+def memoised(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+    """One answer per place, with an even share for each *place*: returns show, and are not counted."""
+    policy = Memoised(sha256(generator.bytes(32)).digest())
+    mechanism = _optimal(problem, daily.budget / daily.places)
+    return _sharing(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
+
+
+STRATEGIES: dict[str, Start] = {
+    "noise": noise,
+    "independent": independent,
+    "adaptive": adaptive,
+    "predictive": predictive,
+    "memoised": memoised,
+}
+"""Every way, by name."""
+
+
+def _sharing(
+    problem: Problem,
+    mobility: Mobility,
+    daily: Daily,
+    generator: np.random.Generator,
+    *,
+    policy: Policy | None = None,
+    mechanism: Mechanism | None = None,
+) -> Releases:
+    return Releases(
+        problem,
+        mobility,
+        policy=policy,
+        mechanism=mechanism,
+        budget=Budget(daily.budget, every=DAY),
+        when_spent=daily.when_spent,
+        reuse=NEAR if mechanism is None else 0.0,
+        generator=generator,
+    )
+
+
+def _optimal(problem: Problem, epsilon: float) -> Mechanism:
+    return design_bounds(problem, Bounds(epsilon=epsilon))
+
+
+def _reach(problem: Problem) -> float:
+    """How far off a prediction may be: the typical distance to the nearest other secret."""
+    apart = np.where(problem.distinguishability > 0, problem.distinguishability, np.inf)
+    return float(np.median(apart.min(axis=1)))

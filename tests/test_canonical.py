@@ -249,7 +249,7 @@ def golden_spaces() -> dict[str, pg.Space]:
             ["a", 7, frozenset({"b"})], np.array([[0, 1, 2], [1, 0, np.inf], [3, 1, 0]])
         ),
         "product": pg.Product([films, pg.Numbers([1, 2])], scales=(0.1, 1)),
-        "subsets": pg.Subsets(films, [films.labels[2:], films.labels[1::-1]], reading="max"),
+        "subsets": pg.Subsets(films, [films.labels[2:], films.labels[1::-1]], aggregation="max"),
     }
 
 

@@ -36,7 +36,7 @@ OTHERS: dict[str, list[pg.Space]] = {
     ],
     "distances": [pg.Space.from_distances("ab", [[0.0, 1.0], [3.0, 0.0]]), pg.Space.from_distances("ba", DISTANCES)],
     "subsets": [
-        pg.Grid(3, 2, 3.0, 2.0).blocks(2, 1, reading="max"),
+        pg.Grid(3, 2, 3.0, 2.0).blocks(2, 1, aggregation="max"),
         pg.Grid(3, 2, 3.0, 2.0).blocks(3, 1),
         pg.Grid(3, 2, 3.0, 9.0).blocks(2, 1),
     ],

@@ -127,8 +127,8 @@ def _mechanism(task: Task, problem: Problem) -> Mechanism:
         problem,
         task.epsilon or 0.0,
         task.radius,
-        reach=task.radius if task.reach else None,
-        all_guesses=task.all_guesses,
+        output_radius=task.radius if task.reach else None,
+        all_estimates=task.all_guesses,
         distortion=task.distortion,
         repair=False,
     )

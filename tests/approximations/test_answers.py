@@ -29,7 +29,7 @@ def restricted(problem: pg.Problem, answers: list[int]) -> pg.Problem:
 def test_best_among_those_and_bounded_below_by_all(problem: pg.Problem, data: st.DataObject) -> None:
     labels = problem.observables.labels
     chosen = data.draw(st.lists(st.sampled_from(range(len(labels))), min_size=1, unique=True).map(sorted))
-    few = pg.approximations.fewer_answers(problem, [labels[each] for each in chosen], epsilon=0.7)
+    few = pg.approximations.fewer_outputs(problem, [labels[each] for each in chosen], epsilon=0.7)
     best = pg.design(restricted(problem, chosen), epsilon=0.7, solver=pg.Highs())
     everything = pg.design(problem, epsilon=0.7, solver=pg.Highs())
     assert few.certificate.cost == pytest.approx(best.certificate.cost, rel=1e-5, abs=1e-9)
@@ -42,7 +42,7 @@ def test_best_among_those_and_bounded_below_by_all(problem: pg.Problem, data: st
 
 def test_all_answers_are_a_plain_design() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(4, 3)), cost="euclidean")
-    whole = pg.approximations.fewer_answers(problem, 12, epsilon=1.0)
+    whole = pg.approximations.fewer_outputs(problem, 12, epsilon=1.0)
     assert whole.certificate.gap is not None
     assert whole.certificate.gap <= 1e-6
     assert whole.certificate.cost == pytest.approx(pg.design(problem, epsilon=1.0).certificate.cost, rel=1e-6)
@@ -52,14 +52,14 @@ def test_chosen_answers_are_spread_out_where_people_are() -> None:
     space = pg.Numbers(range(10))
     weights = np.where(np.isin(np.arange(10), (2, 7)), 0.4, 0.025)
     problem = pg.Problem(pg.Prior(space, weights), cost="absolute")
-    two = pg.approximations.fewer_answers(problem, 2, epsilon=2.0)
+    two = pg.approximations.fewer_outputs(problem, 2, epsilon=2.0)
     assert np.flatnonzero(two.weights.any(axis=0)).tolist() == [2, 7]
-    assert "2 of 10 answers" in two.certificate.provenance.solver
+    assert "2 of 10 outputs" in two.certificate.provenance.solver
 
 
 def test_saved_and_verified(tmp_path: Path) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)), cost="euclidean")
-    few = pg.approximations.fewer_answers(problem, 6, epsilon=1.0, distortion=0.8)
+    few = pg.approximations.fewer_outputs(problem, 6, epsilon=1.0, distortion=0.8)
     few.save(tmp_path / "few.pgm")
     assert pg.verify(tmp_path / "few.pgm") == few.certificate
 
@@ -67,5 +67,5 @@ def test_saved_and_verified(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answers", [0, 26, 2.5, "cell-3", [], True])
 def test_wrong_answers(answers: object) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)))
-    with pytest.raises(pg.InvalidProblem, match="answers"):
-        pg.approximations.fewer_answers(problem, answers, epsilon=1.0)  # type: ignore[arg-type]
+    with pytest.raises(pg.InvalidProblem, match="outputs"):
+        pg.approximations.fewer_outputs(problem, answers, epsilon=1.0)  # type: ignore[arg-type]

@@ -52,10 +52,10 @@ def approximate(name: str, problem: pg.Problem, epsilon: float, **bounds: Any) -
     if name == "prune":
         return approximations.prune(problem, epsilon, radius, **bounds)
     if name == "sampled":
-        return approximations.sampled(problem, epsilon, 0.3, generator=np.random.default_rng(5), **bounds)
+        return approximations.sample_pairs(problem, epsilon, 0.3, generator=np.random.default_rng(5), **bounds)
     if name == "spanner":
         return approximations.spanner(problem, epsilon, dilation=1.5, **bounds)
-    return approximations.early(problem, epsilon=epsilon, gap=0.05, **bounds)
+    return approximations.early_stopping(problem, epsilon=epsilon, gap=0.05, **bounds)
 
 
 @given(
@@ -89,7 +89,7 @@ def test_pruning_observables_as_well(problem: pg.Problem, epsilon: float, part: 
     cost = np.resize(problem.cost, (n, n))
     same = pg.Problem(problem.prior, cost, problem.distance, problem.distinguishability)
     bounds: dict[str, Any] = {} if part is None else {"distortion": part * pg.max_distortion(same)}
-    mechanism = approximations.prune(same, epsilon, 2.0, reach=1.0, **bounds)
+    mechanism = approximations.prune(same, epsilon, 2.0, output_radius=1.0, **bounds)
     certificate = mechanism.certificate
     exact = optimum_by_hand(same, epsilon=epsilon, **bounds)
     assert certificate.bound is not None
@@ -100,11 +100,11 @@ def test_pruning_observables_as_well(problem: pg.Problem, epsilon: float, part: 
 
 def test_pruning_observables_without_repair_keeps_no_epsilon_at_all() -> None:
     """Cells far from an answer are bound by nothing: they never give it, and that tells them apart for sure."""
-    broken = approximations.prune(square(4), 1.0, 2.0, reach=2.0, repair=False)
+    broken = approximations.prune(square(4), 1.0, 2.0, output_radius=2.0, repair=False)
     assert broken.certificate.bounds.epsilon is None
     assert metrics.epsilon(broken, square(4)) == np.inf
     assert broken.certificate.provenance.solver.startswith("HiGHS")
-    assert approximations.prune(square(4), 1.0, 2.0, reach=2.0).certificate.bounds.epsilon == 1.0
+    assert approximations.prune(square(4), 1.0, 2.0, output_radius=2.0).certificate.bounds.epsilon == 1.0
 
 
 @given(problems(), st.sampled_from([0.3, 1.0]), st.sampled_from([0.3, 0.9]), st.sampled_from([0.0, 1.0, 2.0]))
@@ -114,18 +114,20 @@ def test_with_every_guess_no_distortion_is_lost(problem: pg.Problem, epsilon: fl
     n = len(problem.space)
     same = pg.Problem(problem.prior, np.resize(problem.cost, (n, n)), problem.distance, problem.distinguishability)
     asked = part * pg.max_distortion(same)
-    left = approximations.prune(same, epsilon, 1.0, reach=near, all_guesses=True, distortion=asked, repair=False)
+    left = approximations.prune(
+        same, epsilon, 1.0, output_radius=near, all_estimates=True, distortion=asked, repair=False
+    )
     assert pg.evaluate(left, same).distortion >= asked - 1e-7
     exact = optimum_by_hand(same, epsilon=epsilon, distortion=asked)
     assert pg.evaluate(left, same).cost <= exact + 1e-6
-    repaired = approximations.prune(same, epsilon, 1.0, reach=near, all_guesses=True, distortion=asked)
+    repaired = approximations.prune(same, epsilon, 1.0, output_radius=near, all_estimates=True, distortion=asked)
     assert repaired.certificate.bounds == pg.Bounds(epsilon=epsilon, distortion=asked)
     assert holds_exactly(repaired.statement)
 
 
-def test_all_guesses_goes_with_reach() -> None:
-    with pytest.raises(pg.InvalidProblem, match="all_guesses goes with reach"):
-        approximations.prune(square(3), 1.0, 2.0, all_guesses=True)
+def test_all_estimates_goes_with_output_radius() -> None:
+    with pytest.raises(pg.InvalidProblem, match="all_estimates goes with output_radius"):
+        approximations.prune(square(3), 1.0, 2.0, all_estimates=True)
 
 
 @given(problems(largest=7), st.sampled_from([1.0, 1.2, 2.0]))
@@ -201,8 +203,8 @@ def test_certificates_survive_a_file(tmp_path: Path) -> None:
         (
             approximations.prune(problem, 1.0, 1.0),
             approximations.prune(problem, 1.0, 1.0, repair=False),
-            approximations.prune(problem, 1.0, 1.0, reach=1.0),
-            approximations.sampled(problem, 1.0, 0.0),
+            approximations.prune(problem, 1.0, 1.0, output_radius=1.0),
+            approximations.sample_pairs(problem, 1.0, 0.0),
             approximations.spanner(problem, 1.0),
             pg.break_ties(problem, "worst_cost", epsilon=1.0).mechanism,
             pg.baselines.remap(pg.baselines.planar_laplace(problem, 1.0), problem),
@@ -215,7 +217,7 @@ def test_certificates_survive_a_file(tmp_path: Path) -> None:
 
 def test_stopping_early_keeps_the_promise_and_states_the_gap() -> None:
     problem = square(8)
-    mechanism = approximations.early(problem, epsilon=1.0, gap=0.05)
+    mechanism = approximations.early_stopping(problem, epsilon=1.0, gap=0.05)
     certificate = mechanism.certificate
     assert certificate.gap is not None
     assert 1e-6 < certificate.gap <= 0.05
@@ -228,8 +230,8 @@ def test_stopping_early_keeps_the_promise_and_states_the_gap() -> None:
         (lambda p: approximations.prune(p, 1.0, 0.0), "radius is 0.0"),
         (lambda p: approximations.prune(p, 0.0, 1.0), "epsilon is 0.0"),
         (lambda p: approximations.spanner(p, 1.0, dilation=0.9), "dilation is 0.9"),
-        (lambda p: approximations.sampled(p, 1.0, 1.1), "share is 1.1"),
-        (lambda p: approximations.prune(p, 1.0, 1.0, reach=-1.0), "reach must be 0 or more"),
+        (lambda p: approximations.sample_pairs(p, 1.0, 1.1), "fraction is 1.1"),
+        (lambda p: approximations.prune(p, 1.0, 1.0, output_radius=-1.0), "output_radius must be 0 or more"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong: Any, message: str) -> None:

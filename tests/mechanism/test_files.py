@@ -69,7 +69,7 @@ def test_every_kind_of_space_comes_back(space: pg.Space, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "observables",
     [
-        pg.Grid(4, 3).blocks(2, 2, reading="max"),
+        pg.Grid(4, 3).blocks(2, 2, aggregation="max"),
         pg.Subsets(pg.Grid(4, 3), [["cell-0", "cell-1"], ["cell-2"]], labels=["left", "right"]),
         pg.Grid(2, 2, 4.0, 3.0),
     ],

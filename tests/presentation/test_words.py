@@ -141,8 +141,8 @@ def test_a_unit_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3], unit="years")))
     pg.design(problem, epsilon=1.0).save(f"{tmp_path}/m.pgm")
     loaded = pg.load(f"{tmp_path}/m.pgm")
-    assert loaded.secrets.unit("absolute") == "years"
-    assert loaded.secrets.unit("hamming") == ""
+    assert loaded.secrets.distance_unit("absolute") == "years"
+    assert loaded.secrets.distance_unit("hamming") == ""
     assert " years on average" in pg.explain(pg.evaluate(loaded, loaded.problem), loaded.problem)
     for bad in ("a\nb", "x" * 41, 5):
         with pytest.raises(pg.InvalidProblem, match="unit must be"):

@@ -46,7 +46,7 @@ def test_dominated_answers_and_equal_secrets_do_not_count() -> None:
 def test_what_does_not_fit_says_so_with_an_estimate_and_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privacygames.solvers.solve_estimate.available_gigabytes", lambda: 1 / 16)
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(15, 15)), cost="euclidean")
-    with pytest.raises(pg.TooLarge, match=r"GiB of memory and .* for 225 secrets .*fewer_answers"):
+    with pytest.raises(pg.TooLarge, match=r"GiB of memory and .* for 225 secrets .*fewer_outputs"):
         pg.design(problem, epsilon=1.0)
     assert memory.available_gigabytes() > 1 / 16
 

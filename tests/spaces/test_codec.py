@@ -8,28 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.spaces import SizeBudget, describe, space_from
+from privacygames.spaces import LabelBudget, decode_space, encode_space
 from test_values import SPACES
 
 
 @pytest.mark.parametrize("kind", SPACES)
 def test_a_space_survives(kind: str) -> None:
     space = SPACES[kind]()
-    table = json.loads(json.dumps(describe(space)))
-    assert space_from(table) == space
-    assert space_from(table, size=len(space)) == space
+    table = json.loads(json.dumps(encode_space(space)))
+    assert decode_space(table) == space
+    assert decode_space(table, size=len(space)) == space
     with pytest.raises(pg.InvalidProblem, match="where 99 are needed"):
-        space_from(table, size=99)
+        decode_space(table, size=99)
 
 
 def test_subsets_refer_to_the_secrets_beside_them() -> None:
     grid = pg.Grid(3, 2)
     blocks = grid.blocks(2, 2)
-    table = describe(blocks, secrets=grid)
+    table = encode_space(blocks, secrets=grid)
     assert table["of"] == "secrets"
-    assert space_from(table, secrets=pg.Grid(3, 2)) == blocks
+    assert decode_space(table, secrets=pg.Grid(3, 2)) == blocks
     with pytest.raises(pg.InvalidProblem, match="of must be a space"):
-        space_from(table)
+        decode_space(table)
 
 
 def test_a_matrix_can_be_kept_elsewhere() -> None:
@@ -40,23 +40,23 @@ def test_a_matrix_can_be_kept_elsewhere() -> None:
         kept["elsewhere"] = matrix
         return "elsewhere"
 
-    table = describe(space, store=store)
+    table = encode_space(space, store=store)
     assert table["matrix"] == "elsewhere"
-    assert space_from(table, matrices=kept) == space
+    assert decode_space(table, matrices=kept) == space
 
 
 def test_spaces_of_one_document_share_an_allowance() -> None:
     """Small tables describe any amount of labels: subsets of a large grid, parts of parts."""
     one_cell = {"kind": "subsets", "of": {"kind": "grid", "columns": 30, "rows": 30}, "members": [[0]]}
     table = {"kind": "product", "parts": [one_cell] * 4}
-    assert len(space_from(table)) == 1
+    assert len(decode_space(table)) == 1
     with pytest.raises(pg.TooLarge, match="more labels than may be built"):
-        space_from(table, allowance=SizeBudget(250_000))
-    shared = SizeBudget(250_000)
-    space_from(one_cell, allowance=shared)
-    space_from(one_cell, allowance=shared)
+        decode_space(table, allowance=LabelBudget(250_000))
+    shared = LabelBudget(250_000)
+    decode_space(one_cell, allowance=shared)
+    decode_space(one_cell, allowance=shared)
     with pytest.raises(pg.TooLarge):
-        space_from(one_cell, allowance=shared)
+        decode_space(one_cell, allowance=shared)
 
 
 def test_names_that_multiply_are_refused() -> None:
@@ -77,7 +77,7 @@ labels = st.one_of(
 @given(st.lists(labels, min_size=1, max_size=6, unique=True))
 def test_any_labels_survive(given_labels: list[Any]) -> None:
     for space in (pg.Space(given_labels), pg.Categories(given_labels)):
-        assert space_from(json.loads(json.dumps(describe(space)))) == space
+        assert decode_space(json.loads(json.dumps(encode_space(space)))) == space
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_any_labels_survive(given_labels: list[Any]) -> None:
 )
 def test_what_is_wrong_is_named(table: object, message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message) as caught:
-        space_from(table)
+        decode_space(table)
     assert str(caught.value).startswith("[space]")

@@ -41,7 +41,7 @@ def test_a_coarser_product_is_answered_and_kept_in_a_file(tmp_path: Path) -> Non
     both = pg.Product([AGES, ILLS])
     coarse = pg.Product([AGES.intervals(2), ILLS])
     problem = pg.Problem(pg.Prior.uniform(both), cost="sum", observables=coarse)
-    expected = AGES.intervals(2).summarise(AGES.distance("absolute"))[0, 2] + 1.0
+    expected = AGES.intervals(2).aggregate(AGES.distance("absolute"))[0, 2] + 1.0
     assert problem.cost[coarse.index("30–40 | flu"), both.index("55 | asthma")] == expected
     mechanism = pg.design(problem, epsilon=1.0)
     mechanism.save(tmp_path / "both.pgm")

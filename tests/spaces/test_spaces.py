@@ -93,7 +93,7 @@ def test_subsets_read_three_ways() -> None:
     space = pg.Numbers([0, 1, 4])
     pairs = [[0, 1], [1, 4]]
     mean, most, least = (
-        space.distance("absolute", pg.Subsets(space, pairs, reading=reading)).tolist()
+        space.distance("absolute", pg.Subsets(space, pairs, aggregation=reading)).tolist()
         for reading in ("mean", "max", "min")
     )
     assert mean == [[0.5, 0.5, 3.5], [2.5, 1.5, 1.5]]
@@ -119,7 +119,7 @@ def test_bad_subsets() -> None:
     with pytest.raises(pg.UnknownLabel):
         pg.Subsets(space, [["z"]])
     with pytest.raises(pg.InvalidProblem, match="reading"):
-        pg.Subsets(space, [["a"]], reading="median")  # type: ignore[arg-type]
+        pg.Subsets(space, [["a"]], aggregation="median")  # type: ignore[arg-type]
     with pytest.raises(pg.InvalidProblem, match="2 labels"):
         pg.Subsets(space, [["a"]], labels=["x", "y"])
     with pytest.raises(pg.InvalidProblem, match="another space"):
@@ -129,7 +129,7 @@ def test_bad_subsets() -> None:
 def test_the_powerset_can_answer() -> None:
     """Answering with everything, when any member will do, costs nothing and reveals nothing."""
     space = pg.Categories("abc")
-    problem = pg.Problem(pg.Prior.uniform(space), observables=pg.Subsets.all(space, reading="min"))
+    problem = pg.Problem(pg.Prior.uniform(space), observables=pg.Subsets.all(space, aggregation="min"))
     mechanism = pg.design(problem, epsilon=0.1, distortion=pg.max_distortion(problem))
     assert mechanism.certificate.cost == pytest.approx(0.0, abs=1e-9)
     mean = pg.Problem(pg.Prior.uniform(space), observables=pg.Subsets.all(space))

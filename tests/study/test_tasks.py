@@ -49,7 +49,7 @@ def test_measured_against_a_direct_evaluation() -> None:
 def test_an_approximation_says_which_epsilon_it_has(reach: bool, all_guesses: bool) -> None:
     measured = measure(Task(PRIOR, epsilon=0.8, distortion=0.7, radius=1.2, reach=reach, all_guesses=all_guesses))
     pruned = pg.approximations.prune(
-        PROBLEM, 0.8, 1.2, reach=1.2 if reach else None, all_guesses=all_guesses, distortion=0.7, repair=False
+        PROBLEM, 0.8, 1.2, output_radius=1.2 if reach else None, all_estimates=all_guesses, distortion=0.7, repair=False
     )
     assert str(measured["solver"]).startswith("HiGHS")
     assert number(measured, "processor_seconds") >= 0

@@ -3,7 +3,7 @@
 from privacygames.analysis.formatting import percent
 from privacygames.certificates import Usefulness
 from privacygames.problem import Problem
-from privacygames.spaces import shown
+from privacygames.spaces import display_label
 
 MOST_NAMED = 5
 FEW_KINDS = 0.5
@@ -23,7 +23,7 @@ def remarks(useful: Usefulness, problem: Problem) -> list[str]:
     if useful.constant and len(problem.space) > 1:
         return [*found, f"The answers do not depend on the secret at all: they tell nobody anything. {HELPS}"]
     if useful.unserved:
-        names = [shown(problem.space.labels[position]) for position in useful.unserved[:MOST_NAMED]]
+        names = [display_label(problem.space.labels[position]) for position in useful.unserved[:MOST_NAMED]]
         more = len(useful.unserved) - len(names)
         listed = ", ".join(names) + (f" and {more} more" if more else "")
         count = "one never gets its" if len(useful.unserved) == 1 else f"{len(useful.unserved)} never get their"

@@ -11,13 +11,13 @@ from privacygames.progress import Watcher
 from privacygames.solvers import Highs, Solution, read_dual_solution, refuse_too_large
 
 
-def solve_within_reach(
+def solve_local_constraints(
     problem: Problem,
     bounds: Bounds,
     near: NDArray[np.bool_],
     progress: Watcher | None = None,
     *,
-    all_guesses: bool = False,
+    all_estimates: bool = False,
 ) -> Solution:
     """Solve the program with only the ratios p(o|s) ≤ γp(o|s') and guesses (o, ŝ) whose secrets are near o.
 
@@ -28,13 +28,13 @@ def solve_within_reach(
         bounds: the promises.
         near: (observables, secrets).
         progress: called now and then.
-        all_guesses: keep the guesses far from the observable, too: distortion privacy is then promised in full.
+        all_estimates: keep the guesses far from the observable, too: distortion privacy is then promised in full.
     """
     refuse_too_large(problem, bounds)
     program = design_program(problem, bounds)
     secret, other, _ = ratio_pairs(problem, bounds)
     kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel()}
-    if not all_guesses:
+    if not all_estimates:
         kept["guesses"] = near.ravel()
     thin = thinned(program, kept)
     found = Highs().solve_program(thin, progress=progress)

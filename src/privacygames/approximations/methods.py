@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygames.approximations import pair_selection as pairs
 from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
-from privacygames.approximations.local_constraints import solve_within_reach
+from privacygames.approximations.local_constraints import solve_local_constraints
 from privacygames.certificates import realised_epsilon
 from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
@@ -29,8 +29,8 @@ def prune(
     epsilon: float,
     radius: float,
     *,
-    reach: float | None = None,
-    all_guesses: bool = False,
+    output_radius: float | None = None,
+    all_estimates: bool = False,
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
@@ -48,11 +48,11 @@ def prune(
         problem: secrets, prior, cost and distances.
         epsilon: the ε asked for, and kept if ``repair``.
         radius: keep ratios between secrets with d^ε(s,s') at most this.
-        reach: also keep only constraints (ratios and guesses) about an observable and secrets at most this far from it,
-            in the problem's distance; needs observables that are the secrets. Always solved by HiGHS, written out; the
-            repair can then only mix.
-        all_guesses: with ``reach``, leave out ratios only. Every guess stays, so the distortion asked for is kept even
-            without repair; ε is not.
+        output_radius: keep only the constraints (ratios and estimates) of an output that are about secrets at most
+            this far from it, in the problem's distance; needs observables that are the secrets. Always solved by HiGHS
+            as an explicit program; the repair can then only mix.
+        all_estimates: with ``output_radius``, leave out ratio constraints only. The constraints of every estimate stay,
+            so the distortion bound holds even without repair; ε does not.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         repair: restore the promise; otherwise the certificate states the realised ε and distortion.
@@ -66,15 +66,15 @@ def prune(
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
     kept = pairs.near(bounds.log_ratio_bounds(problem.distinguishability), problem.distinguishability, radius)
     origin = f"pruned beyond {radius:g}"
-    if all_guesses and reach is None:
-        raise InvalidProblem("all_guesses goes with reach: without it no guess is left out")
-    if reach is None:
+    if all_estimates and output_radius is None:
+        raise InvalidProblem("all_estimates goes with output_radius: without it no guess is left out")
+    if output_radius is None:
         return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
-    if problem.observables != problem.space or not reach >= 0:
-        raise InvalidProblem("reach must be 0 or more, and needs the observables to be the secrets")
-    origin += f", observables beyond {reach:g}" + (" (ratios only)" if all_guesses else "")
-    solution = solve_within_reach(
-        pairs.only(problem, kept), bounds, problem.distance <= reach, progress, all_guesses=all_guesses
+    if problem.observables != problem.space or not output_radius >= 0:
+        raise InvalidProblem("output_radius must be 0 or more, and needs the observables to be the secrets")
+    origin += f", observables beyond {output_radius:g}" + (" (ratios only)" if all_estimates else "")
+    solution = solve_local_constraints(
+        pairs.only(problem, kept), bounds, problem.distance <= output_radius, progress, all_estimates=all_estimates
     )
     relaxed = np.maximum(solution.probabilities, 0.0)
     relaxed /= relaxed.sum(axis=1, keepdims=True)
@@ -86,10 +86,10 @@ def prune(
     return cheapest_repaired(problem, bounds, relaxed, candidates, dual_solution=solution.dual_solution, origin=origin)
 
 
-def sampled(
+def sample_pairs(
     problem: Problem,
     epsilon: float,
-    share: float,
+    fraction: float,
     *,
     generator: np.random.Generator | None = None,
     distortion: float | None = None,
@@ -99,7 +99,7 @@ def sampled(
     tolerance: float = 1e-6,
     progress: Watcher | None = None,
 ) -> Mechanism:
-    """Keep a random share of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
+    """Keep a random fraction of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
 
     Drawn are pairs of secrets, uniformly, from those that do not follow from others; a pair drawn is kept for every
     observable and in both directions. A sparse spanner (dilation 2) is always kept as well: without it the mechanism
@@ -108,7 +108,7 @@ def sampled(
     Args:
         problem: secrets, prior, cost and distances.
         epsilon: the ε asked for, and kept if ``repair``.
-        share: how many of the other pairs to keep, 0 to 1.
+        fraction: how many of the other pairs to keep, 0 to 1.
         generator: for a reproducible draw.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
@@ -119,10 +119,10 @@ def sampled(
     """
     of_kind(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
-    if not 0 <= share <= 1:
-        raise InvalidProblem(f"share is {share!r}; it must lie between 0 and 1")
+    if not 0 <= fraction <= 1:
+        raise InvalidProblem(f"fraction is {fraction!r}; it must lie between 0 and 1")
     exponents = bounds.log_ratio_bounds(problem.distinguishability)
-    kept = pairs.drawn(exponents, share, np.random.default_rng() if generator is None else generator)
+    kept = pairs.drawn(exponents, fraction, np.random.default_rng() if generator is None else generator)
     origin = f"{int(kept.sum())} ratios sampled"
     return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
 
@@ -175,7 +175,7 @@ def spanner(
     )
 
 
-def early(
+def early_stopping(
     problem: Problem,
     *,
     epsilon: float | None = None,

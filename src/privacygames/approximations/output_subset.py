@@ -1,4 +1,4 @@
-"""Fewer answers: exact for those, with a bound against all."""
+"""The best mechanism with a subset of the outputs: exact for the subset, with a bound against all outputs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,13 +16,13 @@ from privacygames.solvers import SolveOptions
 from privacygames.spaces import Label, Numbers
 from privacygames.validation import is_whole, of_kind
 
-NEVER = 1000.0
-"""How many times the dearest allowed output one counts that is never allowed, where outputs are chosen."""
+INFINITE_COST_FACTOR = 1000.0
+"""An infinite cost counts as this multiple of the largest finite one while outputs are selected: enough to avoid it."""
 
 
-def fewer_answers(
+def fewer_outputs(
     problem: Problem,
-    answers: int | Sequence[Label],
+    outputs: int | Sequence[Label],
     *,
     epsilon: float | None = None,
     distortion: Distortion = None,
@@ -32,16 +32,16 @@ def fewer_answers(
     tolerance: float = 1e-6,
     progress: Watcher | None = None,
 ) -> Mechanism:
-    """The best mechanism that gives only some of the answers: n secrets, but a block for each of few answers only.
+    """Optimal mechanism that uses only a subset of the outputs, for problems too large to solve with all of them.
 
-    It keeps every promise, for the whole problem, and among mechanisms with these answers none costs less (to within
-    ``tolerance``; the certificate's provenance says that least cost). The certificate's bound and gap are against *all*
-    answers: no mechanism whatever costs less than the bound. It is loose by about what it costs to send the nearest
-    of these answers instead of another.
+    Every guarantee holds for the whole problem, and no mechanism with the same outputs costs less (to within
+    ``tolerance``; the certificate's provenance states that least cost). The certificate's bound and gap refer to *all*
+    outputs: no mechanism at all costs less than the bound. The bound is loose by about the cost of releasing the
+    nearest output of the subset instead of another one.
 
     Args:
         problem: secrets, prior, cost and distances.
-        answers: how many, to be chosen so that the nearest one costs little on average; or which.
+        outputs: how many, selected so that the nearest one costs little on average; or the labels of those to use.
         epsilon: as in :func:`privacygames.design`.
         distortion: as in :func:`privacygames.design`.
         within: as in :func:`privacygames.design`.
@@ -52,70 +52,77 @@ def fewer_answers(
     """
     of_kind(problem, Problem, "the problem")
     bounds = Bounds.asked(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
-    chosen = _chosen(problem, answers)
-    smaller = Problem(
+    selected = _selected(problem, outputs)
+    reduced_problem = Problem(
         problem.prior,
-        cost=problem.cost[chosen],
+        cost=problem.cost[selected],
         distance=problem.distance,
         distinguishability=problem.distinguishability,
-        observables=Numbers(range(len(chosen))),
+        observables=Numbers(range(len(selected))),
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    found = design_bounds(smaller, bounds, options=options)
-    weights = np.zeros(problem.shape, dtype=found.weights.dtype)
-    weights[:, chosen] = found.weights
-    least = f"whose least cost is {found.certificate.bound:.6g} or more"
-    origin = f"{len(chosen)} of {problem.shape[1]} answers, {least}: {found.certificate.provenance.solver}"
-    return certify(problem, bounds, weights, _for_all(problem, chosen, found.dual_solution), origin=origin)
+    reduced = design_bounds(reduced_problem, bounds, options=options)
+    weights = np.zeros(problem.shape, dtype=reduced.weights.dtype)
+    weights[:, selected] = reduced.weights
+    least = f"whose least cost is {reduced.certificate.bound:.6g} or more"
+    origin = f"{len(selected)} of {problem.shape[1]} outputs, {least}: {reduced.certificate.provenance.solver}"
+    return certify(problem, bounds, weights, _extend_duals(problem, selected, reduced.dual_solution), origin=origin)
 
 
-def _chosen(problem: Problem, answers: int | Sequence[Label]) -> IntArray:
-    """The observables that may be answered, in their order."""
-    count = problem.shape[1]
-    if is_whole(answers):
-        if not 1 <= int(answers) <= count:  # type: ignore[arg-type]
-            raise InvalidProblem(f"answers is {answers}; it must be between 1 and {count}, or labels of observables")
-        return _spread_out(problem.cost, problem.prior.probabilities, int(answers))  # type: ignore[arg-type]
-    if isinstance(answers, str) or not isinstance(answers, Sequence) or not answers:
-        raise InvalidProblem("answers must be a whole number or a list of observables' labels")
-    return np.unique(problem.observables.indices(answers))
+def _selected(problem: Problem, outputs: int | Sequence[Label]) -> IntArray:
+    """The positions of the outputs to use, in ascending order."""
+    available = problem.shape[1]
+    if is_whole(outputs):
+        count = int(outputs)  # type: ignore[arg-type]
+        if not 1 <= count <= available:
+            raise InvalidProblem(f"outputs is {count}; it must be between 1 and {available}, or labels of observables")
+        return _representatives(problem.cost, problem.prior.probabilities, count)
+    if isinstance(outputs, str) or not isinstance(outputs, Sequence) or not outputs:
+        raise InvalidProblem("outputs must be a whole number or a list of labels of observables")
+    return np.unique(problem.observables.indices(outputs))
 
 
-def _spread_out(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
-    """Observables for which Σ_s π(s) min_{o chosen} c(o,s) is small: greedily, then each in turn for a better one."""
+def _representatives(cost: FloatArray, prior: FloatArray, count: int) -> IntArray:
+    """A heuristic for the k-median problem min Σ_s π(s) min_o c(o,s) over sets of ``count`` outputs o.
+
+    Greedy addition, then one round that exchanges each output for the best alternative.
+    """
     cost = _finite(cost)
-    found: list[int] = []
+    selected: list[int] = []
     for _ in range(count):
-        found.append(_best_beside(found, cost, prior))
+        selected.append(_best_addition(selected, cost, prior))
     for place in range(count if count < len(cost) else 0):
-        others = found[:place] + found[place + 1 :]
-        found[place] = _best_beside(others, cost, prior)
-    return np.sort(np.array(found, dtype=np.int64))
+        others = selected[:place] + selected[place + 1 :]
+        selected[place] = _best_addition(others, cost, prior)
+    return np.sort(np.array(selected, dtype=np.int64))
 
 
 def _finite(cost: FloatArray) -> FloatArray:
-    """Costs for a heuristic, where what is never allowed counts as much dearer than all else."""
-    return np.where(np.isinf(cost), NEVER * (float(cost[np.isfinite(cost)].max(initial=0.0)) or 1.0), cost)
+    """The costs with a large finite value in place of ∞, for the heuristics."""
+    return np.where(
+        np.isinf(cost), INFINITE_COST_FACTOR * (float(cost[np.isfinite(cost)].max(initial=0.0)) or 1.0), cost
+    )
 
 
-def _best_beside(chosen: list[int], cost: FloatArray, prior: FloatArray) -> int:
-    """The observable that is best to have beside those chosen already."""
-    left = cost[chosen].min(axis=0, initial=np.inf)
-    after = np.minimum(cost, left) @ prior
-    after[chosen] = np.inf
-    return int(after.argmin())
+def _best_addition(selected: list[int], cost: FloatArray, prior: FloatArray) -> int:
+    """The output whose addition to those selected reduces the objective most."""
+    cost_so_far = cost[selected].min(axis=0, initial=np.inf)
+    objective = np.minimum(cost, cost_so_far) @ prior
+    objective[selected] = np.inf
+    return int(objective.argmin())
 
 
-def _for_all(problem: Problem, chosen: IntArray, dual_solution: DualSolution | None) -> DualSolution | None:
-    """Multipliers for every observable: one that is not chosen borrows those of the chosen one most like it.
+def _extend_duals(problem: Problem, selected: IntArray, duals: DualSolution | None) -> DualSolution | None:
+    """Dual values for every output: an output that was not selected takes those of the selected one most like it.
 
-    With those of o', the residual of o is that of o' and π(s) (c(o,s) − c(o',s)): what is lost is where o is cheaper.
+    With the dual values of o', the residual of o is that of o' plus π(s) (c(o,s) − c(o',s)): the bound loses where o
+    is cheaper than o'.
     """
-    if dual_solution is None:
+    if duals is None:
         return None
     prior, cost = problem.prior.probabilities, _finite(problem.cost)
     like = np.empty(len(cost), dtype=np.int64)
-    like[chosen] = np.arange(len(chosen))
-    for other in np.setdiff1d(np.arange(len(cost)), chosen):
-        like[other] = int((np.maximum(cost[chosen] - cost[other], 0.0) @ prior).argmin())
-    return replace(dual_solution, like=dual_solution.like[like])
+    like[selected] = np.arange(len(selected))
+    for other in np.setdiff1d(np.arange(len(cost)), selected):
+        like[other] = int((np.maximum(cost[selected] - cost[other], 0.0) @ prior).argmin())
+    return replace(duals, like=duals.like[like])

@@ -12,7 +12,7 @@ from privacygames.problem import Bounds, Problem
 LEAST_PROMISE = 1e-9
 
 
-def published(
+def certify_baseline(
     problem: Problem, probabilities: FloatArray, kept: FloatArray, *, origin: str, within: float | None = None
 ) -> Mechanism:
     """A mechanism whose ratios a theorem bounds, with exact weights that keep that bound.
@@ -55,7 +55,7 @@ def require_epsilon(epsilon: float) -> float:
     return plain
 
 
-def require_same(problem: Problem, name: str) -> None:
+def require_same_labels(problem: Problem, name: str) -> None:
     """Raise unless the answers are the secrets themselves, in the same order (and, for cells, in the same places)."""
     if problem.observables == problem.space:
         return

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privacygames.baselines.certify_baseline import published, require_epsilon, require_same
+from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale
@@ -20,7 +20,7 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
     """
     of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
-    require_same(problem, "exponential")
+    require_same_labels(problem, "exponential")
     distance = problem.distinguishability
     if not np.array_equal(distance, distance.T):
         raise InvalidProblem("the exponential mechanism needs a symmetric distinguishability")
@@ -29,7 +29,7 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
     scores = np.exp(-epsilon / 2 * distance)
     table = scores / scores.sum(axis=1, keepdims=True)
     told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
-    return published(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {told}")
+    return certify_baseline(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {told}")
 
 
 def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
@@ -41,10 +41,10 @@ def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
     """
     of_kind(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
-    require_same(problem, "randomised response")
+    require_same_labels(problem, "randomised response")
     size = len(problem.space)
     others = np.exp(-epsilon) / (1 + (size - 1) * np.exp(-epsilon))
     table = np.full((size, size), others)
     np.fill_diagonal(table, 1 / (1 + (size - 1) * np.exp(-epsilon)))
     kept = np.full((size, size), epsilon)
-    return published(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")
+    return certify_baseline(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")

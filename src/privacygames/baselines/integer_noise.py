@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.baselines.certify_baseline import published, require_epsilon, require_same
+from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Scale
@@ -27,8 +27,8 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
     rank, spacing = _ranks(problem, "geometric")
     table = _clamped(_Noise(np.ones(1), epsilon * spacing), rank)
     kept = epsilon * spacing * np.abs(rank[:, None] - rank)
-    told = Scale("absolute", problem.space.unit("absolute")).epsilon(f"{epsilon:g}")
-    return published(problem, table, kept, origin=f"truncated geometric, ε = {told}")
+    told = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}")
+    return certify_baseline(problem, table, kept, origin=f"truncated geometric, ε = {told}")
 
 
 def staircase(
@@ -59,9 +59,9 @@ def staircase(
     shapes = [_Noise.stairs(stairs, width, epsilon) for width in range(1, stairs + 1)]
     noise = min(shapes, key=_Noise.mean_size) if steps is None else shapes[steps - 1]
     kept = epsilon * np.ceil(np.abs(rank[:, None] - rank) / stairs)
-    told = Scale("absolute", problem.space.unit("absolute")).epsilon(f"{epsilon:g}", within=reach)
+    told = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}", within=reach)
     origin = f"staircase, ε = {told}"
-    return published(problem, _clamped(noise, rank), kept, origin=origin, within=reach * (1 + SPACING_TOLERANCE))
+    return certify_baseline(problem, _clamped(noise, rank), kept, origin=origin, within=reach * (1 + SPACING_TOLERANCE))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _clamped(noise: _Noise, rank: IntArray) -> FloatArray:
 
 def _ranks(problem: Problem, name: str) -> tuple[IntArray, float]:
     """The place of each number in order, and how far apart neighbours are."""
-    require_same(problem, name)
+    require_same_labels(problem, name)
     if not isinstance(problem.space, Numbers):
         raise InvalidProblem(f"the {name} mechanism needs secrets that are Numbers")
     values = problem.space.values

@@ -5,7 +5,7 @@ import os
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.baselines.certify_baseline import published, require_epsilon, require_same
+from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
 from privacygames.baselines.rectangles import quadrant_masses
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
@@ -36,15 +36,15 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
     grid = problem.space
     if not isinstance(grid, Grid):
         raise InvalidProblem("the planar Laplace mechanism needs secrets that are the cells of a Grid")
-    require_same(problem, "planar Laplace")
+    require_same_labels(problem, "planar Laplace")
     across, up = epsilon * grid.width / grid.columns, epsilon * grid.height / grid.rows
     masses = quadrant_masses(_edges(across, grid.columns), _edges(up, grid.rows))
     pieces_x, pieces_y = _pieces(grid.columns), _pieces(grid.rows)
     table = np.einsum("kcu,lrv,uv->lkrc", pieces_x, pieces_y, masses, optimize=True)
     kept = epsilon * grid.distance("euclidean")
-    told = Scale("euclidean", grid.unit("euclidean")).epsilon(f"{epsilon:g}")
+    told = Scale("euclidean", grid.distance_unit("euclidean")).epsilon(f"{epsilon:g}")
     origin = f"planar Laplace, ε = {told} in the plane"
-    return published(problem, table.reshape(len(grid), len(grid)), kept, origin=origin)
+    return certify_baseline(problem, table.reshape(len(grid), len(grid)), kept, origin=origin)
 
 
 def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Generator | None = None) -> FloatArray:

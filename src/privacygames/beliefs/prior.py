@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, floats, frozen
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
-from privacygames.spaces import Label, Space, counted
+from privacygames.spaces import Label, Space, count_visits
 from privacygames.validation import is_number, is_whole, of_kind
 
 SUM_TOLERANCE = 1e-9
@@ -79,7 +79,7 @@ class Prior(Value):
                 what pandas' ``value_counts()`` returns). What could mean both is refused.
             smoothing: as in :meth:`from_counts`.
         """
-        positions, times = counted(space, visits)
+        positions, times = count_visits(space, visits)
         counts = np.zeros(len(space))
         np.add.at(counts, positions, times)
         return cls.from_counts(space, counts, smoothing=smoothing)
@@ -108,7 +108,7 @@ class Prior(Value):
         """
         if not is_whole(times):
             raise InvalidProblem(f"times is {repr(times)[:40]}; it must be a whole number, 1 or more")
-        positions, seen = counted(space, visits)
+        positions, seen = count_visits(space, visits)
         counts = np.zeros(len(space))
         np.add.at(counts, positions, seen)
         total = float(counts.sum())

@@ -46,7 +46,7 @@ def attack(
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import load
     from privacygames.problem import read_prior
-    from privacygames.spaces import shown
+    from privacygames.spaces import display_label
 
     mechanism = load(file)
     problem = mechanism.problem
@@ -81,7 +81,7 @@ def attack(
         named = {} if against is None else {"against": against}
         print_json({"attack": kind.value, **named, "distortion": privacy, "estimates": estimates})
         return
-    table = [(shown(o), f"{p:.1%}", shown(s)) for o, p, s in listed[:rows]]
+    table = [(display_label(o), f"{p:.1%}", display_label(s)) for o, p, s in listed[:rows]]
     whose = "" if against is None else f" of {against!r}"
     print_rows(
         f"The {kind} attack{whose} errs by {privacy:.4g} on average", table, ("answer", "seen", "likeliest estimate")

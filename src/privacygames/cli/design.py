@@ -51,8 +51,8 @@ def design(
             help="Least error of an adversary of the problem file; NAME alone: the most, with --cost-at-most.",
         ),
     ] = None,
-    answers: Annotated[
-        int | None, typer.Option(help="Give only so many of the answers: for problems too large otherwise.")
+    outputs: Annotated[
+        int | None, typer.Option(help="Give only so many of the outputs: for problems too large otherwise.")
     ] = None,
     time_limit: Annotated[
         float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
@@ -68,7 +68,7 @@ def design(
     here is added to those in the problem file, or replaces the one of the same name; --against, which may be repeated,
     knows the file's [[adversary]] tables by name. Where the time limit comes before
     the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
-    With --answers the mechanism is the best that gives only so many different answers, and the bound is against all.
+    With --outputs the mechanism is the best that gives only so many different outputs, and the bound is against all.
     """
     from privacygames.analysis import remarks
     from privacygames.mechanism import Disclosure
@@ -94,7 +94,7 @@ def design(
         bounds = merged_bounds(Path(), {}, given, against=against or [])
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
-        run = _designer(answers, bounds)
+        run = _designer(outputs, bounds)
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
     mechanism.save(out, dual_solution=dual_solution)
     certificate, said = mechanism.certificate, Disclosure.PRIOR.value
@@ -103,21 +103,21 @@ def design(
     else:
         print_rows(f"Wrote {out} ({said})", certificate.rows())
     warn(remarks(certificate.usefulness, described))
-    if certificate.gap is None or certificate.gap <= TOLERANCE or answers is not None:
+    if certificate.gap is None or certificate.gap <= TOLERANCE or outputs is not None:
         return 0
     warn([f"stopped by --time-limit: the cost may be {certificate.gap:.1%} above the least possible"])
     return STOPPED
 
 
-def _designer(answers: int | None, bounds: dict[str, Any]) -> Callable[..., "Mechanism"]:
-    """How to design: with all answers, or with so many."""
-    from privacygames.approximations import fewer_answers
+def _designer(outputs: int | None, bounds: dict[str, Any]) -> Callable[..., "Mechanism"]:
+    """How to design: with all outputs, or with so many."""
+    from privacygames.approximations import fewer_outputs
     from privacygames.designer import design as run
     from privacygames.errors import InvalidProblem
 
-    if answers is None:
+    if outputs is None:
         return run
     odd = [name for name in ("cost_at_most", "worst_cost_at_most") if bounds.pop(name, None) is not None]
     if odd:
-        raise InvalidProblem(f"--answers does not go with {odd[0]}: give epsilon or distortion")
-    return partial(fewer_answers, answers=answers)
+        raise InvalidProblem(f"--outputs does not go with {odd[0]}: give epsilon or distortion")
+    return partial(fewer_outputs, outputs=outputs)

@@ -46,7 +46,7 @@ def sample(
     """
     from privacygames.analysis import remarks
     from privacygames.mechanism import is_public, load, load_public
-    from privacygames.spaces import shown
+    from privacygames.spaces import display_label
 
     mechanism: Mechanism | PublicMechanism
     if is_public(file):
@@ -64,7 +64,7 @@ def sample(
         if as_json:
             drawn += answers
         elif answers:
-            sys.stdout.write("".join(f"{shown(answer)}\n" for answer in answers))
+            sys.stdout.write("".join(f"{display_label(answer)}\n" for answer in answers))
             sys.stdout.flush()
         if finder.trouble is not None:
             raise finder.trouble
@@ -76,10 +76,10 @@ class _Finder:
     """Finds the labels people typed; what is none is reported by where it stood, never by what it was."""
 
     def __init__(self, mechanism: "Mechanism | PublicMechanism", unit: str, on_error: OnError) -> None:
-        from privacygames.spaces import shown
+        from privacygames.spaces import display_label
 
         self._space, self._unit, self._on_error = mechanism.secrets, unit, on_error
-        self._known = {shown(label): label for label in mechanism.secrets.labels}
+        self._known = {display_label(label): label for label in mechanism.secrets.labels}
         self.trouble: Exception | None = None
 
     def labels(self, batch: list[tuple[int, str]]) -> "Iterator[Label]":

@@ -15,7 +15,7 @@ from privacygames.errors import InvalidFile
 from privacygames.fleet.regular_files import RegularFile
 from privacygames.mechanism import container_content, parse_container, well_formed
 from privacygames.problem import Bounds, Problem
-from privacygames.spaces import describe, space_digest, space_from
+from privacygames.spaces import decode_space, encode_space, space_digest
 
 SHARED = "shared.pgm"
 MOST_PARSED = 4
@@ -59,8 +59,8 @@ class Shared:
         header = {
             "fleet": 1,
             "promises": {name: getattr(self.bounds, name) for name in PROMISES},
-            "secrets": describe(problem.space, store=store),
-            "observables": None if alike else describe(problem.observables, secrets=problem.space, store=store),
+            "secrets": encode_space(problem.space, store=store),
+            "observables": None if alike else encode_space(problem.observables, secrets=problem.space, store=store),
         }
         return b"".join(container_content(header, arrays))
 
@@ -86,10 +86,10 @@ def parse_shared(content: bytes) -> Shared:
 
 def _parse(header: dict[str, Any], arrays: dict[str, Any]) -> Shared:
     m, n = arrays["cost"].shape  # what is described must be of this size: nothing else is built
-    secrets = space_from(header["secrets"], matrices=arrays, size=n)
+    secrets = decode_space(header["secrets"], matrices=arrays, size=n)
     observables = None
     if header["observables"] is not None:
-        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m)
+        observables = decode_space(header["observables"], secrets=secrets, matrices=arrays, size=m)
     problem = Problem(
         Prior.uniform(secrets),
         cost=sealed(arrays["cost"]),

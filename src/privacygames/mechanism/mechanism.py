@@ -19,7 +19,7 @@ from privacygames.mechanism.certification import RealisedValues, certified
 from privacygames.mechanism.mechanism_content import MechanismContent, pack, unpack, version_of
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Problem, measure_scale
-from privacygames.spaces import Grid, Label, Space, Subsets, listed, space_digest
+from privacygames.spaces import Grid, Label, Space, Subsets, list_labels, space_digest
 from privacygames.validation import of_kind
 
 Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
@@ -150,7 +150,7 @@ class Mechanism:
         Randomness comes from the operating system, unless a seeded generator is passed (then the answers are
         reproducible, and not private).
         """
-        many = listed(secret)
+        many = list_labels(secret)
         drawn = self.sampler(generator).draw(self.secrets.indices([secret] if many is None else many))
         labels: list[Label] = self._answers[drawn].tolist()
         return labels[0] if many is None else labels

@@ -14,7 +14,7 @@ from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.header_fields import array_of, integer_of, real_of, text_of, well_formed
 from privacygames.mechanism.stored_dual_solution import pack_dual_solution, unpack_dual_solution
 from privacygames.mechanism.stored_promises import OLD_PROMISES, pack_promises, unpack_promises
-from privacygames.spaces import SizeBudget, Space, describe, space_from
+from privacygames.spaces import LabelBudget, Space, decode_space, encode_space
 
 MATRICES = ("distance", "distinguishability")
 """Arrays that a space with a matrix of distances may refer to."""
@@ -54,8 +54,8 @@ def pack(contents: MechanismContent, *, dual_solution: bool = True) -> tuple[Hea
         "bits": statement.bits,
         "hashes": asdict(statement.content_hashes),
         "provenance": asdict(contents.provenance),
-        "secrets": describe(contents.secrets, store=store),
-        "observables": None if shared else describe(contents.observables, secrets=contents.secrets, store=store),
+        "secrets": encode_space(contents.secrets, store=store),
+        "observables": None if shared else encode_space(contents.observables, secrets=contents.secrets, store=store),
     }
     if dual_solution and statement.dual_solution is not None:
         duals, dual_arrays = pack_dual_solution(statement.dual_solution)
@@ -80,11 +80,11 @@ def _unpack(header: Header, arrays: Arrays) -> MechanismContent:
     described = [header["secrets"], header["observables"]]
     if header.get("format") == 1:
         described = [_of_format_1(table) for table in described]
-    allowance = SizeBudget()
-    secrets = space_from(described[0], matrices=arrays, size=n, allowance=allowance)
+    allowance = LabelBudget()
+    secrets = decode_space(described[0], matrices=arrays, size=n, allowance=allowance)
     observables = secrets
     if described[1] is not None:
-        observables = space_from(described[1], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
+        observables = decode_space(described[1], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
     separation = "distinguishability" if "distinguishability" in arrays else "distance"
     statement = Statement(
         weights=array_of(arrays, "weights", "<i8", (n, m)),

@@ -25,7 +25,7 @@ from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.mechanism.sampling import Sampler
 from privacygames.problem import Bounds, Scale, measure_scale
-from privacygames.spaces import Label, SizeBudget, Space, describe, space_digest, space_from
+from privacygames.spaces import Label, LabelBudget, Space, decode_space, encode_space, space_digest
 
 WITHHELD = ["prior", "cost"]
 
@@ -184,8 +184,8 @@ class PublicMechanism:
             "disclosure": Disclosure.COMPUTED.value,
             "promises": {"epsilon": self.bounds.epsilon, "within": self.bounds.within},
             "bits": self.bits,
-            "secrets": describe(self.secrets, store=store),
-            "observables": None if shared else describe(self.observables, secrets=self.secrets, store=store),
+            "secrets": encode_space(self.secrets, store=store),
+            "observables": None if shared else encode_space(self.observables, secrets=self.secrets, store=store),
         }
         binary_container.write(path, header, arrays)
 
@@ -225,11 +225,11 @@ def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMec
     disclosure = header.get("disclosure", Disclosure.COMPUTED.value)
     if set(header) != expected or others or disclosure != Disclosure.COMPUTED.value:
         raise InvalidFile("the file holds more, or less, than a mechanism without prior and cost does")
-    allowance = SizeBudget()
-    secrets = space_from(header["secrets"], matrices=arrays, size=n, allowance=allowance)
+    allowance = LabelBudget()
+    secrets = decode_space(header["secrets"], matrices=arrays, size=n, allowance=allowance)
     observables = secrets
     if header["observables"] is not None:
-        observables = space_from(header["observables"], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
+        observables = decode_space(header["observables"], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
     elif n != m:
         raise InvalidFile("the weights do not fit the secrets")
     if set(header["promises"]) != {"epsilon", "within"}:

@@ -11,7 +11,7 @@ from privacygames.errors import InvalidFile
 from privacygames.mechanism.binary_container import Arrays, Header
 from privacygames.mechanism.header_fields import array_of, real_of, text_of
 from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
-from privacygames.spaces import SizeBudget, Space, describe, space_from
+from privacygames.spaces import LabelBudget, Space, decode_space, encode_space
 
 MOST_ENTRIES = 2 * 10**8
 """The most numbers that all adversaries' errors and attacks may have together: a file can name one array many times."""
@@ -34,7 +34,7 @@ def _pack_promise(promise: DistortionGuarantee, arrays: Arrays, store: Callable[
     adversary = promise.adversary
     prior = None if adversary.prior is None else _kept(adversary.prior.probabilities, "belief", arrays)
     errors = None if adversary.errors is None else _kept(adversary.errors, "errors", arrays)
-    guesses = None if adversary.guesses is None else describe(adversary.guesses, store=store)
+    guesses = None if adversary.guesses is None else encode_space(adversary.guesses, store=store)
     return {
         "name": adversary.name,
         "distortion": promise.distortion,
@@ -54,7 +54,7 @@ def _kept(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
     return name
 
 
-def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: SizeBudget) -> Bounds:
+def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> Bounds:
     """The bounds of a file; what does not fit raises one of the errors of :func:`unpack`."""
     given = dict(header)
     against = given.pop("against", [])
@@ -66,7 +66,7 @@ def unpack_promises(header: Any, arrays: Arrays, secrets: Space, allowance: Size
     return Bounds(**given, against=tuple(_unpack_promise(each, arrays, secrets, allowance) for each in against))
 
 
-def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: SizeBudget) -> DistortionGuarantee:
+def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> DistortionGuarantee:
     count = len(secrets)
     prior = errors = guesses = None
     if header["prior"] is not None:
@@ -78,6 +78,6 @@ def _unpack_promise(header: Any, arrays: Arrays, secrets: Space, allowance: Size
         name = text_of(header["errors"])
         errors = array_of(arrays, name, "<f8", (len(arrays[name]), count))
         if header["guesses"] is not None:
-            guesses = space_from(header["guesses"], matrices=arrays, size=len(errors), allowance=allowance)
+            guesses = decode_space(header["guesses"], matrices=arrays, size=len(errors), allowance=allowance)
     asked = None if header["distortion"] is None else real_of(header["distortion"])
     return DistortionGuarantee(Adversary(text_of(header["name"]), prior=prior, errors=errors, guesses=guesses), asked)

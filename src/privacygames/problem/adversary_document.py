@@ -10,7 +10,7 @@ from privacygames.problem.adversary import Adversary, max_distortion
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.problem.visit_csv import PAIR_KEYS, file_at, pairs_from_csv
-from privacygames.spaces import Categories, Space, blaming
+from privacygames.spaces import Categories, Space, error_context
 from privacygames.table_reader import Keys
 
 KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
@@ -50,7 +50,7 @@ def parse_adversaries(tables: object, problem: Problem, folder: Path | None, *, 
     found = []
     for number, table in enumerate(tables, start=1):
         given = Keys(table, f"[[adversary]] {number}", KEYS)
-        with blaming(f"[[adversary]] {number}"):
+        with error_context(f"[[adversary]] {number}"):
             found.append(_named(given, problem, folder, most))
     return found
 

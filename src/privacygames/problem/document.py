@@ -13,7 +13,7 @@ from privacygames.problem.adversary_document import Named, parse_adversaries
 from privacygames.problem.bounds import PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.spaces import Grid, Numbers, SizeBudget, Space, Subsets, blaming, space_from
+from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context
 from privacygames.table_reader import Keys
 from privacygames.text_files import read_toml
 
@@ -45,13 +45,13 @@ def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, 
 def _described(document: Keys, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
     bounds = Keys(document.value("bounds", {}), "[bounds]", BOUNDS)
     measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
-    allowance = SizeBudget(most=most)
-    space = space_from(document.value("space", None), name="[space]", allowance=allowance)
-    with blaming("[prior]"):
+    allowance = LabelBudget(most=most)
+    space = decode_space(document.value("space", None), name="[space]", allowance=allowance)
+    with error_context("[prior]"):
         prior = prior_from(space, document.value("prior", {}), folder)
-    with blaming("[observables]"):
+    with error_context("[observables]"):
         observables = _observables(space, document.value("observables", None), allowance)
-    with blaming("[problem]"):
+    with error_context("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
     named = _adversaries(document, problem, folder, most)
     return problem, bounds.table | _promises(bounds.table, named)
@@ -88,7 +88,7 @@ def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
 def read_prior(path: Path, space: Space) -> Prior:
     """The prior of a problem file, over the space of a mechanism."""
     document = _read(path)
-    with blaming("[prior]"):
+    with error_context("[prior]"):
         return prior_from(space, document.value("prior", {}), path.parent)
 
 
@@ -96,24 +96,24 @@ def _read(path: Path) -> Keys:
     return Keys(read_toml(path), path.name, TABLES)
 
 
-def _observables(space: Space, table: object, allowance: SizeBudget) -> Space | None:
+def _observables(space: Space, table: object, allowance: LabelBudget) -> Space | None:
     if table is None:
         return None
     most = allowance.most
     if isinstance(table, dict) and "kind" in table:
-        return space_from(table, name="[observables]", secrets=space, allowance=allowance)
+        return decode_space(table, name="[observables]", secrets=space, allowance=allowance)
     given = Keys(table, "[observables]", ("block", "interval", "subsets", "at_most", "reading"))
     reading = given.text("reading", "mean")
     kinds = [key for key in given.table if key != "reading"]
     if kinds == ["block"] and isinstance(space, Grid):
         columns, rows = given.listed("block")
-        return space.blocks(columns, rows, reading=reading)
+        return space.blocks(columns, rows, aggregation=reading)
     if kinds == ["interval"] and isinstance(space, Numbers):
-        return space.intervals(given.whole("interval"), reading=reading)
+        return space.intervals(given.whole("interval"), aggregation=reading)
     if kinds == ["subsets"]:
-        return Subsets(space, given.listed("subsets", most=most), reading=reading)
+        return Subsets(space, given.listed("subsets", most=most), aggregation=reading)
     if kinds == ["at_most"]:
-        return Subsets.all(space, at_most=given.whole("at_most"), reading=reading, most=most)
+        return Subsets.all(space, at_most=given.whole("at_most"), aggregation=reading, most=most)
     raise InvalidProblem(
         "needs one of: block = [columns, rows] (grids), interval = length (numbers), "
         "subsets = [[labels], …], at_most = members; or the kind of another space"

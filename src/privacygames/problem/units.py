@@ -80,7 +80,7 @@ def measure_scale(matrix: FloatArray, space: Space, rows: Space | None = None) -
     for name in space.distance_names:
         try:
             if np.array_equal(matrix, space.distance(name, rows)):
-                return Scale(name, space.unit(name))
+                return Scale(name, space.distance_unit(name))
         except InvalidProblem:  # not defined between these spaces
             continue
     return Scale("", "")

@@ -29,7 +29,7 @@ from privacygames.releases.sampling import Drawn, MemoisedFunction, drawn, memoi
 from privacygames.releases.timeline import CLOCK_TOLERANCE, Timeline, When
 from privacygames.releases.validation import about, policy_from, pursuits_from, require_key, require_promises
 from privacygames.solvers import SolveOptions, Solver
-from privacygames.spaces import Label, shown
+from privacygames.spaces import Label, display_label
 from privacygames.tracking import Observations, best_guess, normalised
 from privacygames.validation import is_number, of_kind, one_of
 
@@ -238,7 +238,7 @@ class Releases:
         after = before if likelihood is None else before + likelihood
         belief = normalised(after)
         report: dict[str, object] = {
-            "answer": shown(self.problem.observables.labels[found.observable]),
+            "answer": display_label(self.problem.observables.labels[found.observable]),
             "source": found.source,
             "promised": preview.promised,
             "realised": self._if_known(best_guess(belief, self.problem.distance)[1]),

@@ -45,7 +45,7 @@ WORTH_LOADING, WORTH_COMPILING = 6_000_000, 20_000_000
 takes to compile them, once on a machine; once they are loaded, they are for all but small problems."""
 
 ALTERNATIVES = (
-    "fewer answers (approximations.fewer_answers, or Problem(…, observables=…): the optimum is exact for those), "
+    "fewer answers (approximations.fewer_outputs, or Problem(…, observables=…): the optimum is exact for those), "
     "or fewer secrets"
 )
 

@@ -1,14 +1,14 @@
 """What secrets and observables are, and how far apart."""
 
 from privacygames.spaces.categories import Categories
-from privacygames.spaces.codec import SizeBudget, blaming, describe, space_digest, space_from
-from privacygames.spaces.given_labels import counted, listed
+from privacygames.spaces.codec import LabelBudget, decode_space, encode_space, error_context, space_digest
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, Outside, checked_box
+from privacygames.spaces.label_input import count_visits, list_labels
 from privacygames.spaces.numbers import Numbers
 from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
-from privacygames.spaces.space import DistanceSpace, Label, Space, find_label, label_text, shown
+from privacygames.spaces.space import DistanceSpace, Label, Space, display_label, find_label, label_text
 from privacygames.spaces.subsets import Subsets
 
 __all__ = [
@@ -18,21 +18,21 @@ __all__ = [
     "Graph",
     "Grid",
     "Label",
+    "LabelBudget",
     "Numbers",
     "Outside",
     "Product",
     "Sets",
-    "SizeBudget",
     "Space",
     "Subsets",
-    "blaming",
     "checked_box",
-    "counted",
-    "describe",
+    "count_visits",
+    "decode_space",
+    "display_label",
+    "encode_space",
+    "error_context",
     "find_label",
     "label_text",
-    "listed",
-    "shown",
+    "list_labels",
     "space_digest",
-    "space_from",
 ]

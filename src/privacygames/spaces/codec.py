@@ -22,7 +22,7 @@ from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Subsets
 from privacygames.table_reader import Keys
 
-Description = dict[str, Any]
+SpaceTable = dict[str, Any]
 """A space in plain values: texts, numbers, lists and tables of them."""
 
 SECRETS = "secrets"
@@ -37,7 +37,7 @@ TABLE_MEMORY, LABEL_MEMORY = 2000, 100
 """About how many bytes a space takes, and each of its labels beside the text."""
 
 
-class SizeBudget:
+class LabelBudget:
     """How much the spaces of one document or file may still take: small tables could describe any amount of labels.
 
     Args:
@@ -61,9 +61,9 @@ class SizeBudget:
             raise TooLarge("describes more labels than may be built from one document or file")
 
 
-def describe(
+def encode_space(
     space: Space, *, secrets: Space | None = None, store: Callable[[FloatArray], str] | None = None
-) -> Description:
+) -> SpaceTable:
     """A space as a plain table.
 
     Args:
@@ -76,17 +76,17 @@ def describe(
 
 def space_digest(space: Space) -> str:
     """SHA-256 of everything that defines a space: the same for equal spaces, in every process."""
-    return digest_of("space", describe(space, store=content_hash))
+    return digest_of("space", encode_space(space, store=content_hash))
 
 
-def space_from(
+def decode_space(
     table: object,
     *,
     name: str = "[space]",
     secrets: Space | None = None,
     matrices: Mapping[str, FloatArray] | None = None,
     size: int | None = None,
-    allowance: SizeBudget | None = None,
+    allowance: LabelBudget | None = None,
 ) -> Space:
     """The space that a plain table describes.
 
@@ -106,12 +106,12 @@ def space_from(
     if not isinstance(kind, str) or kind not in KEYS:
         raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
     keys = Keys(table, name, ("kind", *KEYS[kind]))
-    with blaming(name):
-        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or SizeBudget()).build(kind)
+    with error_context(name):
+        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).build(kind)
 
 
 @contextmanager
-def blaming(name: str) -> Iterator[None]:
+def error_context(name: str) -> Iterator[None]:
     """Whatever a value of the wrong type breaks inside, say which table it is in."""
     try:
         yield
@@ -149,7 +149,7 @@ class _Builder:
         secrets: Space | None,
         matrices: dict[str, FloatArray],
         size: int | None,
-        allowance: SizeBudget,
+        allowance: LabelBudget,
     ) -> None:
         self.keys, self.secrets, self.matrices, self.size, self.allowance = keys, secrets, matrices, size, allowance
 
@@ -231,10 +231,10 @@ class _Builder:
                 raise keys.wrong("of", "a space, where there are no secrets beside it")
             space = self.secrets
         else:
-            space = space_from(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
+            space = decode_space(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
         members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
         labels = None if "labels" not in keys else self._labels()
-        return Subsets(space, members, labels=labels, reading=keys.text("reading", "mean"))
+        return Subsets(space, members, labels=labels, aggregation=keys.text("reading", "mean"))
 
     def _product(self) -> Product:
         keys, beside = self.keys, self.secrets
@@ -244,7 +244,7 @@ class _Builder:
         parts: list[Space] = []
         for number, (table, of) in enumerate(zip(tables, _parts(beside, len(tables)), strict=True), start=1):
             what = f"{keys.name} part {number},"
-            parts.append(space_from(table, name=what, secrets=of, matrices=self.matrices, allowance=self.allowance))
+            parts.append(decode_space(table, name=what, secrets=of, matrices=self.matrices, allowance=self.allowance))
             largest = min((each for each in (self.size, self.allowance.most) if each is not None), default=None)
             if largest is not None and prod(map(len, parts)) > largest:  # before any more is built
                 self._fits(prod(map(len, parts)))
@@ -255,37 +255,37 @@ class _Builder:
 Store = Callable[[FloatArray], str] | None
 
 
-def _described_grid(space: Any, _secrets: Space | None, _store: Store) -> Description:
+def _described_grid(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
     size = {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
     return {"kind": "grid", **size, **({} if space.box is None else {"box": list(space.box)})}
 
 
-def _described_graph(space: Any, _secrets: Space | None, _store: Store) -> Description:
+def _described_graph(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
     names = _names(space)
     edges = [[names[a], names[b], length] for a, b, length in space.edges]
     return {"kind": "graph", "edges": edges, "nodes": names, "directed": space.directed}
 
 
-def _described_distances(space: Any, _secrets: Space | None, store: Store) -> Description:
+def _described_distances(space: Any, _secrets: Space | None, store: Store) -> SpaceTable:
     matrix = space.matrix.tolist() if store is None else store(space.matrix)
     return {"kind": "distances", "labels": _names(space), "matrix": matrix}
 
 
-def _described_subsets(space: Any, secrets: Space | None, store: Store) -> Description:
-    within = SECRETS if space.underlying == secrets else describe(space.underlying, store=store)
+def _described_subsets(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
+    within = SECRETS if space.underlying == secrets else encode_space(space.underlying, store=store)
     members = [group.tolist() for group in space.members]
-    return {"kind": "subsets", "of": within, "members": members, "labels": _names(space), "reading": space.reading}
+    return {"kind": "subsets", "of": within, "members": members, "labels": _names(space), "reading": space.aggregation}
 
 
-def _described_product(space: Any, secrets: Space | None, store: Store) -> Description:
+def _described_product(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
     within = _parts(secrets, len(space.parts))
-    parts = [describe(part, secrets=of, store=store) for part, of in zip(space.parts, within, strict=True)]
+    parts = [encode_space(part, secrets=of, store=store) for part, of in zip(space.parts, within, strict=True)]
     return {"kind": "product", "parts": parts, "scales": list(space.scales)}
 
 
-_FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], Description]], ...] = (
+_FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], SpaceTable]], ...] = (
     (Grid, _described_grid),
-    (Numbers, lambda space, *_: {"kind": "numbers", "values": list(space.labels), "unit": space.counted_in}),
+    (Numbers, lambda space, *_: {"kind": "numbers", "values": list(space.labels), "unit": space.unit}),
     (Sets, lambda space, *_: {"kind": "sets", "sets": [sorted(label) for label in space.labels]}),
     (Graph, _described_graph),
     (DistanceSpace, _described_distances),

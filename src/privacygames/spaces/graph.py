@@ -7,7 +7,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Label, Named, Space
+from privacygames.spaces.space import Label, NamedDistances, Space
 from privacygames.validation import ordered
 
 
@@ -38,7 +38,7 @@ class Graph(Space):
     def _content(self) -> tuple[object, ...]:
         return self.labels, self.edges, self.directed
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         return {"shortest path": self._shortest_path, **super()._named_distances()}
 
     def _shortest_path(self, other: Space) -> FloatArray:

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Label, Named, Space
-from privacygames.spaces.subsets import Reading, Subsets
+from privacygames.spaces.space import Label, NamedDistances, Space
+from privacygames.spaces.subsets import Aggregation, Subsets
 from privacygames.validation import is_number, is_whole, one_of
 
 EARTH_RADIUS_KM = 6371.0088
@@ -153,7 +153,7 @@ class Grid(Space):
         ys = south + (north - south) * np.array([row, row + 1]) / self.rows
         return [(float(xs[i]), float(ys[j])) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
 
-    def blocks(self, columns: int, rows: int, *, reading: Reading = "mean") -> Subsets:
+    def blocks(self, columns: int, rows: int, *, aggregation: Aggregation = "mean") -> Subsets:
         """Coarser cells as observables: blocks of ``columns`` × ``rows`` cells of this grid."""
         if not (is_whole(columns) and is_whole(rows)):
             raise InvalidProblem(f"a block needs at least 1 column and 1 row; got {columns} × {rows}")
@@ -162,7 +162,7 @@ class Grid(Space):
             row, column = divmod(number, self.columns)
             groups.setdefault((row // rows, column // columns), []).append(label)
         names = [f"block-{number}" for number in range(len(groups))]
-        return Subsets(self, groups.values(), labels=names, reading=reading)
+        return Subsets(self, groups.values(), labels=names, aggregation=aggregation)
 
     @property
     def centres(self) -> FloatArray:
@@ -186,11 +186,11 @@ class Grid(Space):
             raise InvalidProblem(f"{what} needs a grid over degrees: build it with Grid.over(box, …)")
         return self.box
 
-    def unit(self, name: str) -> str:
+    def distance_unit(self, name: str) -> str:
         """Kilometres, except for the Hamming distance."""
         return "" if name == "hamming" else "km"
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         known = {"euclidean": self._euclidean, **super()._named_distances()}
         return known | {"haversine": self._haversine} if self.box else known
 

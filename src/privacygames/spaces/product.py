@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Named, Space, label_text, require_short
+from privacygames.spaces.space import NamedDistances, Space, label_text, require_label_size
 from privacygames.validation import is_number, of_kind, ordered
 
 MOST_LABELS = 1_000_000
@@ -44,7 +44,7 @@ class Product(Space):
         self._fill(parts=spaces, scales=tuple(float(each) for each in weights))
         texts = [[label_text(label) for label in part.labels] for part in spaces]
         size = prod(map(len, spaces))
-        require_short(sum(size // len(part) * sum(len(text) + len(BETWEEN) for text in part) for part in texts))
+        require_label_size(sum(size // len(part) * sum(len(text) + len(BETWEEN) for text in part) for part in texts))
         super().__init__(BETWEEN.join(combination) for combination in product(*texts))
 
     @cached_property
@@ -67,12 +67,12 @@ class Product(Space):
         """Positions in each part from positions in this space."""
         return tuple(np.unravel_index(positions, tuple(map(len, self.parts))))
 
-    def unit(self, name: str) -> str:
+    def distance_unit(self, name: str) -> str:
         """The parts' common unit, where they have one and count alike."""
-        units = {part.unit(part.default_distance) for part in self.parts}
+        units = {part.distance_unit(part.default_distance) for part in self.parts}
         return units.pop() if name == "sum" and len(units) == 1 and set(self.scales) == {1.0} else ""
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         return {"sum": self._sum, **super()._named_distances()}
 
     def _sum(self, other: Space) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.spaces.space import Label, Named, Space
+from privacygames.spaces.space import Label, NamedDistances, Space
 from privacygames.validation import ordered
 
 
@@ -24,7 +24,7 @@ class Sets(Space):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         return {"jaccard": self._jaccard, **super()._named_distances()}
 
     def _jaccard(self, other: Space) -> FloatArray:

@@ -20,7 +20,7 @@ LABEL_TYPES = (str, int, float, set, frozenset)
 MOST_TEXT = 10**8
 """The most characters that the labels made for a space may have together: names of sets of labels multiply."""
 
-Named = dict[str, Callable[["Space"], FloatArray]]
+NamedDistances = dict[str, Callable[["Space"], FloatArray]]
 """Distances by name, each a function of the space whose labels are the rows."""
 
 
@@ -72,7 +72,7 @@ class Space(Value):
         """The distances this space knows by name."""
         return tuple(self._named_distances())
 
-    def unit(self, name: str) -> str:  # noqa: ARG002 - a plain space counts in nothing
+    def distance_unit(self, name: str) -> str:  # noqa: ARG002 - a plain space counts in nothing
         """What a named distance counts in, such as ``"km"``; empty where it has no unit."""
         return ""
 
@@ -104,8 +104,8 @@ class Space(Value):
     def distance(self, name: str, to: "Space | None" = None) -> FloatArray:
         """The matrix (len(to), len(self)) of a named distance; ``to`` defaults to this space itself."""
         other = self if to is None else to
-        if isinstance(other, Averaged) and other is not self:
-            return other.summarise(self.distance(name, other.underlying))
+        if isinstance(other, AggregateSpace) and other is not self:
+            return other.aggregate(self.distance(name, other.underlying))
         known = self._named_distances()
         if name not in known:
             raise InvalidProblem(
@@ -114,7 +114,7 @@ class Space(Value):
             )
         return known[name](other)
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         return {"hamming": self._hamming}
 
     def _hamming(self, other: "Space") -> FloatArray:
@@ -133,12 +133,12 @@ class Space(Value):
         return other
 
 
-class Averaged(Space):
+class AggregateSpace(Space):
     """Observables that each stand for several labels of an underlying space."""
 
     underlying: Space
 
-    def summarise(self, matrix: FloatArray) -> FloatArray:
+    def aggregate(self, matrix: FloatArray) -> FloatArray:
         """Turn a matrix with one row per underlying label into one with a row per observable."""
         raise NotImplementedError
 
@@ -167,7 +167,7 @@ class DistanceSpace(Space):
     def _content(self) -> tuple[object, ...]:
         return self.labels, content_hash(self.matrix)
 
-    def _named_distances(self) -> Named:
+    def _named_distances(self) -> NamedDistances:
         return {"given": self._given, **super()._named_distances()}
 
     def _given(self, other: Space) -> FloatArray:
@@ -179,13 +179,13 @@ def label_text(label: object) -> str:
     return "{" + ", ".join(sorted(map(str, label))) + "}" if isinstance(label, set | frozenset) else str(label)
 
 
-def require_short(characters: int) -> None:
+def require_label_size(characters: int) -> None:
     """Refuse to make labels of so many characters in all."""
     if characters > MOST_TEXT:
         raise TooLarge(f"the labels would have {characters} characters in all; at most {MOST_TEXT}: give shorter ones")
 
 
-def shown(label: Label) -> str:
+def display_label(label: Label) -> str:
     """A label as tables show it and commands read it: what cannot be printed is escaped, so nothing is named by it."""
     text = label_text(label)
     return text if text.isprintable() else repr(text)
@@ -193,7 +193,7 @@ def shown(label: Label) -> str:
 
 def find_label(space: Space, text: str) -> Label:
     """The label a person typed; the error does not repeat it, since it may be the secret."""
-    return space.labels[space.index({shown(label): label for label in space.labels}.get(text, text))]
+    return space.labels[space.index({display_label(label): label for label in space.labels}.get(text, text))]
 
 
 def _plain(label: object) -> Label:

@@ -10,16 +10,16 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, sealed
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.spaces.space import Averaged, Label, Space, label_text, require_short
+from privacygames.spaces.space import AggregateSpace, Label, Space, label_text, require_label_size
 from privacygames.validation import is_whole, of_kind, one_of, ordered
 
-Reading = Literal["mean", "max", "min"]
+Aggregation = Literal["mean", "max", "min"]
 """What answering with a set costs, from what answering with each member costs."""
 
 _MOST = 100_000
 
 
-class Subsets(Averaged):
+class Subsets(AggregateSpace):
     """Sets of labels of another space, each one observable (the paper's :math:`O ⊆ 2^S`).
 
     The cost of answering with a set follows from the cost of answering with a member:
@@ -32,13 +32,13 @@ class Subsets(Averaged):
         space: the space the members are labels of.
         members: for each observable, its members.
         labels: names of the observables; by default ``"{a, b}"``.
-        reading: how a set's cost follows from its members'.
+        aggregation: how a set's cost follows from its members'.
     """
 
     underlying: Space
     members: tuple[IntArray, ...]
     """For each observable, the positions of its members in the underlying space."""
-    reading: Reading
+    aggregation: Aggregation
 
     def __init__(
         self,
@@ -46,28 +46,28 @@ class Subsets(Averaged):
         members: Iterable[Iterable[Label]],
         *,
         labels: Iterable[Label] | None = None,
-        reading: Reading = "mean",
+        aggregation: Aggregation = "mean",
     ) -> None:
-        one_of(reading, ("mean", "max", "min"), "reading")
+        one_of(aggregation, ("mean", "max", "min"), "aggregation")
         of_kind(space, Space, "what subsets are of")
         groups = tuple(sealed(np.unique(space.indices(group))) for group in ordered(members, "the subsets"))
         if any(len(group) == 0 for group in groups):
             raise InvalidProblem("every subset needs at least one member; an empty one was given")
-        self._fill(underlying=space, reading=reading, members=groups)
+        self._fill(underlying=space, aggregation=aggregation, members=groups)
         super().__init__(self._default_labels() if labels is None else labels)
         if len(self.labels) != len(groups):
             raise InvalidProblem(f"{len(groups)} subsets were given but {len(self.labels)} labels")
 
     @classmethod
     def all(
-        cls, space: Space, *, at_most: int | None = None, reading: Reading = "mean", most: int | None = None
+        cls, space: Space, *, at_most: int | None = None, aggregation: Aggregation = "mean", most: int | None = None
     ) -> "Subsets":
         """Every non-empty subset of ``space`` with at most ``at_most`` members.
 
         Args:
             space: what the members are labels of.
             at_most: members of a subset; by default there is no limit.
-            reading: as for the class.
+            aggregation: as for the class.
             most: how many subsets there may be; never more than 100,000.
         """
         if not (at_most is None or is_whole(at_most)):
@@ -81,28 +81,28 @@ class Subsets(Averaged):
         if not 0 < count <= limit:
             raise TooLarge(f"that is {count} subsets or more; at most {limit} are allowed: choose another at_most")
         groups = [group for size in range(1, largest + 1) for group in combinations(space.labels, size)]
-        return cls(space, groups, reading=reading)
+        return cls(space, groups, aggregation=aggregation)
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        return self.underlying, self.labels, tuple(tuple(group.tolist()) for group in self.members), self.reading
+        return self.underlying, self.labels, tuple(tuple(group.tolist()) for group in self.members), self.aggregation
 
     @property
     def elements(self) -> Sequence[frozenset[Label]]:
         """The members of each observable: what a cost function is called with."""
         return [frozenset(self.underlying.labels[i] for i in group) for group in self.members]
 
-    def summarise(self, matrix: FloatArray) -> FloatArray:
+    def aggregate(self, matrix: FloatArray) -> FloatArray:
         """One row per subset: the mean, largest or least of its members' rows."""
-        return np.stack([getattr(matrix[group], self.reading)(axis=0) for group in self.members])
+        return np.stack([getattr(matrix[group], self.aggregation)(axis=0) for group in self.members])
 
     def _default_labels(self) -> list[str]:
         texts = [label_text(label) for label in self.underlying.labels]
         lengths = np.array([len(text) + 2 for text in texts])
-        require_short(sum(int(lengths[group].sum()) for group in self.members))
+        require_label_size(sum(int(lengths[group].sum()) for group in self.members))
         return ["{" + ", ".join(texts[i] for i in group) + "}" for group in self.members]
 
 
-def runs(values: Sequence[Label], length: int) -> list[list[Label]]:
+def consecutive_groups(values: Sequence[Label], length: int) -> list[list[Label]]:
     """Cut a sequence into consecutive runs of ``length`` (the last may be shorter)."""
     return [list(islice(values, start, start + length)) for start in range(0, len(values), length)]

@@ -106,7 +106,7 @@ def _space(space: Any) -> str:
             return f"pg.Grid.over({space.box!r}, columns={space.columns}, rows={space.rows})"
         return f"pg.Grid(columns={space.columns}, rows={space.rows}, width={space.width!r}, height={space.height!r})"
     if isinstance(space, Numbers):
-        return f"pg.Numbers({list(space.labels)!r}, unit={space.counted_in!r})"
+        return f"pg.Numbers({list(space.labels)!r}, unit={space.unit!r})"
     return f"pg.Categories({list(space.labels)!r})"
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, floats
 from privacygames.errors import InvalidProblem, SolveFailed
 from privacygames.mechanism import Mechanism, PublicMechanism
-from privacygames.spaces import Label, Numbers, Space, counted
+from privacygames.spaces import Label, Numbers, Space, count_visits
 from privacygames.validation import is_number, one_of
 
 Method = Literal["unbiased", "likelihood"]
@@ -153,7 +153,7 @@ def estimate(
     one_of(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
-    positions, times = counted(mechanism.observables, outputs)
+    positions, times = count_visits(mechanism.observables, outputs)
     counts = np.zeros(len(mechanism.observables))
     np.add.at(counts, positions, times)
     if not 1 <= float(counts.sum()) < inf or (counts < 0).any():

@@ -16,7 +16,7 @@ from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.fleet import Fleet
 from privacygames.mechanism import Mechanism, PublicMechanism
-from privacygames.spaces import Numbers, Subsets, counted
+from privacygames.spaces import Numbers, Subsets, count_visits
 from privacygames.tables.apply_rules import Rules
 from privacygames.tables.estimates import estimate
 from privacygames.tables.kernel import RowCounts, require_near, secrets_of
@@ -102,7 +102,7 @@ def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> UtilityPrevi
     """
     if not isinstance(mechanism, Mechanism | PublicMechanism):
         raise InvalidProblem("preview needs a mechanism")
-    positions, times = counted(mechanism.secrets, values)
+    positions, times = count_visits(mechanism.secrets, values)
     return _previewed(mechanism, np.bincount(positions, times, len(mechanism.secrets)).astype(np.float64), "secrets")
 
 

@@ -13,7 +13,7 @@ COUNT_NAMES = ("count", "proportion")
 """What pandas calls the values of ``value_counts()``."""
 
 
-def listed(given: Any) -> list[Any] | None:
+def list_labels(given: Any) -> list[Any] | None:
     """Several labels as a list; None where what is given is one label.
 
     Lists, tuples, arrays, columns (pandas, Polars, Arrow) and other iterables are several. Texts, numbers and sets are
@@ -40,7 +40,7 @@ def listed(given: Any) -> list[Any] | None:
     return list(given) if isinstance(given, Iterable) else None
 
 
-def counted(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
+def count_visits(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
     """Visits as positions in a space and how often each: labels one by one, or counts by label.
 
     Whatever has an index and values (a dict, a Counter, what pandas' ``value_counts()`` returns) means label → count. A
@@ -50,7 +50,7 @@ def counted(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
         return _by_label(space, list(given), list(given.values()))
     if _has_index(given):
         return _counted_series(space, given)
-    labels = listed(given)
+    labels = list_labels(given)
     if labels is None:
         raise InvalidProblem("visits must be a list of labels, or counts by label; one single value was given")
     return space.indices(labels), np.ones(len(labels))

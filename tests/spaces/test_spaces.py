@@ -118,7 +118,7 @@ def test_bad_subsets() -> None:
         pg.Subsets(space, [["a"], []])
     with pytest.raises(pg.UnknownLabel):
         pg.Subsets(space, [["z"]])
-    with pytest.raises(pg.InvalidProblem, match="reading"):
+    with pytest.raises(pg.InvalidProblem, match="aggregation"):
         pg.Subsets(space, [["a"]], aggregation="median")  # type: ignore[arg-type]
     with pytest.raises(pg.InvalidProblem, match="2 labels"):
         pg.Subsets(space, [["a"]], labels=["x", "y"])

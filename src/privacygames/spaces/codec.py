@@ -7,7 +7,7 @@ and sizes are checked before anything is built.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, get_args
 
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.canonical import digest_of
@@ -19,8 +19,9 @@ from privacygames.spaces.numbers import Numbers
 from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
-from privacygames.spaces.subsets import Subsets
+from privacygames.spaces.subsets import Aggregation, Subsets
 from privacygames.table_reader import Keys
+from privacygames.validation import one_of
 
 SpaceTable = dict[str, Any]
 """A space in plain values: texts, numbers, lists and tables of them."""
@@ -234,7 +235,9 @@ class _Builder:
             space = decode_space(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
         members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
         labels = None if "labels" not in keys else self._labels()
-        return Subsets(space, members, labels=labels, aggregation=keys.text("reading", "mean"))
+        aggregation: Any = keys.text("reading", "mean")
+        one_of(aggregation, get_args(Aggregation), "reading")  # the document's word for it
+        return Subsets(space, members, labels=labels, aggregation=aggregation)
 
     def _product(self) -> Product:
         keys, beside = self.keys, self.secrets

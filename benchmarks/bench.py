@@ -24,7 +24,7 @@ from scipy.sparse import coo_array, csr_array, kron
 import loops
 import privacygames as pg
 from peak import peak_mebibytes
-from privacygames.solvers import chained_pairs
+from privacygames.solvers import implied_pairs
 from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra
 from privacygames.threads import processors
 
@@ -64,7 +64,7 @@ def scipy_pruned(problem: pg.Problem) -> float:
     n, m = problem.shape
     exponents = problem.distinguishability.copy()
     np.fill_diagonal(exponents, np.inf)
-    i, j = np.nonzero(np.isfinite(exponents) & ~chained_pairs(exponents))
+    i, j = np.nonzero(np.isfinite(exponents) & ~implied_pairs(exponents))
     gamma = np.tile(np.exp(exponents[i, j]), m)
     o = np.repeat(np.arange(m), len(i))
     rows = np.arange(len(o))
@@ -84,7 +84,7 @@ def qif_optimum(problem: pg.Problem) -> float:
     _, m = problem.shape
     exponents = problem.distinguishability.copy()
     np.fill_diagonal(exponents, np.inf)
-    d, cost, chained = problem.distinguishability.tolist(), problem.cost.tolist(), chained_pairs(exponents).tolist()
+    d, cost, chained = problem.distinguishability.tolist(), problem.cost.tolist(), implied_pairs(exponents).tolist()
     found = qif.mechanism.d_privacy.min_loss_given_d(
         np.array(problem.prior.probabilities),
         m,

@@ -6,7 +6,7 @@ import privacygames as pg
 from privacygames.arrays import FloatArray
 from privacygames.problem import Bounds
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.presolve import Presolved
+from privacygames.solvers.interior.presolve import Presolve
 from privacygames.solvers.interior.start import first_present
 from privacygames.solvers.linalg import BlockAlgebra
 
@@ -27,16 +27,16 @@ def formulation_of(
     bounds: Bounds,
     algebra: BlockAlgebra,
     *,
-    leave_out_absent: bool = False,
+    defer_zero_prior: bool = False,
     start: FloatArray | None = None,
 ) -> Formulation:
     """What the method starts with."""
-    reduced = Presolved(
+    reduced = Presolve(
         problem,
         bounds,
         merge_dominated=True,
-        drop_chained=True,
-        leave_out_absent=leave_out_absent,
+        drop_implied=True,
+        defer_zero_prior=defer_zero_prior,
         alike=1e-7,
         start=start,
     )

@@ -282,7 +282,7 @@ def test_reductions_are_exact_where_somebody_believes_what_the_prior_does_not(en
     promises = {PLAIN: 0.7, foreign: 0.95 * pg.max_distortion(problem, foreign)}
     for epsilon in (None, 1.5):
         best = written_out(problem, pg.Bounds.asked(epsilon=epsilon, distortion=promises))
-        for solver in (SOLVERS[engine], pg.Interior(leave_out_absent=False, merge_dominated=False)):
+        for solver in (SOLVERS[engine], pg.Interior(defer_zero_prior=False, merge_dominated=False)):
             found = pg.design(problem, epsilon=epsilon, distortion=promises, solver=solver)
             assert found.certificate.cost == pytest.approx(best, rel=2e-6)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.interior.zero_prior import fill_in, margins, may_be_left_out
+from privacygames.solvers.interior.presolve import fill_in, margins, may_be_left_out
 from support import optimum_by_hand, problem_of
 
 

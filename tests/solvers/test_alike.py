@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.interior.merge_secrets import SecretClasses
+from privacygames.solvers.interior.presolve import SecretClasses
 from support import optimum_by_hand, problem_of
 
 

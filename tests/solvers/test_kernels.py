@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 import privacygames.solvers.interior.solver as solver_module
 import privacygames.solvers.solve_estimate as effort_module
-from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.interior.elementwise import (
     SECOND_ORDER,
@@ -33,8 +33,8 @@ from privacygames.solvers.interior.elementwise import (
     undone,
     used_up,
 )
+from privacygames.solvers.interior.presolve import margins
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
-from privacygames.solvers.interior.zero_prior import margins
 from privacygames.solvers.linalg import HOST
 from privacygames.solvers.linalg.backend import HostBackend
 from privacygames.solvers.linalg.host import compiled_loops, imported_loops

@@ -13,8 +13,8 @@ from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
 from privacygames.solvers.interior import blocking_constraints
 from privacygames.solvers.interior.blocking_constraints import max_feasible_step
-from privacygames.solvers.interior.inequalities import Inequalities
 from privacygames.solvers.interior.newton import Newton
+from privacygames.solvers.interior.sensitivities import Inequalities
 from privacygames.solvers.interior.smoothed_complementarity import ACCURATE, forces
 from privacygames.solvers.interior.start import first_state
 from privacygames.solvers.interior.state import SlackDual

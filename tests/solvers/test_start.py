@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import privacygames as pg
 from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
+from privacygames.solvers.interior.presolve import margins
 from privacygames.solvers.interior.start import MOST_USED, first_state
-from privacygames.solvers.interior.zero_prior import margins
 from privacygames.solvers.linalg import host_algebra
 from support import block_iterations, problem_of
 
@@ -30,7 +30,7 @@ def test_the_start_is_inside(
     distortion = None if share is None else share * pg.max_distortion(problem)
     with host_algebra(1, compiled=compiled) as algebra:
         form = formulation_of(
-            problem, Bounds(epsilon=epsilon, distortion=distortion), algebra, leave_out_absent=absent > 0
+            problem, Bounds(epsilon=epsilon, distortion=distortion), algebra, defer_zero_prior=absent > 0
         )
         state = first_state(form, 1e-6)
     column = state.u[:, : form.size]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.interior.reductions import chained_pairs
+from privacygames.solvers.interior.presolve import implied_pairs
 from privacygames.solvers.interior.working_set import DETOUR, MOST_SPANNING, NEIGHBOURS, THIN, RatioBounds
 from privacygames.solvers.linalg import HOST
 from support import block_iterations
@@ -14,7 +14,7 @@ from support import block_iterations
 
 def always(exponents: np.ndarray) -> np.ndarray:
     """Those of a program with these exponents, chained pairs left out."""
-    full = np.where(chained_pairs(exponents), np.inf, exponents)
+    full = np.where(implied_pairs(exponents), np.inf, exponents)
     np.fill_diagonal(full, np.inf)
     return np.asarray(RatioBounds(full, HOST).always)
 

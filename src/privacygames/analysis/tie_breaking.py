@@ -20,8 +20,8 @@ from privacygames.programs import entropy_bound_program, equal_cost_program, lea
 from privacygames.solvers import (
     Highs,
     SolveOptions,
-    chained_pairs,
-    dominated_observables,
+    dominating_observables,
+    implied_pairs,
     maximise,
     refuse_too_large,
 )
@@ -159,10 +159,10 @@ class _Slim:
     """
 
     def __init__(self, problem: Problem, bounds: Bounds) -> None:
-        self._kept = np.unique(dominated_observables(problem.cost))
+        self._kept = np.unique(dominating_observables(problem.cost))
         self._shape = problem.shape
         exponents = bounds.log_ratio_bounds(problem.distinguishability)
-        apart = np.where(chained_pairs(exponents), np.inf, problem.distinguishability)
+        apart = np.where(implied_pairs(exponents), np.inf, problem.distinguishability)
         labels = [problem.observables.labels[position] for position in self._kept]
         self.problem = Problem(problem.prior, problem.cost[self._kept], problem.distance, apart, Space(labels))
 

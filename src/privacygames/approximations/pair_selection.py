@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 from privacygames.problem import Problem
-from privacygames.solvers import chained_pairs
+from privacygames.solvers import implied_pairs
 
 ROUNDING = 1e-12
 """By how much, relatively, sums of exponents in floats may be off."""
@@ -29,7 +29,7 @@ def near(exponents: FloatArray, separation: FloatArray, radius: float) -> Pairs:
 def drawn(exponents: FloatArray, share: float, generator: np.random.Generator) -> Pairs:
     """A sparse spanner, and a random share of the other pairs that do not follow from others, both ways at once."""
     basis = greedy_spanner(exponents, BASIS)
-    needed = np.isfinite(exponents) & ~chained_pairs(exponents) & ~basis
+    needed = np.isfinite(exponents) & ~implied_pairs(exponents) & ~basis
     first, second = np.nonzero(np.triu(needed | needed.T, 1))
     chosen = generator.choice(len(first), size=round(share * len(first)), replace=False)
     kept = basis.copy()

@@ -2,7 +2,7 @@
 
 from privacygames.solvers.concave import maximise
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
-from privacygames.solvers.interior import Interior, chained_pairs, dominated_observables
+from privacygames.solvers.interior import Interior, dominating_observables, implied_pairs
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
@@ -18,9 +18,9 @@ __all__ = [
     "SolveEstimate",
     "SolveOptions",
     "Solver",
-    "chained_pairs",
     "choose",
-    "dominated_observables",
+    "dominating_observables",
+    "implied_pairs",
     "least_largest_error",
     "least_worst_error",
     "maximise",

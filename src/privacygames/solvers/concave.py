@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.programs import LinearProgram
-from privacygames.solvers.predictor_corrector import centring, longest, shortened
+from privacygames.solvers.predictor_corrector import back_off, centring_parameter, max_step
 
 MOST_ITERATIONS = 150
 REGULARISE = 1e-12
@@ -49,10 +49,10 @@ def maximise(objective: Smooth, program: LinearProgram, start: FloatArray, *, to
         except np.linalg.LinAlgError:  # as far as the numbers go
             break
         aimed = point.direction(factor, gradient, 0.0, None)
-        share = point.longest(aimed)
+        share = point.max_step(aimed)
         reached = float(((point.slack + share * aimed.slack) * (point.dual + share * aimed.dual)).mean())
-        step = point.direction(factor, gradient, centring(reached / point.mean) * point.mean, aimed)
-        point.move(step, shortened(point.longest(step)))
+        step = point.direction(factor, gradient, centring_parameter(reached / point.mean) * point.mean, aimed)
+        point.move(step, back_off(point.max_step(step)))
         if not np.isfinite(point.values).all():
             break
         iterates.append(point.values.copy())
@@ -135,8 +135,8 @@ class _Point:
         dual = -(products + self.dual * slack) / self.slack
         return _Step(values, sums, slack, dual)
 
-    def longest(self, step: _Step) -> float:
-        return min(longest(self.slack, step.slack), longest(self.dual, step.dual))
+    def max_step(self, step: _Step) -> float:
+        return min(max_step(self.slack, step.slack), max_step(self.dual, step.dual))
 
     def move(self, step: _Step, share: float) -> None:
         self.values += share * step.values

@@ -10,10 +10,10 @@ is changed accordingly, and what limits it then joins the few. docs/theory/solve
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.interior.inequalities import Inequalities, Sensitivities
 from privacygames.solvers.interior.newton import Direction, Newton
+from privacygames.solvers.interior.sensitivities import Inequalities, Sensitivities
 from privacygames.solvers.interior.smoothed_complementarity import forces
-from privacygames.solvers.predictor_corrector import WORTHWHILE
+from privacygames.solvers.predictor_corrector import MIN_STEP_GAIN
 
 FEW = 80
 """So many more of them are solved for in every round."""
@@ -37,7 +37,7 @@ def max_feasible_step(newton: Newton, base: Direction, target: float) -> Directi
         step = few.joined(newton.limiting(few.step, base, 1 / LONG, FEW))
         if step is None:
             break
-        if _worth(step) > _worth(best) + WORTHWHILE:
+        if _worth(step) > _worth(best) + MIN_STEP_GAIN:
             best = step
     return best
 

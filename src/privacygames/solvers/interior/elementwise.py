@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg import Backend
-from privacygames.solvers.predictor_corrector import NEIGHBOURHOOD, centrality
+from privacygames.solvers.predictor_corrector import CENTRAL_NEIGHBOURHOOD, centrality_correction
 
 Both = tuple[FloatArray, FloatArray]
 """Slacks and dual values, or their changes."""
@@ -99,6 +99,6 @@ def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, floa
     if loops is None:
         products = backend.axpy(steps[0], ds, s)
         products *= backend.axpy(steps[1], dz, z)
-        return centrality(products, target)
-    bounds = target / NEIGHBOURHOOD, target * NEIGHBOURHOOD
+        return centrality_correction(products, target)
+    bounds = target / CENTRAL_NEIGHBOURHOOD, target * CENTRAL_NEIGHBOURHOOD
     return np.asarray(loops.outlying(s, ds, z, dz, *steps, *bounds))

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.constraint_families import Family, Guesses, MaxDistortionRows, Positivity
 from privacygames.solvers.interior.coupling import Coupling
+from privacygames.solvers.interior.presolve import exponents_between, implied_pairs, widest_margins
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
-from privacygames.solvers.interior.zero_prior import exponents_between, widest_margins
 from privacygames.solvers.linalg import Backend
 
 
@@ -45,7 +45,7 @@ class Formulation:
     @classmethod
     def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend) -> "Formulation":
         """The formulation with these secrets present, and the pairs that are always there in the working sets."""
-        program, size = whole.only(present, backend), len(present)
+        program, size = restrict(whole, present, backend), len(present)
         width = size + program.adversaries
         ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None
         unsure = np.flatnonzero(~_positivity_implied(program.exponents))
@@ -136,6 +136,26 @@ class Formulation:
         if program.shares is not None:
             found[-1] += program.average_at_most - (program.cost_at_most or 0.0)
         return found
+
+
+def restrict(program: BlockProgram, secrets: IntArray, backend: Backend) -> BlockProgram:
+    """The program with some of its secrets, without the ratios between them that others imply.
+
+    Where each secret's cost is limited they are all there.
+    """
+    exponents = program.exponents[np.ix_(secrets, secrets)]
+    if program.drop_implied:
+        exponents[implied_pairs(exponents, backend)] = np.inf
+    return replace(
+        program,
+        objective=program.objective[:, secrets],
+        exponents=exponents,
+        absent=program.absent[secrets],
+        errors=None if program.errors is None else program.errors[:, secrets],
+        limited=program.limited if program.limit == "each" else program.limited[:, secrets],
+        start=None if program.start is None else program.start[:, secrets],
+        preferred=None if program.preferred is None else program.preferred[:, secrets],
+    )
 
 
 def _objective(program: BlockProgram, width: int) -> FloatArray:

@@ -14,12 +14,12 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
-from privacygames.solvers.interior.compiled_newton import CompiledBatchNewton
+from privacygames.solvers.interior.compiled_batch_newton import CompiledBatchNewton
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.inequalities import Inequalities, Sensitivities
+from privacygames.solvers.interior.sensitivities import Inequalities, Sensitivities
 from privacygames.solvers.interior.state import SlackDual, State
 from privacygames.solvers.linalg import BlockAlgebra
-from privacygames.solvers.predictor_corrector import longest, longest_at
+from privacygames.solvers.predictor_corrector import max_step, step_from_ratio
 
 Result = TypeVar("Result")
 
@@ -198,8 +198,8 @@ class Newton:
         slacks, duals = (np.concatenate(each) for each in zip(*found, strict=True))
         state = self.state
         return (
-            min(longest(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),
-            min(longest(state.limit_dual, step.limit_dual), _step_but_few(duals, few)),
+            min(max_step(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),
+            min(max_step(state.limit_dual, step.limit_dual), _step_but_few(duals, few)),
         )
 
     def total_after(self, step: Direction, primal: float, dual: float) -> float:
@@ -213,7 +213,7 @@ class Newton:
         """An array on the host, and with the same transfer the longest steps inside the blocks, at most 1."""
         growths = [each for part in found for each in (part.slack_growth, part.dual_growth)]
         array, *slowest = self._algebra.backend.all_to_numpy([held, *growths])
-        lengths = [longest_at(-float(each)) for each in slowest]
+        lengths = [step_from_ratio(-float(each)) for each in slowest]
         return array, (min(lengths[::2]), min(lengths[1::2]))
 
     def _assembled(
@@ -226,8 +226,8 @@ class Newton:
     ) -> Direction:
         """One direction from those of all batches."""
         limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(longest(self.state.coupling_slack, slack), lengths[0])
-        dual = min(longest(self.state.limit_dual, limits), lengths[1])
+        primal = min(max_step(self.state.coupling_slack, slack), lengths[0])
+        dual = min(max_step(self.state.limit_dual, limits), lengths[1])
         return Direction(tuple(found), slack, coupling_dual, worst, primal, dual)
 
     def _each(self, work: Callable[[BatchNewton, int], Result]) -> list[Result]:

@@ -1,14 +1,12 @@
 """The program that the interior-point method solves, in plain numbers, and what it returns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.reductions import chained_pairs
-from privacygames.solvers.linalg import HOST, Backend
 
 Limit = Literal["none", "average", "each"]
 
@@ -21,7 +19,7 @@ class BlockProgram:
         objective: what the mechanism's entries cost in the objective, (observables, secrets).
         exponents: logarithms of the ratio bounds, ∞ where there is none.
         absent: which secrets are left out until they limit the others (``absent.py``).
-        drop_chained: whether ratios that follow from others are left out.
+        drop_implied: whether ratios that follow from others are left out.
         errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other; None where
             distortion privacy plays no part.
         owner: which adversary each of these guesses is one of. Each has an x of her own in every block.
@@ -43,7 +41,7 @@ class BlockProgram:
     objective: FloatArray
     exponents: FloatArray
     absent: NDArray[np.bool_]
-    drop_chained: bool
+    drop_implied: bool
     errors: FloatArray | None
     owner: IntArray
     distortion: FloatArray
@@ -92,25 +90,6 @@ class BlockProgram:
     def minimises_worst(self) -> bool:
         """Whether the worst secret's cost is a variable y of its own, to be minimised."""
         return self.limit == "each" and self.cost_at_most is None
-
-    def only(self, secrets: IntArray, backend: Backend = HOST) -> "BlockProgram":
-        """The program with some of its secrets, and the ratios between them that follow from no others.
-
-        Where each secret's cost is limited they are all there.
-        """
-        exponents = self.exponents[np.ix_(secrets, secrets)]
-        if self.drop_chained:
-            exponents[chained_pairs(exponents, backend)] = np.inf
-        return replace(
-            self,
-            objective=self.objective[:, secrets],
-            exponents=exponents,
-            absent=self.absent[secrets],
-            errors=None if self.errors is None else self.errors[:, secrets],
-            limited=self.limited if self.limit == "each" else self.limited[:, secrets],
-            start=None if self.start is None else self.start[:, secrets],
-            preferred=None if self.preferred is None else self.preferred[:, secrets],
-        )
 
 
 @dataclass(frozen=True)

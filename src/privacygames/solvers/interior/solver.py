@@ -11,12 +11,8 @@ from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import Progress
 from privacygames.solvers.highs import Highs
-from privacygames.solvers.interior.engine import minimise
-from privacygames.solvers.interior.merge_secrets import SecretClasses
-from privacygames.solvers.interior.outcome import Outcome
-from privacygames.solvers.interior.presolve import Presolved
-from privacygames.solvers.interior.reduced_adversary import reduced_adversaries
-from privacygames.solvers.interior.reduced_problem import ReducedProblem
+from privacygames.solvers.interior.main_loop import Outcome, minimise
+from privacygames.solvers.interior.presolve import Presolve, ReducedProblem, SecretClasses, reduced_adversaries
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import SMALL, SolveEstimate
@@ -40,8 +36,8 @@ class Interior:
 
     Attributes:
         merge_dominated: leave out observables (and guesses) that others dominate.
-        drop_chained: leave out ratios that shorter ones imply.
-        leave_out_absent: leave out secrets nobody has until they limit the mechanism.
+        drop_implied: leave out ratios that shorter ones imply.
+        defer_zero_prior: leave out secrets nobody has until they limit the mechanism.
         threads: how many threads to work with; None for one a processor that this process may use, or fewer where
             there is little to do.
         device: "host" for those threads; or one of PyTorch's devices, such as "cuda" for a GPU (extra ``gpu``).
@@ -49,8 +45,8 @@ class Interior:
     """
 
     merge_dominated: bool = True
-    drop_chained: bool = True
-    leave_out_absent: bool = True
+    drop_implied: bool = True
+    defer_zero_prior: bool = True
     alike: float = 1e-7
     threads: int | None = None
     device: str = "host"
@@ -99,7 +95,7 @@ class Interior:
         if not (outcome.finished or outcome.out_of_time or outcome.gap <= near):
             # With everyone there, and the other kind of steps.
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
-            whole = replace(self, leave_out_absent=False)
+            whole = replace(self, defer_zero_prior=False)
             second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)
             if second[1].finished or second[1].gap < outcome.gap:
                 reduced, outcome = second
@@ -108,10 +104,10 @@ class Interior:
         where = "" if self.device == "host" else f", on {self.device}"
         stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
         return Solution(
-            reduced.expand(outcome),
-            reduced.dual_solution(outcome),
+            reduced.expand(outcome.probabilities),
+            reduced.dual_solution(outcome.dual, outcome.probabilities),
             Status.OPTIMAL if outcome.finished or outcome.gap <= near else stopped,
-            f"blocks: {reduced.describe(outcome)}, {outcome.iterations} iterations{where}",
+            f"blocks: {reduced.describe(len(outcome.secrets), outcome.ratios)}, {outcome.iterations} iterations{where}",
         )
 
     def _algebra(self, estimate: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
@@ -121,13 +117,13 @@ class Interior:
 
     def _minimised(
         self, problem: Problem, bounds: Bounds, options: SolveOptions, *, another: bool = False
-    ) -> tuple[Presolved, Outcome]:
-        reduced = Presolved(
+    ) -> tuple[Presolve, Outcome]:
+        reduced = Presolve(
             problem,
             bounds,
             merge_dominated=self.merge_dominated,
-            drop_chained=self.drop_chained,
-            leave_out_absent=self.leave_out_absent,
+            drop_implied=self.drop_implied,
+            defer_zero_prior=self.defer_zero_prior,
             alike=self.alike,
             start=options.start,
             threads=self.threads,

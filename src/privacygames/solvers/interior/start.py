@@ -6,9 +6,9 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.presolve import margins, widest_margins
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.state import SlackDual, State
-from privacygames.solvers.interior.zero_prior import margins, widest_margins
 
 START, INFORMED_START, REVERSE_START = 0.25, 0.1, 0.03
 """The products at the start add up to this share of what the program costs where nothing is revealed; to the second of

@@ -15,10 +15,10 @@ from privacygames.solvers.interior.elementwise import central, outlying
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, batch_duals, proof
 from privacygames.solvers.interior.newton import Direction, Newton, Wanted
+from privacygames.solvers.interior.presolve import fill_in, margins_within
 from privacygames.solvers.interior.state import SlackDual, State, objective_value
-from privacygames.solvers.interior.zero_prior import fill_in, margins_within
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra
-from privacygames.solvers.predictor_corrector import WORTHWHILE, centring, farther, shortened
+from privacygames.solvers.predictor_corrector import MIN_STEP_GAIN, back_off, centring_parameter, trial_step
 
 CORRECTORS = 2
 """So many where a step is not lengthened otherwise, or they save more iterations than they take time."""
@@ -104,7 +104,7 @@ class Stepper:
         late = form.ratios is None or total < REFINE * abs(value)
         refinements = 2 if total <= ARRIVED * accuracy else 1 if late else 0
         lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
-        aim = max(centring(newton.total_after(plain, *lengths) / total) * total, accuracy)
+        aim = max(centring_parameter(newton.total_after(plain, *lengths) / total) * total, accuracy)
         if form.whole.absent.any():
             aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
         target = aim / count
@@ -135,7 +135,7 @@ class Stepper:
         """The direction with Gondzio's correctors, as long as they lengthen it."""
         for _ in range(CORRECTORS):
             trial = newton.corrected(step, _towards_centre(self._algebra.backend, newton.state, step, target))
-            if trial.primal + trial.dual < step.primal + step.dual + WORTHWHILE:
+            if trial.primal + trial.dual < step.primal + step.dual + MIN_STEP_GAIN:
                 break
             step = trial
         return step
@@ -147,7 +147,7 @@ class Stepper:
     def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
         """Go along a direction as far as every ratio, and every secret left out, allows."""
         form, state, n = now.formulation, now.state, now.formulation.size
-        backend, primal, dual = self._algebra.backend, shortened(step.primal), shortened(step.dual)
+        backend, primal, dual = self._algebra.backend, back_off(step.primal), back_off(step.dual)
         before, du = state.there, backend.concatenate(step.u)
         near: list[Batch] = []
         for _ in range(BACKTRACKS):
@@ -243,7 +243,7 @@ class Stepper:
 
 def _towards_centre(backend: Backend, state: State, step: Direction, target: float) -> Wanted:
     """What Gondzio's correctors want, looking beyond a step."""
-    steps = farther(step.primal), farther(step.dual)
+    steps = trial_step(step.primal), trial_step(step.dual)
 
     def wanted(at: int) -> FloatArray:
         return outlying(backend, state.inside[at].both, step.inside[at].both, steps, target)

@@ -10,7 +10,14 @@ from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg import BlockAlgebra, FactorisationFailed, host_algebra
 from privacygames.solvers.minmax_pairs.bounds import largest_error, least_error_bound
 from privacygames.solvers.minmax_pairs.newton import PairNewton, PairState
-from privacygames.solvers.predictor_corrector import WORTHWHILE, centrality, centring, farther, longest, shortened
+from privacygames.solvers.predictor_corrector import (
+    MIN_STEP_GAIN,
+    back_off,
+    centrality_correction,
+    centring_parameter,
+    max_step,
+    trial_step,
+)
 
 MOST_ITERATIONS = 120
 PATIENCE = 15
@@ -89,14 +96,16 @@ class _Run:
         ahead = at.plus(step, *self._lengths(step))
         left = float((ahead.t * ahead.w).sum() + (ahead.q * ahead.z).sum()) / (mean * count)
         # Products below what the tolerance asks for only spoil the numbers.
-        target = max(centring(left) * mean, AIM * self._tolerance * self.error / count)
+        target = max(centring_parameter(left) * mean, AIM * self._tolerance * self.error / count)
         second = newton.correction(target - step.t * step.w, target - step.q * step.z)
         step, primal, dual = self._farthest(step, second)
         for _ in range(CORRECTORS):
-            tried = at.plus(step, farther(primal), farther(dual))
-            nudge = newton.correction(centrality(tried.t * tried.w, target), centrality(tried.q * tried.z, target))
+            tried = at.plus(step, trial_step(primal), trial_step(dual))
+            nudge = newton.correction(
+                centrality_correction(tried.t * tried.w, target), centrality_correction(tried.q * tried.z, target)
+            )
             trial, trial_primal, trial_dual = self._farthest(step, nudge)
-            if trial_primal + trial_dual < primal + dual + WORTHWHILE:
+            if trial_primal + trial_dual < primal + dual + MIN_STEP_GAIN:
                 break
             step, primal, dual = trial, trial_primal, trial_dual
         step = newton.refined(newton.refined(step))
@@ -110,12 +119,12 @@ class _Run:
 
     def _lengths(self, step: PairState) -> tuple[float, float]:
         at = self._at
-        primal = min(longest(at.t, step.t), longest(at.q, step.q))
-        return primal, min(longest(at.w, step.w), longest(at.z, step.z))
+        primal = min(max_step(at.t, step.t), max_step(at.q, step.q))
+        return primal, min(max_step(at.w, step.w), max_step(at.z, step.z))
 
     def _move(self, step: PairState) -> None:
         primal, dual = self._lengths(step)
-        moved = self._at.plus(step, shortened(primal), shortened(dual))
+        moved = self._at.plus(step, back_off(primal), back_off(dual))
         slack = moved.y - self._d * (moved.q @ self._p.T)  # anew: what is added up drifts
         if not (slack > 0).all():  # rounding; NaN included
             raise FactorisationFailed

@@ -8,9 +8,9 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LARGEST_EXPONENT
-from privacygames.solvers.interior.merge_secrets import SecretClasses
-from privacygames.solvers.interior.reduced_adversary import ReducedAdversary, reduced_adversaries
-from privacygames.solvers.interior.reductions import dominated_observables
+from privacygames.solvers.interior.presolve.dominance import dominating_observables
+from privacygames.solvers.interior.presolve.merge_secrets import SecretClasses
+from privacygames.solvers.interior.presolve.reduced_adversary import ReducedAdversary, reduced_adversaries
 from privacygames.solvers.solve_estimate import SolveEstimate
 
 
@@ -45,7 +45,7 @@ class ReducedProblem:
         each = bounds.worst_case or bounds.worst_cost_at_most is not None
         counts = every if each else np.flatnonzero(prior > 0)
         # Merging answers is post-processing: it lowers nobody's error, so only the cost decides.
-        like = dominated_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
+        like = dominating_observables(problem.cost[:, counts]) if merge_dominated else np.arange(m)
         facing = reduced_adversaries(problem, bounds, merge_dominated=merge_dominated)
         belief = prior + sum((each.adversary.prior for each in facing if each.part != "none"), np.zeros(n))
         # Without ratios a secret nobody believes in constrains nothing: it gets any other's row.

@@ -9,24 +9,23 @@ from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import tie_break
-from privacygames.solvers.interior.outcome import Outcome
+from privacygames.solvers.interior.presolve.reduced_adversary import ReducedAdversary
+from privacygames.solvers.interior.presolve.reduced_problem import ReducedProblem
+from privacygames.solvers.interior.presolve.zero_prior import may_be_left_out
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
-from privacygames.solvers.interior.reduced_adversary import ReducedAdversary
-from privacygames.solvers.interior.reduced_problem import ReducedProblem
-from privacygames.solvers.interior.zero_prior import may_be_left_out
 
 KEPT_DUALS = 1e-13
 
 
-class Presolved:
+class Presolve:
     """A problem made smaller, and the way back.
 
     Args:
         problem: the problem.
         bounds: what is asked.
         merge_dominated: leave out observables and guesses that others dominate.
-        drop_chained: leave out ratios that others imply.
-        leave_out_absent: leave out secrets nobody has until they limit the others.
+        drop_implied: leave out ratios that others imply.
+        defer_zero_prior: leave out secrets nobody has until they limit the others.
         alike: take secrets together between which no exponent is larger than this.
         start: where the cost is limited, a mechanism that keeps the ratios and costs less.
         threads: how many will work on it.
@@ -39,8 +38,8 @@ class Presolved:
         bounds: Bounds,
         *,
         merge_dominated: bool,
-        drop_chained: bool,
-        leave_out_absent: bool,
+        drop_implied: bool,
+        defer_zero_prior: bool,
         alike: float,
         start: FloatArray | None,
         threads: int | None = None,
@@ -56,7 +55,7 @@ class Presolved:
         self.groups = groups = kept.groups
         self.ratios = int(np.isfinite(kept.exponents).sum())
         weight = prior[self.secrets]
-        absent = (groups.summed(kept.belief[self.secrets]) == 0) & (not self.each and leave_out_absent)
+        absent = (groups.summed(kept.belief[self.secrets]) == 0) & (not self.each and defer_zero_prior)
         if not may_be_left_out(groups.between, absent):
             absent[:] = False
         self.cost_scale = float((problem.cost * prior).max()) or 1.0
@@ -76,7 +75,7 @@ class Presolved:
             objective=objective,
             exponents=groups.between,
             absent=absent,
-            drop_chained=drop_chained,
+            drop_implied=drop_implied,
             errors=np.concatenate(errors) if errors else None,
             owner=np.repeat(np.arange(len(errors)), [len(each) for each in errors]),
             distortion=np.array(
@@ -122,24 +121,22 @@ class Presolved:
         members = np.bincount(self.groups.of)
         return mixed if self.groups.trivial else self.groups.summed(mixed) / members
 
-    def describe(self, outcome: Outcome) -> str:
-        """How much smaller the program was."""
+    def describe(self, secrets: int, ratios: int) -> str:
+        """The size of the program that was solved, beside that of the whole one."""
         n, m = self.shape
-        observables, secrets = f"{len(self.kept)} of {m} observables", f"{len(outcome.secrets)} of {n} secrets"
-        return f"{observables}, {secrets}, {outcome.ratios} of {self.ratios} ratios"
+        return f"{len(self.kept)} of {m} observables, {secrets} of {n} secrets, {ratios} of {self.ratios} ratios"
 
-    def expand(self, outcome: Outcome) -> FloatArray:
-        """The mechanism for the whole problem, (secrets, observables)."""
+    def expand(self, probabilities: FloatArray) -> FloatArray:
+        """The mechanism for the whole problem, (secrets, observables), from the program's columns."""
         n, m = self.shape
         rows = np.zeros(n, dtype=np.int64)
         rows[self.secrets] = np.arange(len(self.secrets))
         full = np.zeros((n, m))
-        full[:, self.kept] = outcome.probabilities.T[self.groups.of][rows]
+        full[:, self.kept] = probabilities.T[self.groups.of][rows]
         return full
 
-    def dual_solution(self, outcome: Outcome) -> DualSolution:
+    def dual_solution(self, dual: DualPoint, probabilities: FloatArray) -> DualSolution:
         """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
-        dual = outcome.dual
         against = self._against(dual)
         matters = dual.ratio > KEPT_DUALS * self.cost_scale
         between = RatioDuals(
@@ -153,7 +150,7 @@ class Presolved:
         ratios = between
         if not self.groups.trivial:
             left = self._left(against, cost_dual, weights, limited)
-            ratios = self.groups.lifted(between, left, outcome.probabilities)
+            ratios = self.groups.lifted(between, left, probabilities)
         ratios = replace(
             ratios,
             secret=self.secrets[ratios.secret].astype(np.int32),

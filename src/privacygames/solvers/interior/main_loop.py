@@ -10,7 +10,8 @@ left out can still have a row, so each iterate is a valid mechanism and stopping
 docs/theory/solver.md derives it.
 """
 
-from math import inf
+from dataclasses import dataclass
+from math import inf, isfinite
 from time import monotonic
 
 import numpy as np
@@ -18,11 +19,11 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.progress import Progress, Watcher
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.outcome import Outcome
-from privacygames.solvers.interior.program import BlockProgram
+from privacygames.solvers.interior.lower_bound import DualBound
+from privacygames.solvers.interior.presolve import Filled, fill_in
+from privacygames.solvers.interior.program import BlockProgram, DualPoint
 from privacygames.solvers.interior.start import first_present, first_state
 from privacygames.solvers.interior.steps import Iterate, Stepper
-from privacygames.solvers.interior.zero_prior import Filled, fill_in
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
 MOST_ITERATIONS = 300
@@ -33,6 +34,41 @@ products are as small as they are meant to be."""
 ROOM, LEAST_ROOM = 0.3, 1e-3
 """A value is far enough below what is enough when that leaves so much of what may still be gained, and so much of it in
 any case: a start from there is more central than from the minimum."""
+
+
+@dataclass
+class Outcome:
+    """A mechanism, and the proof of a bound on the optimum.
+
+    ``secrets`` are those in the program at the end, and ``ratios`` how many it has between them; ``scale`` is what
+    counts as next to nothing.
+    """
+
+    probabilities: FloatArray
+    proof: DualBound
+    value: float
+    iterations: int
+    secrets: IntArray
+    ratios: int
+    scale: float
+    finished: bool = False
+    out_of_time: bool = False
+
+    @property
+    def bound(self) -> float:
+        """What the minimum is at least."""
+        return self.proof.bound
+
+    @property
+    def gap(self) -> float:
+        """How much less the minimum may be, as a share of the value; ∞ where nothing is known."""
+        left = self.value - self.bound
+        return left / max(self.value, -self.bound, self.scale) if isfinite(left) else inf
+
+    @property
+    def dual(self) -> DualPoint:
+        """The dual values that prove it."""
+        return self.proof.point
 
 
 def minimise(

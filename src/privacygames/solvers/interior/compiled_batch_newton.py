@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
-from privacygames.solvers.interior.compiled_pairs import CompiledWorkingSet
+from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import CompiledFactors
 

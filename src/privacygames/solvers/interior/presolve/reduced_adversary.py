@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.problem import AdversaryArrays, Bounds, Problem
-from privacygames.solvers.interior.reductions import dominated_observables
+from privacygames.solvers.interior.presolve.dominance import dominating_observables
 
 AT_THE_TOP = 1e-9
 """A distortion within this share of the largest there is counts as that."""
@@ -68,6 +68,6 @@ def reduced_adversaries(problem: Problem, bounds: Bounds, *, merge_dominated: bo
     for place, adversary in enumerate(bounds.adversaries(problem)):
         guesses = np.arange(len(adversary.errors))
         if merge_dominated:
-            guesses = np.unique(dominated_observables(adversary.errors[:, adversary.prior > 0]))
+            guesses = np.unique(dominating_observables(adversary.errors[:, adversary.prior > 0]))
         found.append(ReducedAdversary(adversary, guesses, bounds.maximises_distortion and place == 0))
     return found

@@ -57,8 +57,12 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         UselessMechanism as UselessMechanism,
     )
     from privacygames.mechanism import (
+        EpsilonGuarantee as EpsilonGuarantee,
+        FiniteMechanism as FiniteMechanism,
         Mechanism as Mechanism,
         PublicMechanism as PublicMechanism,
+        RowSampler as RowSampler,
+        Sampleable as Sampleable,
         load as load,
         load_public as load_public,
         verify as verify,
@@ -147,8 +151,12 @@ _PACKAGES = {
         "UselessMechanism",
     ),
     "mechanism": (
+        "EpsilonGuarantee",
+        "FiniteMechanism",
         "Mechanism",
         "PublicMechanism",
+        "RowSampler",
+        "Sampleable",
         "load",
         "load_public",
         "verify",

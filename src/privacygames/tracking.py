@@ -15,7 +15,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray, floats, sealed
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism import Mechanism
+from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.problem import Problem
 from privacygames.spaces import Label, Space
 from privacygames.validation import of_kind, several
@@ -66,7 +66,7 @@ class Observations:
     @classmethod
     def of(
         cls,
-        mechanisms: Mechanism | Sequence[Mechanism],
+        mechanisms: FiniteMechanism | Sequence[FiniteMechanism],
         answers: Iterable[Label],
         slots: Iterable[int] | None = None,
     ) -> "Observations":
@@ -78,9 +78,12 @@ class Observations:
             slots: the step of the chain each was given in; by default one after the other.
         """
         given = several(answers, "the answers")
-        used = [mechanisms] * len(given) if isinstance(mechanisms, Mechanism) else several(mechanisms, "the mechanisms")
-        if len(used) != len(given) or not all(isinstance(each, Mechanism) for each in used):
-            raise InvalidProblem("give one Mechanism, or one for each answer")
+        one_or_each = "give one Mechanism, or one for each answer"
+        used = several(mechanisms, "the mechanisms") if isinstance(mechanisms, Iterable) else [mechanisms] * len(given)
+        if len(used) != len(given):
+            raise InvalidProblem(one_or_each)
+        for mechanism in used:
+            require_finite_mechanism(mechanism, one_or_each)
         columns = [each.probabilities[:, each.observables.index(o)] for each, o in zip(used, given, strict=True)]
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(columns))

@@ -269,4 +269,4 @@ def test_a_fleet_answers_no_row_that_names_nobody(tmp_path: Any) -> None:
         for unknown in ("refuse", "default"):
             opened = pg.fleet.Fleet(fleet.folder, unknown=unknown)
             with pytest.raises(pg.UnknownLabel, match="is empty in 1 rows"):
-                opened.people_in(names)
+                opened.row_sampler(names)

@@ -255,8 +255,8 @@ def _rows(
 ) -> list[Row]:
     """One mechanism, made and timed once, against each adversary."""
     start = perf_counter()
-    made = given if isinstance(given, Mechanism) else _made(name, given)
-    seconds = None if isinstance(given, Mechanism) else perf_counter() - start
+    made = _made(name, given)
+    seconds = perf_counter() - start if callable(given) else None
     return [
         Row(
             name,
@@ -272,7 +272,9 @@ def _rows(
     ]
 
 
-def _made(name: str, make: Make) -> Mechanism:
-    if not callable(make):
+def _made(name: str, given: Mechanism | Make) -> Mechanism:
+    if callable(given):
+        return of_kind(given(), Mechanism, f"what {name!r} makes")
+    if not isinstance(given, Mechanism):
         raise InvalidProblem(f"{name!r} must be a mechanism, or a function without arguments that makes one")
-    return of_kind(make(), Mechanism, f"what {name!r} makes")
+    return given

@@ -6,9 +6,9 @@ from privacygames.certificates.dual_solution import AdversaryDuals, DualSolution
 from privacygames.certificates.loss_scale import NEGLIGIBLE, loss_scale, moderate_loss, objective_scale
 from privacygames.certificates.realised import ROUNDING, largest_log_ratio, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
-from privacygames.certificates.statement import BITS, ContentHashes, Statement, check_form
+from privacygames.certificates.statement import BITS, ContentHashes, RatioStatement, Statement, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
-from privacygames.certificates.verifier import Verification, check, distortion_below, probabilities
+from privacygames.certificates.verifier import Verification, check, check_ratios, distortion_below, probabilities
 
 __all__ = [
     "BITS",
@@ -22,12 +22,14 @@ __all__ = [
     "DualSolution",
     "Provenance",
     "RatioDuals",
+    "RatioStatement",
     "Statement",
     "Usefulness",
     "Verification",
     "allowed_outputs",
     "check",
     "check_form",
+    "check_ratios",
     "distortion_below",
     "largest_log_ratio",
     "least_mixture",

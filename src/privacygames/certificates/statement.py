@@ -17,27 +17,36 @@ BITS = 62
 
 
 @dataclass(frozen=True)
-class Statement:
-    """The numbers a certificate is about; nothing else is consulted when it is checked.
+class RatioStatement:
+    """The numbers that differential privacy is about: all that is needed to check epsilon.
 
     Attributes:
         weights: (secrets, observables) integers; p(o|s) = weights[s, o] / 2**bits, exactly.
         bits: what the rows sum to, as a power of two.
-        prior: π(s).
-        cost: c(o, s), (observables, secrets); ∞ where the output is never allowed.
-        distance: d(ŝ, s), (secrets, secrets).
         distinguishability: d^ε(s, s'), (secrets, secrets).
-        bounds: what is promised.
-        dual_solution: evidence for the bound on the optimum; None if it was left out.
+        bounds: what is guaranteed.
     """
 
     weights: IntArray
     bits: int
+    distinguishability: FloatArray
+    bounds: Bounds
+
+
+@dataclass(frozen=True)
+class Statement(RatioStatement):
+    """The numbers a certificate is about; nothing else is consulted when it is checked.
+
+    Attributes:
+        prior: π(s).
+        cost: c(o, s), (observables, secrets); ∞ where the output is never allowed.
+        distance: d(ŝ, s), (secrets, secrets).
+        dual_solution: evidence for the bound on the optimum; None if it was left out.
+    """
+
     prior: FloatArray
     cost: FloatArray
     distance: FloatArray
-    distinguishability: FloatArray
-    bounds: Bounds
     dual_solution: DualSolution | None
 
     @cached_property
@@ -74,24 +83,42 @@ def check_form(statement: Statement) -> None:
     verifier's error bounds rely on it. Only the distinguishability may be ∞, and the cost of an output that a secret
     must never give.
     """
-    if statement.weights.ndim != 2 or statement.weights.size == 0 or statement.weights.dtype != np.int64:
-        raise GuaranteeViolated("the weights must be a table of 64-bit integers")
+    check_ratio_form(statement)
     n, m = statement.weights.shape
-    shapes = {"prior": (n,), "cost": (m, n), "distance": (n, n), "distinguishability": (n, n)}
-    for name, shape in shapes.items():
-        values = getattr(statement, name)
-        if values.shape != shape or values.dtype != np.float64:
-            raise GuaranteeViolated(f"the {name} must be floating-point numbers of shape {shape}")
-        if not in_range(values, infinite=name in ("cost", "distinguishability")):
-            raise GuaranteeViolated(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
+    for name, values, shape in (
+        ("prior", statement.prior, (n,)),
+        ("cost", statement.cost, (m, n)),
+        ("distance", statement.distance, (n, n)),
+    ):
+        _check_numbers(name, values, shape)
     _check_prior(statement.prior, "the prior")
-    if np.diagonal(statement.distance).any() or np.diagonal(statement.distinguishability).any():
-        raise GuaranteeViolated("distances must be 0 on the diagonal")
+    _check_diagonal(statement.distance)
     for adversary in statement.adversaries:
         _check_adversary(adversary, n)
     if statement.dual_solution is not None:
         _check_multipliers(statement.dual_solution, n, m)
         _check_against(statement)
+
+
+def check_ratio_form(statement: RatioStatement) -> None:
+    """Refuse weights and distances that are not of the right shape, sign and size, as :func:`check_form` does."""
+    weights = statement.weights
+    if weights.ndim != 2 or weights.size == 0 or weights.dtype != np.int64:
+        raise GuaranteeViolated("the weights must be a table of 64-bit integers")
+    _check_numbers("distinguishability", statement.distinguishability, (len(weights), len(weights)))
+    _check_diagonal(statement.distinguishability)
+
+
+def _check_numbers(name: str, values: FloatArray, shape: tuple[int, ...]) -> None:
+    if values.shape != shape or values.dtype != np.float64:
+        raise GuaranteeViolated(f"the {name} must be floating-point numbers of shape {shape}")
+    if not in_range(values, infinite=name in ("cost", "distinguishability")):
+        raise GuaranteeViolated(f"the {name} must be 0 or between 1e-60 and 1e60 throughout")
+
+
+def _check_diagonal(distances: FloatArray) -> None:
+    if np.diagonal(distances).any():
+        raise GuaranteeViolated("distances must be 0 on the diagonal")
 
 
 def _check_prior(prior: FloatArray, what: str) -> None:

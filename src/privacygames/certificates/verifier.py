@@ -28,7 +28,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray, row_losses
 from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
-from privacygames.certificates.statement import Statement, check_form
+from privacygames.certificates.statement import RatioStatement, Statement, check_form, check_ratio_form
 from privacygames.errors import GuaranteeViolated
 from privacygames.problem import AdversaryArrays
 from privacygames.threads import in_threads
@@ -87,7 +87,7 @@ def check(statement: Statement) -> Verification:
                 f"distortion privacy{whom} is only shown to be {found!r}, below the {adversary.distortion!r} promised"
             )
     below, above = ratio_bounds(statement)
-    largest = _check_ratios(statement, below)
+    largest = _largest_ratio(statement, below)
     achieved = against[0] if bounds.maximises_distortion else cost
     best = None if statement.dual_solution is None else _best(statement, above, achieved)
     if best is not None and not (best >= achieved if bounds.maximises_distortion else best <= achieved):
@@ -100,6 +100,18 @@ def check(statement: Statement) -> Verification:
         optimum=best,
         against=against if bounds.against else (),
     )
+
+
+def check_ratios(statement: RatioStatement) -> float:
+    """Check the sums of weights and their ratios alone (points 1 and 2), for a mechanism without prior and cost.
+
+    Returns:
+        The largest ratio as a share of what is allowed.
+    """
+    check_ratio_form(statement)
+    _check_sums(statement)
+    below, _ = ratio_bounds(statement)
+    return _largest_ratio(statement, below)
 
 
 def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
@@ -128,7 +140,7 @@ def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
     return min(rough, sharp) if statement.bounds.maximises_distortion else max(rough, sharp)
 
 
-def _check_sums(statement: Statement) -> None:
+def _check_sums(statement: RatioStatement) -> None:
     weights, bits = statement.weights, statement.bits
     if not 52 <= bits <= 62:
         raise GuaranteeViolated(f"weights must sum to a power of two between 2^52 and 2^62, not 2^{bits}")
@@ -165,7 +177,7 @@ def exact_cost(statement: Statement, *, worst_case: bool) -> Fraction:
     return cost / (1 << statement.bits)
 
 
-def _check_ratios(statement: Statement, below: FloatArray) -> float:
+def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
     """The largest ratio as a share of what is allowed.
 
     The largest weights[s,o]/weights[s',o] over o is found in floating point for all pairs and compared with a number
@@ -208,7 +220,7 @@ def _few(near: IntArray) -> list[tuple[int, int]]:
     return [(int(secret), int(other)) for secret, other in near]
 
 
-def _exact_share(statement: Statement, secret: int, other: int) -> float:
+def _exact_share(statement: RatioStatement, secret: int, other: int) -> float:
     """The largest ratio of one pair as a share of what is allowed, with the float just below γ."""
     bounds, weights = statement.bounds, statement.weights
     separation = float(statement.distinguishability[secret, other]) if bounds.within is None else 1.0
@@ -220,7 +232,7 @@ def _exact_share(statement: Statement, secret: int, other: int) -> float:
     return float(share.max(initial=0.0)) * (1 + 4 * ULP)  # two conversions, a product, a division and this one
 
 
-def ratio_bounds(statement: Statement) -> tuple[FloatArray, FloatArray]:
+def ratio_bounds(statement: RatioStatement) -> tuple[FloatArray, FloatArray]:
     """Floats surely below and above γ(s,s') for every ordered pair; ∞ where nothing is promised."""
     bounds, separation = statement.bounds, statement.distinguishability
     if bounds.epsilon is None:

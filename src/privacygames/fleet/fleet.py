@@ -12,17 +12,17 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.certificates import check
-from privacygames.errors import GuaranteeViolated, PrivacyGamesError, UnknownLabel
+from privacygames.certificates import ROUNDING, check
+from privacygames.errors import GuaranteeViolated, InvalidProblem, PrivacyGamesError, UnknownLabel
 from privacygames.fleet.generation import Generation, Place, stale
 from privacygames.fleet.person_record import about_in, mechanism_of, require_owner, statement_of
 from privacygames.fleet.records import header_in
 from privacygames.fleet.regular_files import RegularFile
 from privacygames.fleet.shared_data import DEFAULT, Shared, shared_with
 from privacygames.jobs import executor_for
-from privacygames.mechanism import Mechanism, PublicMechanism, Sampler
+from privacygames.mechanism import EpsilonGuarantee, Mechanism, PublicMechanism, RandomWords, Sampler
 from privacygames.people_column import require_people
-from privacygames.problem import Bounds
+from privacygames.problem import Bounds, measure_scale
 from privacygames.progress import Progress, Watcher
 from privacygames.spaces import Label, Space
 from privacygames.validation import one_of
@@ -66,6 +66,9 @@ class Fleet:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _elsewhere, (str(self.folder), self.unknown, self._digest)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
 
     def reopen(self) -> "Fleet":
         """The fleet as its folder has it now."""
@@ -195,37 +198,72 @@ class Fleet:
             raise UnknownLabel(f"the person asked for is none of the {len(self)} of this fleet")
         return position
 
-    def people_in(self, names: Any) -> "People":
-        """Who is in an Arrow array of names, each looked up once.
+    @property
+    def per_user(self) -> bool:
+        """True: each person has a mechanism of their own."""
+        return True
+
+    @property
+    def epsilon_guarantee(self) -> EpsilonGuarantee:
+        """What one output of any mechanism of the fleet guarantees of differential privacy, with its unit."""
+        problem, bounds = self._shared.problem, self.bounds
+        scale = measure_scale(problem.distinguishability, problem.space)
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)
+        np.fill_diagonal(exponents, 0.0)
+        any_pair = float(exponents.max()) * (1 + ROUNDING)
+        return EpsilonGuarantee(bounds.epsilon, scale.per(bounds.within), scale.unit, any_pair)
+
+    @property
+    def constant(self) -> None:
+        """None: it is not known whether anybody's outputs are independent of the secret."""
+        return None
+
+    @property
+    def usefulness(self) -> None:
+        """None: each person's mechanism has its own."""
+        return None
+
+    def to_manifest(self) -> dict[str, Any]:
+        """How many people there are, the digest of their records, and what becomes of unknown people."""
+        return {"people": len(self), "records": self.records_digest, "unknown_people": self.unknown}
+
+    def row_sampler(self, users: Any = None) -> "FleetRowSampler":
+        """The sampler for the rows of a batch: each row's output is drawn from its user's mechanism.
+
+        Args:
+            users: an Arrow array of names, one for each row.
 
         Raises:
+            InvalidProblem: no users were given.
             UnknownLabel: how many people are unknown; never who.
         """
-        require_people(names)
-        coded = names if hasattr(names, "dictionary") else names.dictionary_encode()
-        listed = [str(name) for name in coded.dictionary.to_pylist()]
+        if users is None:
+            raise InvalidProblem("a fleet has a mechanism for each person: say which column names the user of each row")
+        require_people(users)
+        coded = users if hasattr(users, "dictionary") else users.dictionary_encode()
+        names = [str(name) for name in coded.dictionary.to_pylist()]
         codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
         present, generation = np.unique(codes), self._opened
-        strangers = sum(listed[code] not in self for code in present) if self.unknown == "refuse" else 0
-        if strangers:
+        unknown = sum(names[code] not in self for code in present) if self.unknown == "refuse" else 0
+        if unknown:
             raise UnknownLabel(
-                f"{strangers} of {len(present)} people are not in this fleet: design it for them, or open it with "
+                f"{unknown} of {len(present)} people are not in this fleet: design it for them, or open it with "
                 "unknown='default'"
             )
-        tags = np.zeros(len(listed), dtype=np.int64)
+        tags = np.zeros(len(names), dtype=np.int64)
         for code in present:
-            checksum = generation.place(self._position(generation, listed[code])).checksum
+            checksum = generation.place(self._position(generation, names[code])).checksum
             tags[code] = int.from_bytes(checksum[:8], "little") >> 20
-        return People(listed, codes, tags)
+        return FleetRowSampler(self, names, codes, tags)
 
-    def draw_with(self, people: "People", secrets: IntArray, words: Any) -> IntArray:
-        """Observables for people's secrets, with 64 random bits for each from elsewhere."""
+    def _draw(self, names: list[str], codes: IntArray, secrets: IntArray, words: Any) -> IntArray:
+        """The index of an output for each row: ``names[codes]`` are the users of the rows."""
         drawn, generation = np.zeros(len(secrets), dtype=np.int64), self._opened
-        order = np.argsort(people.codes, kind="stable")
-        bounds = np.flatnonzero(np.diff(people.codes[order])) + 1
-        for group in np.split(order, bounds) if len(order) else []:
-            sampler = self._samplers(self._position(generation, people.names[int(people.codes[group[0]])]))
-            drawn[group] = sampler.draw_with(secrets[group], words[group])
+        order = np.argsort(codes, kind="stable")
+        boundaries = np.flatnonzero(np.diff(codes[order])) + 1
+        for rows in np.split(order, boundaries) if len(order) else []:
+            sampler = self._samplers(self._position(generation, names[int(codes[rows[0]])]))
+            drawn[rows] = sampler.draw_with(secrets[rows], words[rows])
         return drawn
 
     def _sampler(self, position: int) -> Sampler:
@@ -242,22 +280,28 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class People:
-    """People of rows: whose each row is, and 44 bits that stand for their mechanism.
+class FleetRowSampler:
+    """Draws the outputs of a batch of rows, each from its user's mechanism.
 
     Attributes:
-        names: the people.
-        codes: for each row, whose it is, as a position in ``names``.
-        tags: for each person, bits that change with the mechanism: draws from another one are independent.
+        fleet: whose mechanisms.
+        names: the users.
+        codes: for each row, its user, as an index into ``names``.
+        tags: for each user, 44 bits that change with their mechanism.
     """
 
+    fleet: Fleet
     names: list[str]
     codes: IntArray
     tags: IntArray
 
     def tweak(self, secrets: IntArray) -> IntArray:
-        """What tells draws of one row apart: the secret, below 2^20, and the mechanism above."""
+        """The secret, below 2^20, and the tag of the user's mechanism above it."""
         return secrets | (self.tags[self.codes] << 20)
+
+    def draw(self, secrets: IntArray, random_words: RandomWords) -> IntArray:
+        """The index of an output for each row."""
+        return self.fleet._draw(self.names, self.codes, secrets, random_words(0))
 
 
 @dataclass(frozen=True)

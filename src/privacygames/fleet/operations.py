@@ -25,8 +25,8 @@ from privacygames.solvers import solving_on
 from privacygames.spaces import Grid, Space
 from privacygames.validation import one_of, several
 
-Folder = Fleet | str | os.PathLike[str]
-"""A fleet, or the folder of one."""
+Folder = str | os.PathLike[str]
+"""A fleet, or the path of its folder."""
 
 
 def design(
@@ -232,7 +232,7 @@ def compact(fleet: Folder) -> Fleet:
 
 
 def _folder(fleet: Folder) -> Path:
-    return fleet.folder if isinstance(fleet, Fleet) else Path(fleet).absolute()
+    return Path(fleet).absolute()
 
 
 def _members(log: RecordLog, people: PeopleInput, smoothing: float, fewest: int, little_data: str) -> list[Member]:

@@ -9,25 +9,41 @@ from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.header_fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
 from privacygames.mechanism.mechanism_content import MechanismContent
+from privacygames.mechanism.protocol import (
+    EpsilonGuarantee,
+    FiniteMechanism,
+    RandomWords,
+    RowSampler,
+    Sampleable,
+    is_sampleable,
+    require_finite_mechanism,
+)
 from privacygames.mechanism.public_mechanism import PublicCertificate, PublicMechanism, is_public, load_public
 from privacygames.mechanism.sampling import Sampler
 
 __all__ = [
     "Disclosure",
+    "EpsilonGuarantee",
+    "FiniteMechanism",
     "Mechanism",
     "MechanismContent",
     "PublicCertificate",
     "PublicMechanism",
+    "RandomWords",
     "RealisedValues",
+    "RowSampler",
+    "Sampleable",
     "Sampler",
     "certify",
     "container_content",
     "is_public",
+    "is_sampleable",
     "load",
     "load_bytes",
     "load_public",
     "parse_container",
     "read_container",
+    "require_finite_mechanism",
     "require_fit",
     "require_secrets",
     "verify",

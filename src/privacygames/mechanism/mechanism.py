@@ -1,29 +1,27 @@
 """The mechanism p(o|s): exact integer weights, what they promise, and how to sample from them."""
 
 import os
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, content_hash, floats, sealed
+from privacygames.arrays import FloatArray, IntArray, content_hash, floats
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.certificates import Certificate, DualSolution, Statement, Verification, check, probabilities
+from privacygames.certificates import Certificate, DualSolution, Statement, Usefulness, Verification, check
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedValues, certified
 from privacygames.mechanism.mechanism_content import MechanismContent, pack, unpack, version_of
+from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
+from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
 from privacygames.problem import Bounds, Problem, measure_scale
-from privacygames.spaces import Grid, Label, Space, Subsets, list_labels, space_digest
+from privacygames.spaces import Grid, Label, Space, Subsets, space_digest
 from privacygames.validation import of_kind
-
-Many = Sequence[Any] | NDArray[Any] | Iterable[Any]
-"""Several labels: a list, a tuple, an array, a column of a table."""
 
 
 class Mechanism:
@@ -35,6 +33,8 @@ class Mechanism:
 
     def __init__(self, contents: MechanismContent, verification: Verification) -> None:
         self._contents, self._findings = contents, verification
+        statement = contents.statement
+        self._table = WeightTable(statement.weights, statement.bits, contents.secrets, contents.observables)
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -94,10 +94,10 @@ class Mechanism:
         """The power of two every row of weights sums to."""
         return self.statement.bits
 
-    @cached_property
+    @property
     def probabilities(self) -> FloatArray:
         """p(o|s) = weights / 2^bits, as floats."""
-        return sealed(probabilities(self.statement))
+        return self._table.probabilities
 
     @property
     def secrets(self) -> Space:
@@ -150,10 +150,7 @@ class Mechanism:
         Randomness comes from the operating system, unless a seeded generator is passed (then the answers are
         reproducible, and not private).
         """
-        many = list_labels(secret)
-        drawn = self.sampler(generator).draw(self.secrets.indices([secret] if many is None else many))
-        labels: list[Label] = self._answers[drawn].tolist()
-        return labels[0] if many is None else labels
+        return self._table.sample(secret, generator)
 
     def locate(self, x: float, y: float, *, outside: Literal["error", "nearest"] = "error") -> Label:
         """The secret at a place: (x, y) in kilometres, or (longitude, latitude) where the grid is over degrees.
@@ -180,17 +177,49 @@ class Mechanism:
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
         """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""
-        return self._private_sampler if generator is None else self._private_sampler.using(generator)
+        return self._table.sampler if generator is None else self._table.sampler.using(generator)
 
-    @cached_property
-    def _answers(self) -> NDArray[np.object_]:
-        answers = np.empty(len(self.observables), dtype=object)
-        answers[:] = self.observables.labels
-        return answers
+    @property
+    def epsilon_guarantee(self) -> EpsilonGuarantee:
+        """What one output guarantees of differential privacy, with its unit."""
+        certificate = self.certificate
+        per, unit = certificate.scale.per(self.bounds.within), certificate.scale.unit
+        return EpsilonGuarantee(self.bounds.epsilon, per, unit, certificate.any_pair)
 
-    @cached_property
-    def _private_sampler(self) -> Sampler:
-        return Sampler(self.weights, self.bits)
+    @property
+    def per_user(self) -> bool:
+        """False: everybody's outputs are drawn from the same mechanism."""
+        return False
+
+    @property
+    def usefulness(self) -> Usefulness:
+        """How much an output tells about the secret."""
+        return self.certificate.usefulness
+
+    @property
+    def constant(self) -> bool:
+        """Whether outputs are independent of the secret."""
+        return self.usefulness.constant
+
+    def row_sampler(self, users: Any = None) -> WeightRowSampler:  # noqa: ARG002 - of the protocol
+        """The sampler for the rows of a batch, whoever their users are."""
+        return self._table.row_sampler()
+
+    def to_manifest(self) -> dict[str, Any]:
+        """What the certificate says, in plain values, for the manifest of a release; nothing of the prior."""
+        certificate = self.certificate
+        verification = certificate.verification
+        return {
+            "certificate": {
+                "largest_ratio": verification.largest_ratio,
+                "distortion": verification.distortion,
+                "cost": certificate.cost,
+                "gap": certificate.gap,
+                "distance": certificate.hashes.distance,
+                "distinguishability": certificate.hashes.distinguishability,
+                "bits_per_answer": certificate.usefulness.bits,
+            }
+        }
 
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
         """What an adversary believes after seeing ``observable``.

@@ -10,24 +10,28 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, content_hash, sealed
 from privacygames.canonical import digest_of
-from privacygames.certificates import Provenance, Statement, check, largest_log_ratio
+from privacygames.certificates import RatioStatement, check_ratios, largest_log_ratio
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.header_fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism
-from privacygames.mechanism.mechanism_content import MechanismContent
+from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
+from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
 from privacygames.problem import Bounds, Scale, measure_scale
 from privacygames.spaces import Label, LabelBudget, Space, decode_space, encode_space, space_digest
 
 WITHHELD = ["prior", "cost"]
+
+SAME = 1e-6
+"""Probabilities that differ by less than this between secrets are the same, as in ``certificates/usefulness.py``."""
 
 HEADER = {"withheld", "promises", "bits", "secrets", "observables", "arrays", "format"}
 ARRAYS, OWN_DISTANCES = {"weights", "distinguishability"}, "distances_"
@@ -85,20 +89,10 @@ class PublicMechanism:
             raise InvalidProblem(
                 "without a promise of epsilon nothing is left to verify once prior and cost are withheld"
             )
-        n, m = weights.shape
-        statement = Statement(
-            weights=weights,
-            bits=bits,
-            prior=np.full(n, 1.0 / n),  # any would do: nothing that depends on it is told
-            cost=np.zeros((m, n)),
-            distance=np.zeros((n, n)),
-            distinguishability=distinguishability,
-            bounds=Bounds(epsilon=bounds.epsilon, within=bounds.within),
-            dual_solution=None,
-        )
-        verification = check(statement)
-        self._largest_ratio = verification.largest_ratio
-        self._mechanism = Mechanism(MechanismContent(statement, *spaces, Provenance("withheld", "")), verification)
+        self._table = WeightTable(weights, bits, *spaces)
+        self._bounds = Bounds(epsilon=bounds.epsilon, within=bounds.within)
+        self._distinguishability = distinguishability
+        self._largest_ratio = check_ratios(RatioStatement(weights, bits, distinguishability, self._bounds))
 
     @classmethod
     def of(cls, mechanism: Mechanism) -> "PublicMechanism":
@@ -109,37 +103,37 @@ class PublicMechanism:
     @property
     def weights(self) -> IntArray:
         """Integers (secrets, observables); every row sums to ``2**bits``."""
-        return self._mechanism.weights
+        return self._table.weights
 
     @property
     def bits(self) -> int:
         """The power of two every row of weights sums to."""
-        return self._mechanism.bits
+        return self._table.bits
 
     @property
     def probabilities(self) -> FloatArray:
         """p(o|s) = weights / 2^bits, as floats."""
-        return self._mechanism.probabilities
+        return self._table.probabilities
 
     @property
     def bounds(self) -> Bounds:
         """What is promised: ε."""
-        return self._mechanism.bounds
+        return self._bounds
 
     @property
     def distinguishability(self) -> FloatArray:
         """d^ε(s, s'): the distances in which epsilon counts."""
-        return self._mechanism.distinguishability
+        return self._distinguishability
 
     @property
     def secrets(self) -> Space:
         """What may be secret."""
-        return self._mechanism.secrets
+        return self._table.secrets
 
     @property
     def observables(self) -> Space:
         """What may be answered."""
-        return self._mechanism.observables
+        return self._table.observables
 
     @cached_property
     def digest(self) -> str:
@@ -161,13 +155,54 @@ class PublicMechanism:
             digest=self.digest,
         )
 
-    def sample(self, secret: Label) -> Label:
-        """One observable for a secret, with randomness from the operating system."""
-        return self._mechanism.sample(secret)
+    @overload
+    def sample(self, secret: Label | set[str]) -> Label: ...
+    @overload
+    def sample(self, secret: Many) -> list[Label]: ...
+    def sample(self, secret: Label | set[str] | Many) -> Label | list[Label]:
+        """One output for a secret, or a list of them for several, with randomness from the operating system."""
+        return self._table.sample(secret)
 
     def sampler(self) -> Sampler:
-        """The sampler behind :meth:`sample`, for positions instead of labels."""
-        return self._mechanism.sampler()
+        """The sampler behind :meth:`sample`, for indices instead of labels."""
+        return self._table.sampler
+
+    @property
+    def epsilon_guarantee(self) -> EpsilonGuarantee:
+        """What one output guarantees of differential privacy, with its unit."""
+        scale = measure_scale(self.distinguishability, self.secrets)
+        any_pair = largest_log_ratio(self.weights)
+        return EpsilonGuarantee(self.bounds.epsilon, scale.per(self.bounds.within), scale.unit, any_pair)
+
+    @property
+    def per_user(self) -> bool:
+        """False: everybody's outputs are drawn from the same mechanism."""
+        return False
+
+    @property
+    def usefulness(self) -> None:
+        """None: how much an output tells depends on the prior, which is withheld."""
+        return None
+
+    @property
+    def constant(self) -> bool:
+        """Whether outputs are independent of the secret."""
+        return float(np.ptp(self.probabilities, axis=0).max()) <= SAME
+
+    def row_sampler(self, users: Any = None) -> WeightRowSampler:  # noqa: ARG002 - of the protocol
+        """The sampler for the rows of a batch, whoever their users are."""
+        return self._table.row_sampler()
+
+    def to_manifest(self) -> dict[str, Any]:
+        """What can be verified without the prior, in plain values, for the manifest of a release."""
+        certificate = self.certificate
+        return {
+            "certificate": {
+                "largest_ratio": certificate.largest_ratio,
+                "distinguishability": certificate.distinguishability,
+                "withheld": "prior and cost: nothing can be said of distortion",
+            }
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file without prior and cost, which :func:`load_public` reads."""

@@ -19,15 +19,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-import numpy as np
-
-from privacygames.certificates import ROUNDING, largest_log_ratio
 from privacygames.errors import InvalidProblem
-from privacygames.fleet import Fleet
 from privacygames.people_column import require_people
-from privacygames.problem import ANY_PAIR, Scale, measure_scale
+from privacygames.problem import ANY_PAIR, format_epsilon
 from privacygames.tables.libraries import needed_for_tables
-from privacygames.tables.rules import ColumnRule, Mechanisms
+from privacygames.tables.rules import ColumnRule
 from privacygames.validation import is_number
 
 MANY_PARTS = 64
@@ -82,16 +78,16 @@ class Charge:
     Attributes:
         columns: which columns.
         epsilon: promised; ∞ where the mechanism promises none.
-        within: the threshold, in the threshold form.
-        scale: the distance in which ε counts, and its unit.
+        per: what ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``.
+        unit: the unit of the distance in which ε counts; empty where it has none that other columns share.
         any_pair: the largest exponent between any two secrets, however far apart; ∞ where an answer rules one out.
         secrets: how many secrets there are.
     """
 
     columns: str
     epsilon: float
-    within: float | None
-    scale: Scale
+    per: str
+    unit: str
     any_pair: float
     secrets: int
 
@@ -100,15 +96,10 @@ class Charge:
         """How ε is to be read."""
         return "no differential privacy is promised" if self.epsilon == inf else self.per
 
-    @property
-    def per(self) -> str:
-        """What ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
-        return self.scale.per(self.within)
-
     def __str__(self) -> str:
         if self.epsilon == inf:
             return f"{self.form}; {self.any_pair:.6g} {ANY_PAIR}"
-        return self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)
+        return format_epsilon(f"{self.epsilon:.6g}", self.per, self.any_pair)
 
 
 @dataclass(frozen=True)
@@ -196,25 +187,15 @@ def refuse_epsilon_limit(given: object) -> None:
 
 def charge(rule: ColumnRule) -> Charge:
     """What a row costs under a rule."""
-    mechanism = rule.rule.mechanism
-    bounds, space = mechanism.bounds, mechanism.secrets
+    guarantee = rule.rule.mechanism.epsilon_guarantee
     return Charge(
         columns=rule.name,
-        epsilon=inf if bounds.epsilon is None else bounds.epsilon,
-        within=bounds.within,
-        scale=measure_scale(mechanism.distinguishability, space),
-        any_pair=largest_exponent(mechanism),
-        secrets=len(space),
+        epsilon=inf if guarantee.epsilon is None else guarantee.epsilon,
+        per=guarantee.per,
+        unit=guarantee.unit,
+        any_pair=guarantee.any_pair,
+        secrets=len(rule.rule.mechanism.secrets),
     )
-
-
-def largest_exponent(mechanism: Mechanisms) -> float:
-    """Max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε. Of fleets, as promised."""
-    if isinstance(mechanism, Fleet):
-        exponents = mechanism.bounds.log_ratio_bounds(mechanism.distinguishability)
-        np.fill_diagonal(exponents, 0.0)
-        return float(exponents.max()) * (1 + ROUNDING)
-    return largest_log_ratio(mechanism.weights)
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,19 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
+from privacygames.mechanism import Sampleable
 from privacygames.tables.accounting import CostLimits, refuse_epsilon_limit
 from privacygames.tables.adapters import released
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.release_key import ReleaseKey
 from privacygames.tables.release_ledger import ReleaseLedger
 from privacygames.tables.release_setup import setup_from
-from privacygames.tables.rules import Mechanisms, Rule
+from privacygames.tables.rules import Rule
 
 Repeat = Literal["fresh", "same"]
 """Whether every row is drawn for itself, or each person's secret once."""
 
-Rules = Mapping[Any, Mechanisms | Rule]
+Rules = Mapping[Any, Sampleable | Rule]
 """What becomes of which columns: ``{"age": mechanism, ("lon", "lat"): Rule(…)}``."""
 
 

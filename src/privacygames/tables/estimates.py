@@ -24,7 +24,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, floats
 from privacygames.errors import InvalidProblem, SolveFailed
-from privacygames.mechanism import Mechanism, PublicMechanism
+from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
 from privacygames.validation import is_number, one_of
 
@@ -70,9 +70,7 @@ class FrequencyEstimate:
             Where they do not, intervals are the range of what fits.
     """
 
-    def __init__(
-        self, mechanism: Mechanism | PublicMechanism, counts: FloatArray, method: Method, confidence: float
-    ) -> None:
+    def __init__(self, mechanism: FiniteMechanism, counts: FloatArray, method: Method, confidence: float) -> None:
         self.space: Space = mechanism.secrets
         self.method, self.confidence, self.sample_size = method, confidence, int(counts.sum())
         self._model = _Model(mechanism.probabilities, counts)
@@ -136,7 +134,7 @@ class FrequencyEstimate:
 
 
 def estimate(
-    mechanism: Mechanism | PublicMechanism, outputs: Any, *, method: Method = "likelihood", confidence: float = 0.95
+    mechanism: FiniteMechanism, outputs: Any, *, method: Method = "likelihood", confidence: float = 0.95
 ) -> FrequencyEstimate:
     """The frequencies of the secrets behind obfuscated answers, with intervals.
 
@@ -148,8 +146,7 @@ def estimate(
         method: ``"likelihood"``: never negative, sums to one; or ``"unbiased"``: right on average, also in sums.
         confidence: of each interval, by itself.
     """
-    if not isinstance(mechanism, Mechanism | PublicMechanism):
-        raise InvalidProblem("estimate needs the mechanism that made the answers")
+    require_finite_mechanism(mechanism, "estimate needs the mechanism that made the answers")
     one_of(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
@@ -158,7 +155,7 @@ def estimate(
     np.add.at(counts, positions, times)
     if not 1 <= float(counts.sum()) < inf or (counts < 0).any():
         raise InvalidProblem("there are no answers to estimate anything from")
-    if (counts[~mechanism.weights.any(axis=0)] > 0).any():
+    if (counts[~mechanism.probabilities.any(axis=0)] > 0).any():
         raise InvalidProblem("some of the answers are never given by this mechanism: they are from another one")
     return FrequencyEstimate(mechanism, counts, method, confidence)
 

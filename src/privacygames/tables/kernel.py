@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.fleet import Fleet
+from privacygames.mechanism import RandomWords, RowSampler
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.output_columns import Bits
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
@@ -107,8 +107,8 @@ class Kernel:
         self, rules: tuple[ColumnRule, ...], key: ReleaseKey, identity: Identity, user: str | None, schema: Any
     ) -> None:
         check_secret_columns(rules, identity.columns, user)
-        fleets = any(isinstance(rule.rule.mechanism, Fleet) for rule in rules)
-        if fleets and user is None:
+        self._per_user = any(rule.rule.mechanism.per_user for rule in rules)
+        if self._per_user and user is None:
             raise InvalidProblem("a fleet has a mechanism for each person: say with user which column names her")
         self.rules, self.identity, self.user = rules, identity, user
         self.needs = tuple(
@@ -116,7 +116,7 @@ class Kernel:
                 [
                     *(name for rule in rules for name in rule.columns),
                     *identity.columns,
-                    *([user] if fleets and user else []),
+                    *([user] if self._per_user and user else []),
                 ]
             )
         )
@@ -138,11 +138,11 @@ class Kernel:
         tags = self.tags(columns, count, at)
         if keep is not None:
             tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
-        people = self._people(columns, keep)
-        self._require_expected(self._marks(found, tags, people, counts))
+        samplers = self._row_samplers(columns, keep)
+        self._require_expected(self._marks(found, tags, samplers, counts))
         answers: dict[str, Any] = {}
         for rule in self.rules:
-            drawn = self._drawn(rule, found[rule.name], tags, people)
+            drawn = self._drawn(rule, found[rule.name], tags, samplers[rule.name])
             arrays = rule.writer.columns(drawn, self._post_bits(rule, tags), self._types[rule.name])
             answers |= dict(zip(rule.outputs, rule.in_category_order(arrays, columns), strict=True))
         return Answered(answers, keep, counts)
@@ -165,7 +165,7 @@ class Kernel:
         tags = self.tags(columns, count, 0)
         if keep is not None:
             tags, found = tags[keep], {name: positions[keep] for name, positions in found.items()}
-        return counts, self._marks(found, tags, self._people(columns, keep), counts)
+        return counts, self._marks(found, tags, self._row_samplers(columns, keep), counts)
 
     def expect(self, marks: Sequence[NDArray[np.uint64]]) -> None:
         """From now on draw for rows only that were surveyed, with the secrets that they had then."""
@@ -180,7 +180,9 @@ class Kernel:
         if new:
             raise InvalidProblem(CHANGED.format(new))
 
-    def _marks(self, found: Mapping[str, IntArray], tags: Words, people: Any, counts: RowCounts) -> NDArray[np.uint64]:
+    def _marks(
+        self, found: Mapping[str, IntArray], tags: Words, samplers: Mapping[str, RowSampler], counts: RowCounts
+    ) -> NDArray[np.uint64]:
         """64 bits for each row: a keyed hash of its identity and all its secrets; the sums are added to the counts."""
         marks = np.zeros(len(tags), dtype=np.uint64)
         if self.identity.by_position:
@@ -188,31 +190,28 @@ class Kernel:
         for rule in self.rules:
             secrets = found[rule.name]
             bits = KeyedBits(self._key.derive("marks", *rule.purpose, *self.identity.purpose()))
-            blocks = bits.blocks(tags, self._tweak(rule, np.maximum(secrets, 0), people))
+            blocks = bits.blocks(tags, samplers[rule.name].tweak(np.maximum(secrets, 0)))
             blocks[secrets < 0] = 0
             marks ^= blocks[:, 0]
             low, high = (int(each) for each in blocks.sum(axis=0, dtype=np.uint64))
             counts.add_draws({rule.name: low | high << 64})
         return marks
 
-    def _people(self, columns: Mapping[str, Any], keep: NDArray[np.bool_] | None) -> dict[str, Any]:
-        """Whose rows they are, for each rule that has a fleet."""
-        fleets = {rule.name: rule.rule.mechanism for rule in self.rules if isinstance(rule.rule.mechanism, Fleet)}
-        if not fleets:
-            return {}
-        names = columns[self.user or ""]
-        some = names if keep is None else names.filter(needed_for_tables("pyarrow").array(keep))
-        return {name: fleet.people_in(some) for name, fleet in fleets.items()}
-
-    def _tweak(self, rule: ColumnRule, secrets: IntArray, people: Mapping[str, Any]) -> IntArray:
-        """What tells the draws of one row apart: the secret, and of a fleet the person's mechanism."""
-        return people[rule.name].tweak(secrets) if rule.name in people else secrets
+    def _row_samplers(self, columns: Mapping[str, Any], keep: NDArray[np.bool_] | None) -> dict[str, RowSampler]:
+        """For each rule, the sampler for the rows that are kept."""
+        users = columns[self.user] if self._per_user and self.user else None
+        if users is not None and keep is not None:
+            users = users.filter(needed_for_tables("pyarrow").array(keep))
+        return {
+            rule.name: rule.rule.mechanism.row_sampler(users if rule.rule.mechanism.per_user else None)
+            for rule in self.rules
+        }
 
     def require_known(self, columns: Mapping[str, Any]) -> None:
         """Refuse people that a fleet does not know; nothing is drawn."""
         for rule in self.rules:
-            if isinstance(rule.rule.mechanism, Fleet):
-                rule.rule.mechanism.people_in(columns[self.user or ""])
+            if rule.rule.mechanism.per_user:
+                rule.rule.mechanism.row_sampler(columns[self.user or ""])
 
     def _looked_at(
         self, columns: Mapping[str, Any], count: int, at: int | None
@@ -263,17 +262,21 @@ class Kernel:
         option = "missing" if reason == "missing" and rule.rule.invalid == "nearest" else "invalid"
         return f"{rule.name}: {int(odd.sum())} of {len(odd)} rows {what}, {where}{hint}; say {option}={ways}"
 
-    def _drawn(self, rule: ColumnRule, secrets: IntArray, tags: Words, people: Mapping[str, Any]) -> IntArray:
+    def _drawn(self, rule: ColumnRule, secrets: IntArray, tags: Words, sampler: RowSampler) -> IntArray:
         """The observable drawn for each row, −1 where there is no secret."""
-        mechanism = rule.rule.mechanism
         known = np.maximum(secrets, 0)
-        bits = KeyedBits(self._key.derive("draw", *rule.purpose, *self.identity.purpose()))
-        words = bits.words(tags, self._tweak(rule, known, people))
-        if isinstance(mechanism, Fleet):
-            drawn = mechanism.draw_with(people[rule.name], known, words)
-        else:
-            drawn = mechanism.sampler().draw_with(known, words)
+        drawn: IntArray = sampler.draw(known, self._random_words(rule, tags, sampler.tweak(known)))
         return drawn if not len(secrets) or int(secrets.min()) >= 0 else np.where(secrets < 0, -1, drawn)
+
+    def _random_words(self, rule: ColumnRule, tags: Words, tweak: IntArray) -> RandomWords:
+        """The random bits of each row for one rule: words 1, 2, … have keys of their own, beside that of word 0."""
+        purpose = (*rule.purpose, *self.identity.purpose())
+
+        def word(number: int) -> Words:
+            drawing = ("draw",) if number == 0 else ("draw word", str(number))
+            return KeyedBits(self._key.derive(*drawing, *purpose)).words(tags, tweak)
+
+        return word
 
     def _post_bits(self, rule: ColumnRule, tags: Words) -> Bits:
         """Bits for random points: of the row and its answer, never of its secret."""

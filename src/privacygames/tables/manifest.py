@@ -8,12 +8,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
 from privacygames.atomic_io import write_text
-from privacygames.certificates import Certificate
-from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism, PublicMechanism
 from privacygames.tables.accounting import Cost, ReleaseAccount
 from privacygames.tables.kernel import RowCounts
 from privacygames.tables.release_ledger import LedgerCharge
@@ -22,9 +17,6 @@ from privacygames.tables.rules import ColumnRule
 
 FORMAT = 2
 LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
-SAME = 1e-6
-"""Answers whose probabilities differ by less than this between secrets do not depend on them."""
-
 MOVED = {
     "far": "of them were moved by more than one step beyond the outermost secrets",
     "exchanged": "of them fit only with latitude and longitude exchanged",
@@ -160,31 +152,7 @@ def described(rule: ColumnRule) -> dict[str, Any]:
     }
     if bounds.against:
         found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
-    if isinstance(mechanism, Fleet):
-        return found | {
-            "people": len(mechanism),
-            "records": mechanism.records_digest,
-            "unknown_people": mechanism.unknown,
-        }
-    certificate = mechanism.certificate
-    if isinstance(certificate, Certificate):
-        verification = certificate.verification
-        found["certificate"] = {
-            "largest_ratio": verification.largest_ratio,
-            "distortion": verification.distortion,
-            "cost": certificate.cost,
-            "gap": certificate.gap,
-            "distance": certificate.hashes.distance,
-            "distinguishability": certificate.hashes.distinguishability,
-            "bits_per_answer": certificate.usefulness.bits,
-        }
-    else:
-        found["certificate"] = {
-            "largest_ratio": certificate.largest_ratio,
-            "distinguishability": certificate.distinguishability,
-            "withheld": "prior and cost: nothing can be said of distortion",
-        }
-    return found
+    return found | mechanism.to_manifest()
 
 
 def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
@@ -192,11 +160,10 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     said = []
     for rule in rules:
         mechanism = rule.rule.mechanism
-        if not isinstance(mechanism, Fleet) and len(mechanism.secrets) > 1 and _constant(mechanism):
+        if mechanism.constant and len(mechanism.secrets) > 1:
             said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
             continue
-        if isinstance(mechanism, Mechanism):
-            useful = mechanism.certificate.usefulness
+        if (useful := mechanism.usefulness) is not None:
             if useful.limitless:
                 said.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
             if useful.unserved:
@@ -218,13 +185,6 @@ def warnings_about(counts: RowCounts) -> tuple[str, ...]:
     return tuple(
         f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in counts.invalid.items() if reason in WARNED
     )
-
-
-def _constant(mechanism: Mechanism | PublicMechanism) -> bool:
-    """Whether answers do not depend on the secret; without a prior, that is read off the weights."""
-    if isinstance(mechanism, Mechanism):
-        return mechanism.certificate.usefulness.constant
-    return float(np.ptp(mechanism.probabilities, axis=0).max()) <= SAME
 
 
 def _version(name: str) -> str:

@@ -230,7 +230,7 @@ def amounts_of(account: ReleaseAccount) -> list[dict[str, float]]:
 
 def _counted(charge: Charge) -> str:
     """What ε is counted for. Nobody knows whether distances without a unit are alike: of each columns, their own."""
-    return charge.per if charge.scale.unit else f"{charge.per} of {charge.columns}"
+    return charge.per if charge.unit else f"{charge.per} of {charge.columns}"
 
 
 def _times(count: int, epsilon: float) -> float:

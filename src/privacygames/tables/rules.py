@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from privacygames.errors import InvalidProblem
-from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism, PublicMechanism
+from privacygames.mechanism import Sampleable, is_sampleable
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.output_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.secret_columns import SecretReader, column_names
@@ -19,7 +18,6 @@ Original = Literal["replace", "drop", "null"]
 Invalid = Literal["error", "drop", "null", "nearest"]
 """What becomes of a row whose value is no secret of the mechanism."""
 
-Mechanisms = Mechanism | PublicMechanism | Fleet
 RELEASED = "_released"
 
 PANDAS = b"pandas"
@@ -31,7 +29,8 @@ class Rule:
     """What is to become of a column, or of columns that belong together.
 
     Attributes:
-        mechanism: what draws the answers: one mechanism, or a fleet of one for each person.
+        mechanism: what draws the answers: a mechanism, a fleet of one for each person, or whatever else has the members
+            of :class:`privacygames.Sampleable`.
         output_form: how an output is written: its ``"label"``, its ``"centre"``, a random ``"point"`` in it, its
             ``"bounds"``, or the ``"set"`` of its members.
         into: names of the columns of answers; by default those of the originals where they are replaced one by one.
@@ -46,7 +45,7 @@ class Rule:
             of the rows, whatever this says.
     """
 
-    mechanism: Mechanisms
+    mechanism: Sampleable
     output_form: Answer = "label"
     into: str | Sequence[str] | None = None
     original: Original = "replace"
@@ -55,7 +54,7 @@ class Rule:
     far_share_at_most: float = 0.05
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Mechanism | PublicMechanism | Fleet):
+        if not is_sampleable(self.mechanism):
             raise InvalidProblem(f"a Rule needs a Mechanism, or a Fleet; got {type(self.mechanism).__name__}")
         one_of(self.original, get_args(Original), "original")
         one_of(self.invalid, get_args(Invalid), "invalid")

@@ -14,8 +14,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
-from privacygames.fleet import Fleet
-from privacygames.mechanism import Mechanism, PublicMechanism
+from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Numbers, Subsets, count_visits
 from privacygames.tables.apply_rules import Rules
 from privacygames.tables.estimates import estimate
@@ -93,15 +92,14 @@ class UtilityPreview:
         return "\n".join([*lines, *(f"{a:<16}{b:>10}{c:>20}{d:>20}" for a, b, c, d in self.rows())])
 
 
-def preview(mechanism: Mechanism | PublicMechanism, values: Any) -> UtilityPreview:
+def preview(mechanism: FiniteMechanism, values: Any) -> UtilityPreview:
     """How well statistics of some secrets survive a release by a mechanism. Shows the truth: not for the recipient.
 
     Args:
         mechanism: what would draw the answers.
         values: the secrets one by one (a list, an array, a column), or counts by secret.
     """
-    if not isinstance(mechanism, Mechanism | PublicMechanism):
-        raise InvalidProblem("preview needs a mechanism")
+    require_finite_mechanism(mechanism, "preview needs a mechanism")
     positions, times = count_visits(mechanism.secrets, values)
     return _previewed(mechanism, np.bincount(positions, times, len(mechanism.secrets)).astype(np.float64), "secrets")
 
@@ -114,12 +112,11 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
     files = [path] if path.is_file() else [path / name for name in files_in(path)]
     made = []
     for rule in rules_from(rules):
-        if isinstance(rule.rule.mechanism, Fleet):
-            raise InvalidProblem("a preview is of one mechanism: a fleet has many")
+        mechanism = require_finite_mechanism(rule.rule.mechanism, "a preview is of one mechanism: a fleet has many")
         counts, odd = _counts(rule, files, separator)
         if not counts.sum():
             raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
-        made.append(replace(_previewed(rule.rule.mechanism, counts, rule.name), rows_left_out=odd))
+        made.append(replace(_previewed(mechanism, counts, rule.name), rows_left_out=odd))
     return made
 
 
@@ -139,7 +136,7 @@ def _counts(rule: ColumnRule, files: list[Path], separator: str | None) -> tuple
     return counts, odd
 
 
-def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, columns: str) -> UtilityPreview:
+def _previewed(mechanism: FiniteMechanism, counts: FloatArray, columns: str) -> UtilityPreview:
     generator = np.random.default_rng(secrets.randbits(128))
     whole = counts.astype(np.int64)
     drawn = np.zeros((TRIALS, len(mechanism.observables)))
@@ -151,18 +148,18 @@ def _previewed(mechanism: Mechanism | PublicMechanism, counts: FloatArray, colum
     return UtilityPreview(columns, int(whole.sum()), tuple(statistics))
 
 
-def _by_label(mechanism: Mechanism | PublicMechanism, counts: FloatArray) -> dict[Any, float]:
+def _by_label(mechanism: FiniteMechanism, counts: FloatArray) -> dict[Any, float]:
     return dict(zip(mechanism.observables.labels, counts.tolist(), strict=True))
 
 
-def _rows(mechanism: Mechanism | PublicMechanism) -> FloatArray:
+def _rows(mechanism: FiniteMechanism) -> FloatArray:
     """The probabilities as floats that sum to one, as made-up releases need them."""
     table = mechanism.probabilities
     return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
 def _survivals(
-    mechanism: Mechanism | PublicMechanism, truth: FloatArray, released: FloatArray, estimated: FloatArray
+    mechanism: FiniteMechanism, truth: FloatArray, released: FloatArray, estimated: FloatArray
 ) -> list[StatisticAccuracy]:
     found = []
     space, middles = mechanism.secrets, _middles(mechanism)
@@ -186,7 +183,7 @@ def _survival(name: str, truth: float, released: FloatArray | None, estimated: F
     return StatisticAccuracy(name, truth, middle, off, float(estimated.mean()), error(estimated))
 
 
-def _middles(mechanism: Mechanism | PublicMechanism) -> FloatArray | None:
+def _middles(mechanism: FiniteMechanism) -> FloatArray | None:
     """The number that each answer stands for, where it stands for one."""
     answers = mechanism.observables
     if isinstance(answers, Numbers):

@@ -75,9 +75,10 @@ class Sampleable(Protocol):
     Whatever has these members can be given to :func:`privacygames.tables.apply`. Classes that inherit from this one get
     the members that have a default.
 
-    >>> mechanism = pg.baselines.constant(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2]))))
-    >>> mechanism.per_user, mechanism.epsilon_guarantee.per, mechanism.digest == pg.PublicMechanism.of(mechanism).digest
-    (False, 'per unit of the euclidean distance', False)
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0)))
+    >>> mechanism: pg.Sampleable = pg.baselines.exponential(problem, epsilon=0.5)
+    >>> mechanism.per_user, mechanism.epsilon_guarantee.per, mechanism.constant
+    (False, 'per km', False)
     """
 
     @property

@@ -26,7 +26,7 @@ import privacygames as pg
 from peak import peak_mebibytes
 from privacygames.solvers import implied_pairs
 from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra
-from privacygames.threads import processors
+from privacygames.threads import available_processors
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -129,8 +129,8 @@ def growth(sides: list[int], rows: list[dict[str, object]]) -> None:
 def doubled() -> list[int]:
     """One, two, four and so on, up to the number of processors."""
     counts = [1]
-    while counts[-1] < processors():
-        counts.append(min(2 * counts[-1], processors()))
+    while counts[-1] < available_processors():
+        counts.append(min(2 * counts[-1], available_processors()))
     return counts
 
 
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--counts", default="1,2", help="with --threads: how many, with commas")
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
-    machine = f"{platform.machine()}, {processors()} cores, Python {platform.python_version()}"
+    machine = f"{platform.machine()}, {available_processors()} cores, Python {platform.python_version()}"
     with loops.at_once():
         pg.design(euclidean(10), epsilon=1.0)
     if options.threads:

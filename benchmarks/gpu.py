@@ -34,7 +34,7 @@ from privacygames.problem import Bounds
 from privacygames.programs import design_program
 from privacygames.solvers import Solution, SolveOptions
 from privacygames.solvers.highs import LinearSolution, read_dual_solution
-from privacygames.threads import processors, single_threaded_blas
+from privacygames.threads import available_processors, single_threaded_blas
 
 PUBLISHED = {"exact, not finished": (150, 1800.0), "spanner": (300, 929.0), "approximate": (400, 146.0)}
 """Points and seconds that others have published (Imola et al., UAI 2022), on their machine."""
@@ -463,7 +463,7 @@ def main() -> None:
     on_card = given.device.startswith("cuda")
     machine = {
         "device": torch.cuda.get_device_name() if on_card else "PyTorch's CPU device",
-        "host": f"{platform.machine()}, {processors()} processors, {host_rate()}",
+        "host": f"{platform.machine()}, {available_processors()} processors, {host_rate()}",
         "PyTorch": torch.__version__,
         "product rate": product_rate(given.device),
     }

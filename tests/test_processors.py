@@ -13,8 +13,8 @@ from privacygames import threads
 def eight(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A process that may run on eight processors, in a container with a file that may set a quota."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(threads, "QUOTA", str(tmp_path / "cpu.max"))
-    monkeypatch.delenv(threads.VARIABLE, raising=False)
+    monkeypatch.setattr(threads, "CGROUP_QUOTA_FILE", str(tmp_path / "cpu.max"))
+    monkeypatch.delenv(threads.THREADS_VARIABLE, raising=False)
     return tmp_path / "cpu.max"
 
 
@@ -38,23 +38,23 @@ def test_the_least_of_what_is_allowed(
     if quota is not None:
         eight.write_text(quota)
     if told is not None:
-        monkeypatch.setenv(threads.VARIABLE, told)
-    assert threads.processors() == found
+        monkeypatch.setenv(threads.THREADS_VARIABLE, told)
+    assert threads.available_processors() == found
 
 
 @pytest.mark.usefixtures("eight")
 @pytest.mark.parametrize(("among", "each"), [(1, 8), (2, 4), (3, 2), (8, 1), (20, 1)])
 def test_workers_share_them(monkeypatch: pytest.MonkeyPatch, among: int, each: int) -> None:
-    monkeypatch.setenv(threads.VARIABLE, "8")  # so that what is set is undone
-    threads.share_processors(among)
-    assert threads.processors() == each
+    monkeypatch.setenv(threads.THREADS_VARIABLE, "8")  # so that what is set is undone
+    threads.divide_processors(among)
+    assert threads.available_processors() == each
 
 
-@pytest.mark.parametrize("entries", [0, threads.WORTH_A_THREAD, 3 * threads.WORTH_A_THREAD])
+@pytest.mark.parametrize("entries", [0, threads.ENTRIES_PER_THREAD, 3 * threads.ENTRIES_PER_THREAD])
 def test_work_in_threads_comes_back_in_order(entries: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "processors", lambda: 3)
-    assert threads.in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
-    assert threads.in_threads(lambda item: item**2, 0, entries) == []
+    monkeypatch.setattr(threads, "available_processors", lambda: 3)
+    assert threads.map_in_threads(lambda item: item**2, 7, entries) == [0, 1, 4, 9, 16, 25, 36]
+    assert threads.map_in_threads(lambda item: item**2, 0, entries) == []
 
 
 def test_algebra_is_plain_until_the_last_who_asked_is_done() -> None:

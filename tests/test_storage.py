@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from privacygames.atomic_io import write_bytes, write_text, written
+from privacygames.atomic_io import open_atomic, write_bytes, write_text
 from waiting import wait_until
 
 SIZE = 200_000
@@ -73,7 +73,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     write_text(path, "old")
 
     def fail() -> None:
-        with written(path) as file:
+        with open_atomic(path) as file:
             file.write(b"new")
             raise KeyError
 

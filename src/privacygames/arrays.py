@@ -1,4 +1,4 @@
-"""Read-only arrays: checked once when they come in, never changed afterwards, identified by their content."""
+"""Read-only arrays: validated once when they come in, never changed afterwards, identified by their content."""
 
 import hashlib
 from typing import Any, TypeVar
@@ -8,46 +8,46 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygames.errors import InvalidProblem
 
-SMALLEST, LARGEST = 1e-60, 1e60
-"""What numbers other than 0 may be: far from where floating point under- or overflows, so that proofs are short."""
+SMALLEST_POSITIVE, LARGEST_FINITE = 1e-60, 1e60
+"""The range of nonzero finite entries. Products of two neither under- nor overflow, which keeps proofs short."""
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def frozen(values: ArrayLike) -> FloatArray:
-    """A contiguous float64 copy of ``values`` that nobody can write to, with −0.0 written as 0.0."""
-    return sealed(np.array(values, dtype=np.float64, order="C") + 0.0)
+def freeze_floats(values: ArrayLike) -> FloatArray:
+    """A read-only, contiguous float64 copy of ``values``, with −0.0 written as 0.0."""
+    return freeze(np.array(values, dtype=np.float64, order="C") + 0.0)
 
 
-def sealed(array: NDArray[Scalar]) -> NDArray[Scalar]:
-    """A copy over bytes: unlike the read-only flag of an array with memory of its own, that cannot be undone."""
+def freeze(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A read-only copy of an array. Its memory is a bytes object, so ``setflags(write=True)`` cannot undo it."""
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
-def floats(values: ArrayLike, what: str) -> FloatArray:
-    """``values`` as an array of floats, or an error that does not show them."""
+def as_floats(values: ArrayLike, what: str) -> FloatArray:
+    """``values`` as a float64 array; the error for other values does not show them."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidProblem(f"{what} is not an array of numbers") from None
 
 
-def checked(
+def require_nonnegative(
     values: ArrayLike, *, what: str, shape: tuple[int, ...], meaning: str, infinite: bool = False
 ) -> FloatArray:
-    """Return ``values`` frozen, or say why they are not a non-negative array of that shape.
+    """``values`` as a read-only array, or an error that says why it is not non-negative and of this shape.
 
     Args:
-        values: what the caller gave.
-        what: its name in messages.
-        shape: the shape it must have.
-        meaning: what the axes are, for the message.
+        values: what the caller passed.
+        what: the name of the array in messages.
+        shape: the required shape.
+        meaning: what the axes stand for, in messages.
         infinite: whether +∞ is allowed.
     """
     try:
-        array = frozen(values)
+        array = freeze_floats(values)
     except (TypeError, ValueError, OverflowError):  # not chained: the original may show what was given
         raise InvalidProblem(f"{what} is not an array of numbers; give shape {shape}: {meaning}") from None
     if array.shape != shape:
@@ -60,19 +60,20 @@ def checked(
         raise InvalidProblem(f"{what} contains infinite entries; every entry must be finite")
     if not in_range(array, infinite=infinite):
         raise InvalidProblem(
-            f"{what} contains entries that are neither 0 nor between {SMALLEST:g} and {LARGEST:g}: rescale it"
+            f"{what} contains entries that are neither 0 nor between {SMALLEST_POSITIVE:g} and {LARGEST_FINITE:g}: "
+            "rescale it"
         )
     return array
 
 
 def in_range(array: NDArray[np.float64], *, infinite: bool = False) -> bool:
-    """Whether every entry is 0, or between the smallest and largest number allowed (or ∞, where that is)."""
-    fits = (array == 0) | ((array >= SMALLEST) & (array <= LARGEST))
+    """Whether every entry is 0 or between ``SMALLEST_POSITIVE`` and ``LARGEST_FINITE``, or ∞ where that is allowed."""
+    fits = (array == 0) | ((array >= SMALLEST_POSITIVE) & (array <= LARGEST_FINITE))
     return bool((fits | np.isposinf(array)).all() if infinite else fits.all())
 
 
-def row_losses(probabilities: FloatArray, losses: FloatArray) -> FloatArray:
-    """Σ_o p(o|s) L(o,s) for every s, where 0·∞ = 0: what never happens is never lost.
+def loss_per_secret(probabilities: FloatArray, losses: FloatArray) -> FloatArray:
+    """The expected loss Σ_o p(o|s) L(o,s) for every secret s, where 0·∞ = 0: an output that never occurs costs nothing.
 
     Args:
         probabilities: (secrets, outputs).
@@ -84,7 +85,7 @@ def row_losses(probabilities: FloatArray, losses: FloatArray) -> FloatArray:
         return np.asarray(np.where(probabilities > 0, probabilities * losses.T, 0.0).sum(axis=1))
 
 
-def expected_losses(losses: FloatArray, weights: FloatArray) -> FloatArray:
+def loss_matmul(losses: FloatArray, weights: FloatArray) -> FloatArray:
     """The matrix product L w where 0·∞ = 0.
 
     Args:

@@ -1,4 +1,4 @@
-"""Writing files: complete or not at all, whatever happens meanwhile and whoever else writes there."""
+"""Atomic file writes: a file appears complete or not at all, also after a crash or with concurrent writers."""
 
 import os
 import tempfile
@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import IO
 
 UMASK = os.umask(0o077)
-"""The permissions that new files do not get. To ask for it means to set it: done once, and set back at once."""
+"""The process's umask. It can only be read by setting it, which is done once, on import."""
 os.umask(UMASK)
 
 
 @contextmanager
-def written(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to that takes its place at ``path`` when the block ends well, and else leaves no trace.
+def open_atomic(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file that replaces ``path`` when the block ends without an exception, and is deleted otherwise.
 
-    It is written under a name of its own beside ``path``, flushed to the disk, and moved there in one step; so threads
-    and processes that write to one path at once each leave a whole file, and a reader sees the old one or a new one.
+    It is written under a temporary name in the same folder, flushed to the disk, and renamed in one step. Threads and
+    processes that write to one path at once each leave a complete file, and readers see the old or a new one.
 
     Args:
-        path: where the file is to be.
-        private: whether only its owner may read it; otherwise as the system's defaults say.
+        path: the file to replace or create.
+        private: whether only its owner may read it; otherwise the umask decides.
     """
     target = Path(path)
     part = Path()
@@ -35,7 +35,7 @@ def written(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[
         if not private:
             part.chmod(0o666 & ~UMASK)
         part.replace(target)
-    except OSError as error:  # name the file that was asked for, not the one beside it
+    except OSError as error:  # name the requested file, not the temporary one
         raise OSError(error.errno, error.strerror, str(target)) from None
     finally:
         if part != Path():
@@ -44,21 +44,21 @@ def written(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[
 
 
 def write_bytes(path: str | os.PathLike[str], *parts: bytes, private: bool = False) -> None:
-    """Write a whole file at once."""
-    with written(path, private=private) as file:
+    """Write a file atomically."""
+    with open_atomic(path, private=private) as file:
         file.writelines(parts)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole text file, in UTF-8, at once."""
+    """Write a UTF-8 text file atomically."""
     write_bytes(path, text.encode())
 
 
 @contextmanager
-def held(path: str | os.PathLike[str]) -> Iterator[bool]:
-    """Hold a file, made if need be, that only one process can hold at a time; gives whether it is ours.
+def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
+    """Take an exclusive lock on a file, created if needed, without waiting; yields whether this process has it.
 
-    Where the system has no such locks, it always is.
+    On systems without ``fcntl`` there is no lock, and it always yields True.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -80,7 +80,7 @@ def _locked(handle: int) -> bool:
 
 
 def fsync_directory(folder: Path) -> None:
-    """Ask for the folder's entry to be on the disk too, where the system lets one."""
+    """Flush a folder's entries to the disk, where the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

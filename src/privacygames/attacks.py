@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arrays import FloatArray, checked, sealed
+from privacygames.arrays import FloatArray, freeze, require_nonnegative
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Measure, Problem, distance_matrix, finite
 from privacygames.solvers import least_largest_error, least_worst_error
 from privacygames.spaces import Label, Space
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 __all__ = [
     "Attack",
@@ -186,7 +186,7 @@ def given(
     view = _View.of(mechanism, problem, prior, distance, adversary)
     _, observables = problem.shape
     meaning = "(observables, estimates)"
-    matrix = checked(attack, what="the attack", shape=(observables, len(view.guesses)), meaning=meaning)
+    matrix = require_nonnegative(attack, what="the attack", shape=(observables, len(view.guesses)), meaning=meaning)
     if (np.abs(matrix.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise InvalidProblem("every row of the attack must sum to 1: q(·|o) is a distribution")
     joint = mechanism.probabilities.T * view.belief
@@ -213,8 +213,8 @@ def _attack(
     *,
     guesses: Space | None = None,
 ) -> Attack:
-    possible = sealed(np.asarray(mechanism.weights.any(axis=0)))
-    return Attack(name, sealed(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, possible)
+    possible = freeze(np.asarray(mechanism.weights.any(axis=0)))
+    return Attack(name, freeze(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, possible)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class _View:
         if adversary is not None:
             if prior is not None or distance is not None:
                 raise InvalidProblem("an adversary has a prior and errors of her own: leave out prior and distance")
-            arrays = of_kind(adversary, Adversary, "the adversary").arrays(problem)
+            arrays = require_instance(adversary, Adversary, "the adversary").arrays(problem)
             return cls(arrays.prior, arrays.errors, adversary.guess_space(problem.space))
         if prior is not None:
             require_secrets(mechanism, prior)

@@ -8,7 +8,7 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.arrays import sealed
+from privacygames.arrays import freeze
 from privacygames.baselines import cheapest as cheapest_answers
 from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals, allowed_outputs
 from privacygames.cost_limits import CLOSE, require_affordable, too_little_distortion
@@ -178,7 +178,7 @@ class Design:
         if allowed.all() or not bounds.adversaries(self.problem):
             return
         indicator = self.problem.with_losses(
-            cost=sealed(np.where(allowed.T, 0.0, 1.0)),
+            cost=freeze(np.where(allowed.T, 0.0, 1.0)),
             distance=self.problem.distance,
             observables=self.problem.observables,
         )

@@ -13,9 +13,9 @@ from privacygames.errors import (
 )
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Distortion, Problem, distortion_rounding
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 
 def design(
@@ -30,7 +30,7 @@ def design(
     solver: Literal["auto"] | Solver = "auto",
     time_limit: float | None = None,
     tolerance: float = 1e-6,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """The mechanism that costs least among all that keep the bounds, with a certificate.
 
@@ -103,7 +103,7 @@ def estimate_solve(
         cost_at_most: as in :func:`design`.
         worst_cost_at_most: as in :func:`design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds.asked(
         epsilon=epsilon,
         within=within,
@@ -133,7 +133,7 @@ def design_bounds(
         best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
             instead of raising ``SolveFailed``.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     _require_possible(problem, bounds)
     auto = isinstance(solver, str) and solver == "auto"
     given = solver if isinstance(solver, Solver) else None

@@ -1,4 +1,4 @@
-"""Values: objects that never change once built, and are equal to whatever has the same content."""
+"""Immutable values: objects that never change after construction and are equal when their content is."""
 
 from functools import cached_property
 from math import isfinite
@@ -6,10 +6,11 @@ from typing import NoReturn
 
 
 class Value:
-    """Immutable, comparable and hashable by content.
+    """Base class of immutable objects that are compared and hashed by content.
 
-    A subclass fills its attributes once, with ``self._fill(…)``, and says in ``_content`` what it is made of: a tuple
-    of plain hashable values, other values, or hashes of arrays (:func:`privacygames.arrays.content_hash`).
+    A subclass sets its attributes once, with ``self._fill(…)``, and returns from ``_content`` what it consists of: a
+    tuple of plain hashable values, other ``Value`` objects, or hashes of arrays
+    (:func:`privacygames.arrays.content_hash`).
     """
 
     def _fill(self, **attributes: object) -> None:
@@ -34,14 +35,14 @@ class Value:
         return hash((type(self).__name__, self._content))
 
 
-def plain(value: object) -> object:
-    """Values that JSON has: ∞ becomes the text "inf", sets become lists."""
+def to_json_value(value: object) -> object:
+    """A value made of types that JSON has: ∞ and NaN become strings, sets and tuples become lists."""
     if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): to_json_value(entry) for key, entry in value.items()}
     if isinstance(value, frozenset | set):
         return sorted(value)
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [to_json_value(entry) for entry in value]
     if isinstance(value, float) and not isfinite(value):
         return str(value)
     return value

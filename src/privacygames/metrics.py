@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, expected_losses, row_losses
+from privacygames.arrays import FloatArray, loss_matmul, loss_per_secret
 from privacygames.attacks import Attack
 from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
@@ -32,12 +32,12 @@ def __dir__() -> list[str]:
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
     """Σ_o p(o|s) c(o,s) for every secret."""
     require_fit(mechanism, problem)
-    return row_losses(mechanism.probabilities, problem.cost)
+    return loss_per_secret(mechanism.probabilities, problem.cost)
 
 
 def expected_cost(mechanism: Mechanism, problem: Problem) -> float:
     """The average cost over the prior (eq:utility:avgmetric)."""
-    return float(expected_losses(cost_per_secret(mechanism, problem)[None], problem.prior.probabilities)[0])
+    return float(loss_matmul(cost_per_secret(mechanism, problem)[None], problem.prior.probabilities)[0])
 
 
 def worst_cost(mechanism: Mechanism, problem: Problem) -> float:

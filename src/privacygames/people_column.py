@@ -1,4 +1,4 @@
-"""The column of a table that says whose row it is: rows that name nobody are refused, never taken for one person."""
+"""The user column of a table: rows without a user are refused, never counted as one more user."""
 
 from typing import Any
 
@@ -7,25 +7,25 @@ from numpy.typing import NDArray
 
 from privacygames.errors import UnknownLabel
 
-MOST_ROWS = 5
-"""Row numbers that a message lists."""
+MAX_ROWS_LISTED = 5
+"""Number of row numbers that a message lists."""
 
 
-def require_people(column: Any, name: str = "", at: int | None = None) -> None:
-    """Refuse rows whose user is null, NaN or an empty text.
+def require_user_ids(column: Any, name: str = "", at: int | None = None) -> None:
+    """Raise if the user of any row is null, NaN or an empty string.
 
     Args:
-        column: an Arrow array.
-        name: of the column, for the message.
-        at: where its first row stands in the table; None where only its batch is known.
+        column: the user column, an Arrow array.
+        name: the name of the column in the message.
+        at: the table's row number of the first row; None where only the position in a batch is known.
 
     Raises:
-        UnknownLabel: how many such rows there are, and which are the first.
+        UnknownLabel: says how many such rows there are, and lists the first.
     """
     missing = np.flatnonzero(_missing(column))
     if len(missing):
-        rows = ", ".join(str((at or 0) + int(row)) for row in missing[:MOST_ROWS])
-        more = ", …" if len(missing) > MOST_ROWS else ""
+        rows = ", ".join(str((at or 0) + int(row)) for row in missing[:MAX_ROWS_LISTED])
+        more = ", …" if len(missing) > MAX_ROWS_LISTED else ""
         raise UnknownLabel(
             f"user column {name and repr(name) + ' '}is empty in {len(missing)} rows (null, NaN or an empty text): "
             f"nobody can be charged for them. Rows{'' if at is not None else ' of a batch'}, from 0: {rows}{more}"
@@ -40,6 +40,6 @@ def _missing(column: Any) -> NDArray[np.bool_]:
     plain = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
     missing = np.asarray(pc.is_null(plain, nan_is_null=True).to_numpy(zero_copy_only=False), dtype=bool)
     if any(test(plain.type) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
-        empty = pc.equal(plain, pa.scalar("", plain.type)).fill_null(False)  # how nothing looks in CSV files
+        empty = pc.equal(plain, pa.scalar("", plain.type)).fill_null(False)  # a missing value in CSV files
         missing = missing | np.asarray(empty.to_numpy(zero_copy_only=False), dtype=bool)
     return missing

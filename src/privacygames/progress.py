@@ -1,7 +1,7 @@
-"""Progress of long jobs, and how to cancel them: one kind for all of them.
+"""Progress reports of long jobs, and their cancellation.
 
-Every long job (a design, a search, a comparison, a study, reading traces) takes ``progress``, a function that is
-called with a :class:`Progress` now and then. Raising :class:`privacygames.Cancelled` in it stops the job.
+Every long job (a design, a search, a comparison, a study, reading traces) takes ``progress``, a function that it calls
+now and then with a :class:`Progress`. The function stops the job by raising :class:`privacygames.Cancelled`.
 """
 
 from collections.abc import Callable
@@ -13,17 +13,24 @@ from privacygames.errors import Cancelled
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a job stands. What a job does not know, or what makes no sense for it, is None.
+    """One progress report of a job; an attribute that is unknown or does not apply is None.
 
     Attributes:
         job: ``"design"``, ``"find"``, ``"compare"``, ``"study"`` or ``"read"``.
-        done: how far it is: iterations, designs, mechanisms, rows.
-        total: of how many.
-        share: how much of the work is done, from 0 to 1.
-        seconds: since it started.
-        value: of the best so far: the cost of a mechanism, or its distortion privacy where that is maximised.
-        gap: the relative gap of that to the best possible, as far as proved.
-        message: what is going on, in words.
+        done: the number of iterations, designs, mechanisms or rows finished.
+        total: how many there are in all.
+        share: the fraction of the work that is done, from 0 to 1.
+        seconds: time since the job started.
+        value: the best value so far: the cost of a mechanism, or its distortion privacy where that is maximised.
+        gap: the proved relative gap between that value and the optimum.
+        message: what the job is doing, in words.
+
+    Example:
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
+        >>> reports = []
+        >>> mechanism = pg.design(problem, epsilon=1.0, progress=reports.append)
+        >>> {report.job for report in reports}
+        {'design'}
     """
 
     job: str
@@ -36,45 +43,51 @@ class Progress:
     message: str = ""
 
 
-Watcher = Callable[[Progress], None]
-"""What a job calls with its progress. It runs in the job's thread: be quick; raise ``Cancelled`` to stop the job."""
+ProgressCallback = Callable[[Progress], None]
+"""What a job calls with its progress, in the job's own thread: it should return quickly."""
 
 
 class Cancellation:
-    """A switch that stops a job from elsewhere: another thread, a signal handler, a button.
+    """A switch that stops jobs from elsewhere: another thread, a signal handler, a button.
 
     Example:
-        >>> switch = Cancellation()
-        >>> mechanism = design(problem, epsilon=1.0, progress=switch.watching())  # doctest: +SKIP
-        >>> switch.cancel()  # in another thread: the design raises Cancelled
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
+        >>> cancellation = pg.Cancellation()
+        >>> cancellation.cancel()  # usually from another thread, while the job runs
+        >>> pg.design(problem, epsilon=1.0, progress=cancellation.callback())
+        Traceback (most recent call last):
+            ...
+        privacygames.errors.Cancelled: the job was cancelled
     """
 
     def __init__(self) -> None:
-        self._asked = Event()
+        self._requested = Event()
 
     def cancel(self) -> None:
-        """Ask the jobs that watch this switch to stop."""
-        self._asked.set()
+        """Stop the jobs that were given this switch's callback, at their next progress report."""
+        self._requested.set()
 
     @property
     def cancelled(self) -> bool:
-        """Whether it was asked for."""
-        return self._asked.is_set()
+        """Whether :meth:`cancel` was called."""
+        return self._requested.is_set()
 
-    def watching(self, then: Watcher | None = None) -> Watcher:
-        """A progress function that stops the job once it was asked for, and else calls ``then``."""
+    def callback(self, then: ProgressCallback | None = None) -> ProgressCallback:
+        """A ``progress`` function that raises ``Cancelled`` once :meth:`cancel` was called, and else calls ``then``."""
 
-        def watch(now: Progress) -> None:
+        def report(progress: Progress) -> None:
             if self.cancelled:
                 raise Cancelled("the job was cancelled")
             if then is not None:
-                then(now)
+                then(progress)
 
-        return watch
+        return report
 
 
-def within_job(job: str, watcher: Watcher | None, message: str, *, done: int = 0) -> Watcher | None:
-    """A watcher for a part of a larger job: what it reports is told in the larger job's words."""
-    if watcher is None:
+def relabel_progress(
+    job: str, callback: ProgressCallback | None, message: str, *, done: int = 0
+) -> ProgressCallback | None:
+    """A callback for one part of a larger job: it reports the part's progress under the larger job's name."""
+    if callback is None:
         return None
-    return lambda now: watcher(replace(now, job=job, message=message, done=done))
+    return lambda progress: callback(replace(progress, job=job, message=message, done=done))

@@ -1,21 +1,22 @@
-"""Tables of keys and values from a document or a file's header, read key by key; errors name the key at fault."""
+"""Typed reading of a table (a mapping from a TOML or JSON document) key by key; errors name the key at fault."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from privacygames.errors import InvalidProblem, TooLarge
 
-MISSING: Any = object()
+REQUIRED: Any = object()
+"""The default of keys that must be there."""
 
 
-class Keys:
-    """A table whose keys are all known, and whose values are asked for with the type they must have.
+class TableReader:
+    """A table whose keys must be among those allowed, and whose values are read with the type they must have.
 
-    No message shows a value: it may be somebody's.
+    Messages show keys and never values, which may be personal.
 
     Args:
-        table: what was read.
-        name: what messages call it: ``"[space]"``.
+        table: the mapping, as parsed.
+        name: what messages call it, such as ``"[space]"``.
         allowed: the keys it may have.
     """
 
@@ -30,48 +31,48 @@ class Keys:
     def __contains__(self, key: str) -> bool:
         return key in self.table
 
-    def value(self, key: str, default: Any = MISSING) -> Any:
-        """Whatever the key has; it must be there unless there is a default."""
-        if key not in self.table and default is MISSING:
+    def value(self, key: str, default: Any = REQUIRED) -> Any:
+        """The value of a key, of any type; without a default the key must be there."""
+        if key not in self.table and default is REQUIRED:
             raise InvalidProblem(f"{self.name} needs {key!r}")
         return self.table.get(key, default)
 
-    def whole(self, key: str, default: Any = MISSING) -> Any:
-        """A whole number."""
+    def integer(self, key: str, default: Any = REQUIRED) -> Any:
+        """The value of a key that must be an integer."""
         return self._typed(key, default, (int,), "a whole number")
 
-    def number(self, key: str, default: Any = MISSING) -> Any:
-        """A number."""
+    def number(self, key: str, default: Any = REQUIRED) -> Any:
+        """The value of a key that must be a number."""
         return self._typed(key, default, (int, float), "a number")
 
-    def text(self, key: str, default: Any = MISSING) -> Any:
-        """A text."""
+    def string(self, key: str, default: Any = REQUIRED) -> Any:
+        """The value of a key that must be a string."""
         return self._typed(key, default, (str,), "a text")
 
-    def flag(self, key: str, default: Any = MISSING) -> Any:
-        """True or false."""
-        found = self.value(key, default)
-        if found is not default and not isinstance(found, bool):
-            raise self.wrong(key, "true or false")
-        return found
+    def boolean(self, key: str, default: Any = REQUIRED) -> Any:
+        """The value of a key that must be true or false."""
+        value = self.value(key, default)
+        if value is not default and not isinstance(value, bool):
+            raise self.type_error(key, "true or false")
+        return value
 
-    def listed(self, key: str, default: Any = MISSING, *, most: int | None = None) -> Any:
-        """A list, and each list in it, of at most so many entries."""
-        found = self._typed(key, default, (list,), "a list")
-        if most is not None and isinstance(found, list):
-            longest = max((len(each) for each in (found, *found) if isinstance(each, list)), default=0)
-            if longest > most:
-                raise TooLarge(f"{self.name} {key} has {longest} entries; at most {most} are allowed here")
-        return found
+    def array(self, key: str, default: Any = REQUIRED, *, max_length: int | None = None) -> Any:
+        """The value of a key that must be a list; the limit holds for it and for each list in it."""
+        value = self._typed(key, default, (list,), "a list")
+        if max_length is not None and isinstance(value, list):
+            longest = max((len(entries) for entries in (value, *value) if isinstance(entries, list)), default=0)
+            if longest > max_length:
+                raise TooLarge(f"{self.name} {key} has {longest} entries; at most {max_length} are allowed here")
+        return value
 
-    def wrong(self, key: str, expected: str) -> InvalidProblem:
-        """The error for a key whose value is not what it must be."""
+    def type_error(self, key: str, expected: str) -> InvalidProblem:
+        """The error for a key whose value has the wrong type, to be raised by the caller."""
         return InvalidProblem(f"{self.name} {key} must be {expected}")
 
     def _typed(self, key: str, default: Any, kinds: tuple[type, ...], expected: str) -> Any:
-        found = self.value(key, default)
-        if found is default and key not in self.table:
-            return found
-        if isinstance(found, bool) or not isinstance(found, kinds):
-            raise self.wrong(key, expected)
-        return found
+        value = self.value(key, default)
+        if value is default and key not in self.table:
+            return value
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise self.type_error(key, expected)
+        return value

@@ -1,4 +1,4 @@
-"""Text files from anybody: regular, of a limited size, and parsed within limits; no message shows what is in them."""
+"""Untrusted text files: only regular ones, of limited size, parsed within limits; messages never show their content."""
 
 import os
 import re
@@ -11,29 +11,29 @@ from typing import IO, Any
 
 from privacygames.errors import InvalidProblem, TooLarge, UnreadableFile
 
-MOST_BYTES = 2**26
-"""Bytes of a file: 64 MiB, some millions of rows."""
+MAX_BYTES = 2**26
+"""Largest CSV file, in bytes: 64 MiB, some millions of rows."""
 
-MOST_TOML_BYTES = 2**24
-"""Bytes of a TOML document, which takes some ten times as many in memory."""
+MAX_TOML_BYTES = 2**24
+"""Largest TOML document, in bytes; parsed, it takes about ten times as much memory."""
 
-DEEPEST = 32
-"""Nesting of tables and lists, and parts of a dotted key: no document of ours has more than a handful."""
+MAX_NESTING = 32
+"""Deepest nesting of tables and lists, and most parts of a dotted key; the problem document needs about five."""
 
-MOST_KEY_PARTS = 100_000
-"""Parts of all keys and headers of a TOML document: each may become a table, which takes a kilobyte."""
+MAX_KEY_PARTS = 100_000
+"""Most parts of all keys and headers of a TOML document: each may become a table, which takes a kilobyte."""
 
 BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
 HEADERS_AND_KEYS = re.compile(r"^[ \t]*\[[^\n]*|[^=,\[\]{}\n]*=", re.MULTILINE)
 
 
 @contextmanager
-def open_regular(path: Path, *, most: int = MOST_BYTES) -> Iterator[IO[bytes]]:
-    """Open a regular file of at most so many bytes; a pipe or a device is refused without waiting for it.
+def open_regular(path: Path, *, max_bytes: int = MAX_BYTES) -> Iterator[IO[bytes]]:
+    """Open a regular file of at most ``max_bytes``; pipes and devices are refused without waiting for them.
 
     Raises:
-        UnreadableFile: it is not there, not readable, not a regular file, or has another name than a file can have.
-        TooLarge: it is larger.
+        UnreadableFile: the file is missing, unreadable or not regular, or its name is not valid.
+        TooLarge: the file is larger.
     """
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -45,8 +45,8 @@ def open_regular(path: Path, *, most: int = MOST_BYTES) -> Iterator[IO[bytes]]:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableFile(path, "it is not a regular file")
-        if status.st_size > most:
-            raise TooLarge(f"{path} has {status.st_size} bytes; at most {most} are read")
+        if status.st_size > max_bytes:
+            raise TooLarge(f"{path} has {status.st_size} bytes; at most {max_bytes} are read")
     except BaseException:
         os.close(handle)
         raise
@@ -54,31 +54,31 @@ def open_regular(path: Path, *, most: int = MOST_BYTES) -> Iterator[IO[bytes]]:
         yield file
 
 
-def file_below(folder: Path, name: str) -> Path:
-    """The file of that name in a folder or below it; no way out of the folder is taken, not by a link either.
+def resolve_inside(folder: Path, name: str) -> Path:
+    """The path of a file in a folder or below it, with links resolved; they must not lead out of the folder either.
 
     Raises:
-        InvalidProblem: the name leads elsewhere.
+        InvalidProblem: the path is outside the folder.
     """
     try:
         root = folder.resolve()
-        found = (root / name).resolve()
-        inside = not Path(name).is_absolute() and found.is_relative_to(root)
-    except (OSError, ValueError, RuntimeError):  # not a possible name, or links in a circle
+        resolved = (root / name).resolve()
+        inside = not Path(name).is_absolute() and resolved.is_relative_to(root)
+    except (OSError, ValueError, RuntimeError):  # an invalid name, or a cycle of links
         inside = False
     if not inside:
         raise InvalidProblem(
             "a file that the document names must be beside the document or in a folder below it: give a relative "
             "path without '..' that no link leads out of"
         )
-    return found
+    return resolved
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    with open_regular(path, most=MOST_TOML_BYTES) as file:
+    """Parse a TOML file."""
+    with open_regular(path, max_bytes=MAX_TOML_BYTES) as file:
         try:
-            text = file.read(MOST_TOML_BYTES + 1).decode("utf-8-sig")
+            text = file.read(MAX_TOML_BYTES + 1).decode("utf-8-sig")
         except OSError as error:
             raise UnreadableFile(path, error.strerror) from None
         except UnicodeDecodeError:
@@ -87,40 +87,40 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
-    """The tables of a TOML text; messages call it by a name."""
-    if any(piece.count(".") > DEEPEST for piece in BETWEEN_KEYS.split(text)):  # takes the parser quadratic time
-        raise InvalidProblem(f"{name} has a dotted key, or a text, with more than {DEEPEST} dots")
+    """Parse a TOML string; ``name`` is what messages call it."""
+    if any(piece.count(".") > MAX_NESTING for piece in BETWEEN_KEYS.split(text)):  # the parser takes quadratic time
+        raise InvalidProblem(f"{name} has a dotted key, or a text, with more than {MAX_NESTING} dots")
     parts = 0
     for piece in HEADERS_AND_KEYS.finditer(text):
         parts += 1 + (piece[0].count(".") if piece[0][-1] == "=" or "," not in piece[0] else 0)
-        if parts > MOST_KEY_PARTS:
-            raise TooLarge(f"{name} has too many keys and tables: at most {MOST_KEY_PARTS} parts of their names")
+        if parts > MAX_KEY_PARTS:
+            raise TooLarge(f"{name} has too many keys and tables: at most {MAX_KEY_PARTS} parts of their names")
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidProblem(f"{name} is not valid TOML: {_mistake(error)}") from None
+        raise InvalidProblem(f"{name} is not valid TOML: {_describe_toml_error(error)}") from None
     except RecursionError:
         tables = None
-    if tables is None or _deeper_than(tables, DEEPEST):
-        raise InvalidProblem(f"{name} is nested too deeply: at most {DEEPEST} tables and lists in one another")
+    if tables is None or _is_nested_deeper(tables, MAX_NESTING):
+        raise InvalidProblem(f"{name} is nested too deeply: at most {MAX_NESTING} tables and lists in one another")
     return tables
 
 
-def _mistake(error: tomllib.TOMLDecodeError) -> str:
-    """What the parser said of a mistake; where it quotes a key or a character, only the place."""
-    said = str(error)
-    if "('" not in said and "character" not in said:
-        return said
-    found = re.search(r"\(at (?:line \d+, column \d+|end of document)\)$", said)
-    return f"there is a mistake {found[0]}" if found else "there is a mistake"
+def _describe_toml_error(error: tomllib.TOMLDecodeError) -> str:
+    """The parser's message; only the position where it would quote the document."""
+    message = str(error)
+    if "('" not in message and "character" not in message:
+        return message
+    position = re.search(r"\(at (?:line \d+, column \d+|end of document)\)$", message)
+    return f"there is a mistake {position[0]}" if position else "there is a mistake"
 
 
-def _deeper_than(values: Any, most: int) -> bool:
-    """Whether tables and lists are nested more than so many times; found without recursion."""
+def _is_nested_deeper(values: Any, limit: int) -> bool:
+    """Whether tables and lists are nested more than ``limit`` levels deep; computed without recursion."""
     level = [values]
-    for _ in range(most + 1):
-        held = [each for each in level if isinstance(each, dict | list)]
-        if not held:
+    for _ in range(limit + 1):
+        nested = [value for value in level if isinstance(value, dict | list)]
+        if not nested:
             return False
-        level = [inner for each in held for inner in (each.values() if isinstance(each, dict) else each)]
+        level = [inner for value in nested for inner in (value.values() if isinstance(value, dict) else value)]
     return True

@@ -1,4 +1,4 @@
-"""How many processors to work with: those this process may use, and never more than it was told."""
+"""How many processors this process may use, and work on several of them at the same time."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,81 +12,84 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-VARIABLE = "PRIVACYGAMES_THREADS"
-"""An environment variable that limits the threads of this process and those it starts."""
+THREADS_VARIABLE = "PRIVACYGAMES_THREADS"
+"""The environment variable that limits the threads of this process and of those it starts."""
 
-QUOTA = "/sys/fs/cgroup/cpu.max"
-"""Where Linux says how much processor time a container may use."""
+CGROUP_QUOTA_FILE = "/sys/fs/cgroup/cpu.max"
+"""The file in which Linux states a container's limit on processor time."""
 
-WORTH_A_THREAD = 8_000_000
-"""So many entries to be looked at are worth a thread of their own: to hand over less takes as long as to do it."""
+ENTRIES_PER_THREAD = 8_000_000
+"""Array entries to be read that justify one more thread: for fewer, starting it takes as long as the work."""
 
 Result = TypeVar("Result")
 
 
-def in_threads(work: Callable[[int], Result], count: int, entries: int) -> list[Result]:
-    """What ``work`` gives for 0 to ``count``, in that order, by as many threads as so many entries are worth."""
-    threads = min(processors(), entries // WORTH_A_THREAD)
+def map_in_threads(work: Callable[[int], Result], count: int, entries: int) -> list[Result]:
+    """``[work(0), …, work(count - 1)]``, computed by one thread for every ``ENTRIES_PER_THREAD`` of ``entries``."""
+    threads = min(available_processors(), entries // ENTRIES_PER_THREAD)
     if threads <= 1:
         return [work(item) for item in range(count)]
     edges = [count * part // threads for part in range(threads + 1)]
 
-    def part(at: int) -> list[Result]:
-        return [work(item) for item in range(edges[at], edges[at + 1])]
+    def work_on_part(part: int) -> list[Result]:
+        return [work(item) for item in range(edges[part], edges[part + 1])]
 
     with ThreadPoolExecutor(threads) as pool:
-        return [each for found in pool.map(part, range(threads)) for each in found]
+        return [result for results in pool.map(work_on_part, range(threads)) for result in results]
 
 
-class _Askers:
-    """How many ask for plain algebra at this moment, and what gives libraries their threads back after the last."""
+class _BlasLimit:
+    """How many callers limit BLAS to one thread at this moment, and what lifts the limit after the last of them."""
 
-    lock, count, after = Lock(), 0, ExitStack()
+    lock, callers, lift = Lock(), 0, ExitStack()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """As long as this lasts, anywhere, libraries do linear algebra by one thread: it is small, or not all there is."""
-    with _Askers.lock:
-        if not _Askers.count:
-            _Askers.after.enter_context(_libraries().limit(limits=1, user_api="blas"))
-        _Askers.count += 1
+    """Limit BLAS libraries to one thread, in the whole process, until the last such block has ended.
+
+    For matrices too small for several threads, and for work that runs beside other work.
+    """
+    with _BlasLimit.lock:
+        if not _BlasLimit.callers:
+            _BlasLimit.lift.enter_context(_libraries().limit(limits=1, user_api="blas"))
+        _BlasLimit.callers += 1
     try:
         yield
     finally:
-        with _Askers.lock:
-            _Askers.count -= 1
-            if not _Askers.count:
-                _Askers.after.close()
+        with _BlasLimit.lock:
+            _BlasLimit.callers -= 1
+            if not _BlasLimit.callers:
+                _BlasLimit.lift.close()
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """The libraries for linear algebra: to look for them takes a hundred times as long as to tell them."""
-    import_module("scipy.linalg")  # which brings its own
+    """The BLAS libraries that are loaded: to find them takes a hundred times as long as to limit them."""
+    import_module("scipy.linalg")  # which loads its own
     return ThreadpoolController()
 
 
-def processors() -> int:
-    """The processors of this machine, less those that affinity, a container's quota or the environment rule out."""
+def available_processors() -> int:
+    """The machine's processors, less those ruled out by affinity, a container's quota or ``PRIVACYGAMES_THREADS``."""
     try:
-        found = len(os.sched_getaffinity(0))
+        usable = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
-        found = os.cpu_count() or 1
-    told = os.environ.get(VARIABLE, "")
-    limits = [found, _quota(), int(told) if told.isdecimal() else None]
+        usable = os.cpu_count() or 1
+    variable = os.environ.get(THREADS_VARIABLE, "")
+    limits = [usable, _container_quota(), int(variable) if variable.isdecimal() else None]
     return max(1, min(limit for limit in limits if limit is not None))
 
 
-def share_processors(among: int) -> None:
-    """From now on, this process and those it starts use no more than their share of the processors."""
-    os.environ[VARIABLE] = str(max(1, processors() // among))
+def divide_processors(among: int) -> None:
+    """Limit this process, and those it starts, to one part of its processors divided ``among`` so many."""
+    os.environ[THREADS_VARIABLE] = str(max(1, available_processors() // among))
 
 
-def _quota() -> int | None:
-    """How many whole processors a container may use; None where nothing limits it."""
+def _container_quota() -> int | None:
+    """How many whole processors a container may use; None without a limit."""
     try:
-        quota, period = Path(QUOTA).read_text(encoding="ascii").split()
+        quota, period = Path(CGROUP_QUOTA_FILE).read_text(encoding="ascii").split()
         return max(1, int(quota) // int(period))
     except (OSError, ValueError):
         return None

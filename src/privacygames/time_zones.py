@@ -1,4 +1,4 @@
-"""Time zones by their names."""
+"""Time zones by name."""
 
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo
@@ -7,8 +7,8 @@ from privacygames.errors import InvalidProblem
 
 
 def time_zone(name: str) -> tzinfo:
-    """The time zone of that name in the IANA database."""
-    if isinstance(name, str) and name == "UTC":  # known even where there is no database
+    """The time zone with this name in the IANA database."""
+    if isinstance(name, str) and name == "UTC":  # defined even where there is no database
         return UTC
     try:
         return ZoneInfo(name)

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray, floats, sealed
+from privacygames.arrays import FloatArray, IntArray, as_floats, freeze
 from privacygames.beliefs import Mobility
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.problem import Problem
 from privacygames.spaces import Label, Space
-from privacygames.validation import of_kind, several
+from privacygames.validation import as_list, require_instance
 
 __all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", "smoothed"]
 
@@ -54,14 +54,14 @@ class Observations:
     slots: IntArray
 
     def __post_init__(self) -> None:
-        values = floats(self.log_likelihoods, "the likelihoods")
+        values = as_floats(self.log_likelihoods, "the likelihoods")
         slots = np.asarray(self.slots)
         if values.ndim != 2 or len(values) == 0 or np.isnan(values).any() or (values == np.inf).any():
             raise InvalidProblem("log-likelihoods must be numbers or −∞, of shape (answers, secrets), and not empty")
         if slots.shape != values.shape[:1] or slots.dtype.kind not in "iu" or (np.diff(slots) < 0).any():
             raise InvalidProblem("slots must be whole numbers, one per answer, that never decrease")
-        object.__setattr__(self, "log_likelihoods", sealed(np.ascontiguousarray(values)))
-        object.__setattr__(self, "slots", sealed(slots.astype(np.int64)))
+        object.__setattr__(self, "log_likelihoods", freeze(np.ascontiguousarray(values)))
+        object.__setattr__(self, "slots", freeze(slots.astype(np.int64)))
 
     @classmethod
     def of(
@@ -77,9 +77,9 @@ class Observations:
             answers: what was released, in the order of time.
             slots: the step of the chain each was given in; by default one after the other.
         """
-        given = several(answers, "the answers")
+        given = as_list(answers, "the answers")
         one_or_each = "give one Mechanism, or one for each answer"
-        used = several(mechanisms, "the mechanisms") if isinstance(mechanisms, Iterable) else [mechanisms] * len(given)
+        used = as_list(mechanisms, "the mechanisms") if isinstance(mechanisms, Iterable) else [mechanisms] * len(given)
         if len(used) != len(given):
             raise InvalidProblem(one_or_each)
         for mechanism in used:
@@ -87,7 +87,7 @@ class Observations:
         columns = [each.probabilities[:, each.observables.index(o)] for each, o in zip(used, given, strict=True)]
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(columns))
-        when = np.arange(len(given)) if slots is None else np.asarray(several(slots, "slots"))
+        when = np.arange(len(given)) if slots is None else np.asarray(as_list(slots, "slots"))
         return cls(logs, when)
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ def most_likely_path(problem: Problem, mobility: Mobility, observations: Observa
     path, log_probability = _viterbi(problem, mobility, observations)
     errors = np.einsum("ts,ts->t", problem.distance[path], track.beliefs)
     return Track(
-        "most likely path", problem.space, track.beliefs, sealed(path), errors, log_probability, track.log_odds
+        "most likely path", problem.space, track.beliefs, freeze(path), errors, log_probability, track.log_odds
     )
 
 
@@ -200,9 +200,9 @@ def normalised(log_weights: FloatArray) -> FloatArray:
 
 
 def _check(problem: Problem, mobility: Mobility, observations: Observations) -> None:
-    of_kind(problem, Problem, "the problem")
-    of_kind(observations, Observations, "the observations")
-    if of_kind(mobility, Mobility, "the mobility").space != problem.space:
+    require_instance(problem, Problem, "the problem")
+    require_instance(observations, Observations, "the observations")
+    if require_instance(mobility, Mobility, "the mobility").space != problem.space:
         raise InvalidProblem("the mobility is over other secrets than the problem's")
     if observations.log_likelihoods.shape[1] != len(problem.space):
         raise InvalidProblem("the observations are about another number of secrets than the problem's")
@@ -281,7 +281,7 @@ def _log_matrix(mobility: Mobility, start: int, steps: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _kept_logs(mobility: Mobility, hour: int, steps: int) -> FloatArray:
-    return sealed(_logs(mobility.matrices[hour] if steps == 1 else mobility.transition(0, steps)))
+    return freeze(_logs(mobility.matrices[hour] if steps == 1 else mobility.transition(0, steps)))
 
 
 @lru_cache(maxsize=128)
@@ -290,7 +290,7 @@ def _kept_products(mobility: Mobility, runs: tuple[tuple[int, int], ...]) -> Flo
     product = np.eye(len(mobility.space))
     for hour, steps in runs:
         product = product @ np.linalg.matrix_power(_dense(mobility.matrices[hour]), steps)
-    return sealed(_logs(product))
+    return freeze(_logs(product))
 
 
 def _logs(matrix: Any) -> FloatArray:
@@ -322,7 +322,7 @@ def _track(name: str, problem: Problem, log_weights: FloatArray, unseen: FloatAr
     errors = expected[np.arange(len(guesses)), guesses]
     with np.errstate(invalid="ignore"):
         odds = np.where(np.isfinite(unseen), log_weights - unseen, np.nan)
-    return Track(name, problem.space, sealed(beliefs), sealed(guesses), sealed(errors), log_likelihood, sealed(odds))
+    return Track(name, problem.space, freeze(beliefs), freeze(guesses), freeze(errors), log_likelihood, freeze(odds))
 
 
 def _viterbi(problem: Problem, mobility: Mobility, observations: Observations) -> tuple[IntArray, float]:

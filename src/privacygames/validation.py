@@ -1,4 +1,7 @@
-"""What callers pass: of the right kind, or refused with a message that says what is wanted and does not show it all."""
+"""Checks of what callers pass: each returns the value, or raises ``InvalidProblem`` with a message that names it.
+
+Messages show the type of a wrong value, never its content, which may be a secret.
+"""
 
 import sys
 from collections.abc import Iterable
@@ -10,49 +13,50 @@ from privacygames.errors import InvalidProblem
 
 Kind = TypeVar("Kind")
 
-LARGEST_WHOLE = int(sys.float_info.max)
+LARGEST_INTEGER = int(sys.float_info.max)
+"""The largest integer that converts to a float."""
 
 
-def of_kind(value: object, kind: type[Kind], name: str) -> Kind:
-    """The value itself, if it is an instance of ``kind``."""
+def require_instance(value: object, kind: type[Kind], name: str) -> Kind:
+    """The value, if it is an instance of ``kind``; ``name`` is the parameter's name in the message."""
     if isinstance(value, kind):
         return value
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
-    raise InvalidProblem(f"{name} must be {article} {kind.__name__}; got {_named(value)}")
+    raise InvalidProblem(f"{name} must be {article} {kind.__name__}; got {_type_name(value)}")
 
 
-def one_of(value: object, choices: Iterable[str], name: str) -> None:
-    """Nothing, if the value is one of the texts to choose from."""
+def require_choice(value: object, choices: Iterable[str], name: str) -> None:
+    """Raise unless the value is one of these strings."""
     if not (isinstance(value, str) and value in choices):
         raise InvalidProblem(f"{name} is {repr(value)[:40]}; choose from {', '.join(map(repr, choices))}")
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a number and not a truth value; NaN and ∞ are numbers, what no float can hold is not."""
+    """Whether a value is a real number that a float can hold: NaN and ∞ are, booleans are not."""
     if isinstance(value, int):
-        return not isinstance(value, bool) and abs(value) <= LARGEST_WHOLE
+        return not isinstance(value, bool) and abs(value) <= LARGEST_INTEGER
     return isinstance(value, float | np.integer | np.floating)
 
 
-def is_whole(value: object, *, least: int = 1) -> bool:
-    """Whether it is a whole number, and not below the least."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+def is_integer(value: object, *, minimum: int = 1) -> bool:
+    """Whether a value is an integer, not a boolean, and at least the minimum."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= minimum)
 
 
-def several(values: Any, name: str) -> list[Any]:
-    """What can be gone through, as a list."""
+def as_list(values: Any, name: str) -> list[Any]:
+    """An iterable as a list."""
     if isinstance(values, Iterable) and not (isinstance(values, np.ndarray) and values.ndim == 0):
         return list(values)
-    raise InvalidProblem(f"{name} must be a list; got {_named(values)}")
+    raise InvalidProblem(f"{name} must be a list; got {_type_name(values)}")
 
 
-def ordered(values: Any, name: str) -> list[Any]:
-    """What has an order, as a list: a set is refused, since every process would go through it in another order."""
+def as_ordered_list(values: Any, name: str) -> list[Any]:
+    """An iterable with an order as a list; sets are refused, because their order differs between processes."""
     if isinstance(values, set | frozenset):
         raise InvalidProblem(f"{name} must be in an order, and a set has none: give a list, such as sorted(…)")
-    return several(values, name)
+    return as_list(values, name)
 
 
-def _named(value: object) -> str:
-    """The type of a value that is not of the right kind: its content may be a secret."""
+def _type_name(value: object) -> str:
+    """The name of a value's type, with its module unless it is a builtin."""
     return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from privacygames.jobs import Executor, ProcessExecutor, SerialExecutor
-from privacygames.threads import processors
+from privacygames.threads import available_processors
 
 PACKAGES = ("privacygames", "privacygames_study")
 """The packages whose source decides what a study computes."""
@@ -90,7 +90,7 @@ def _fields(lines: Iterable[str]) -> dict[str, str]:
 def workforce(workers: Executor | None) -> tuple[int | None, int | None]:
     """How many processes work, and how many threads each may use; None where a cluster decides."""
     if workers is None or isinstance(workers, SerialExecutor):
-        return 1, processors()
+        return 1, available_processors()
     if isinstance(workers, ProcessExecutor):
-        return workers.jobs, max(1, processors() // workers.jobs)
+        return workers.jobs, max(1, available_processors() // workers.jobs)
     return None, None

@@ -10,9 +10,9 @@ from typing import cast
 
 from privacygames.errors import InvalidProblem
 from privacygames.jobs import Executor, SerialExecutor, Store, Table, number, unfinished, write_table
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Grid
-from privacygames.threads import processors
+from privacygames.threads import available_processors
 from privacygames_study.claims import CLAIM_COLUMNS, check_claims
 from privacygames_study.metadata import About
 from privacygames_study.people import Person
@@ -52,7 +52,7 @@ def compute(
     *,
     store: Store | None = None,
     workers: Executor | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Table]:
     """Every table of a study.
 
@@ -83,7 +83,7 @@ def run(
     command: str = "",
     digest: DataDigest | None = None,
     workers: Executor | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Study:
     """A study in a folder: tables, claims and manifest; finished designs are kept there and never made again.
 
@@ -126,7 +126,7 @@ def needed(plans: list[Plan], store: Store) -> list[Task]:
     return list({task.key: task for plan in plans for task in plan.tasks(store.results)}.values())
 
 
-def _finish(plans: list[Plan], store: Store, workers: Executor, progress: Watcher | None) -> None:
+def _finish(plans: list[Plan], store: Store, workers: Executor, progress: ProgressCallback | None) -> None:
     """Do what is left; results may name further tasks, so ask again until there are none."""
     expected = sum(plan.expected() for plan in plans)
     started, before = monotonic(), len(store.results)
@@ -190,7 +190,7 @@ def _with_provenance(about: About, command: str, digest: DataDigest | None, work
     processes, threads = workforce(workers)
     return replace(
         about,
-        cores=os.cpu_count() or processors(),
+        cores=os.cpu_count() or available_processors(),
         versions=versions(),
         command=command,
         data_files=read.files,

@@ -204,13 +204,13 @@ def test_matching_and_designing_can_be_cancelled() -> None:
     problem = city()
     switch = pg.Cancellation()
     made = pg.calibrated_baselines(
-        problem, epsilon=1.0, names=["optimal", "planar-laplace"], progress=switch.watching()
+        problem, epsilon=1.0, names=["optimal", "planar-laplace"], progress=switch.callback()
     )
     switch.cancel()
     with pytest.raises(pg.Cancelled):
         made["optimal"]()
     with pytest.raises(pg.Cancelled):
-        pg.calibrated_baselines(problem, epsilon=1.0, names=["exponential"], progress=switch.watching())
+        pg.calibrated_baselines(problem, epsilon=1.0, names=["exponential"], progress=switch.callback())
 
 
 def test_wrong_questions() -> None:

@@ -214,7 +214,7 @@ def test_a_search_can_be_cancelled() -> None:
             switch.cancel()
 
     with pytest.raises(pg.Cancelled) as caught:
-        pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.3, progress=switch.watching(watch))
+        pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.3, progress=switch.callback(watch))
     assert caught.value.status is pg.Status.CANCELLED
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.problem import read_problem
-from privacygames.text_files import DEEPEST, MOST_BYTES, MOST_TOML_BYTES, parse_toml
+from privacygames.text_files import MAX_BYTES, MAX_NESTING, MAX_TOML_BYTES, parse_toml
 
 DOCUMENT = """
 [space]
@@ -75,7 +75,7 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_large_files_are_refused_before_they_are_read(tmp_path: Path) -> None:
-    for name, size in (("v.csv", MOST_BYTES + 1), ("large.toml", MOST_TOML_BYTES + 1)):
+    for name, size in (("v.csv", MAX_BYTES + 1), ("large.toml", MAX_TOML_BYTES + 1)):
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)  # a hole: it takes no room on the disk
     with pytest.raises(pg.TooLarge, match="bytes; at most"):
@@ -116,7 +116,7 @@ NESTED = {
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_documents_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "p.toml").write_text(NESTED[name])
-    with pytest.raises(pg.InvalidProblem, match=f"at most {DEEPEST}|more than {DEEPEST}"):
+    with pytest.raises(pg.InvalidProblem, match=f"at most {MAX_NESTING}|more than {MAX_NESTING}"):
         read_problem(tmp_path / "p.toml")
 
 
@@ -124,7 +124,7 @@ def test_numbers_and_texts_with_dots_are_no_dotted_keys() -> None:
     numbers = ", ".join(f"{at}.5" for at in range(1000))
     tables = parse_toml(f'a = [{numbers}]\nb = "one. two. three."\nc.d.e = 1\n', "it")
     assert len(tables["a"]) == 1000
-    assert sys.getrecursionlimit() > DEEPEST
+    assert sys.getrecursionlimit() > MAX_NESTING
 
 
 @pytest.mark.parametrize(

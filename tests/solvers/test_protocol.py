@@ -97,6 +97,6 @@ def test_a_design_can_be_cancelled(solver: pg.Solver) -> None:
         switch.cancel()
 
     with pytest.raises(pg.Cancelled, match="was cancelled"):
-        pg.design(problem, epsilon=1.0, solver=solver, progress=switch.watching(watch))
+        pg.design(problem, epsilon=1.0, solver=solver, progress=switch.callback(watch))
     assert switch.cancelled
     assert len(seen) == 1

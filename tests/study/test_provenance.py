@@ -52,7 +52,7 @@ def test_a_study_keeps_its_provenance(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_workers_tell_how_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "processors", lambda: 8)
+    monkeypatch.setattr(provenance, "available_processors", lambda: 8)
     assert provenance.workforce(None) == provenance.workforce(SerialExecutor()) == (1, 8)
     assert provenance.workforce(ProcessExecutor(4)) == (4, 2)
     assert provenance.workforce(ProcessExecutor(16)) == (16, 1)

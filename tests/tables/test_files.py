@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import privacygames as pg
-from privacygames.atomic_io import held
+from privacygames.atomic_io import file_lock
 from privacygames.tables import ReleaseKey, Rule, apply, apply_files, file_release
 from support import two_workers
 
@@ -254,9 +254,9 @@ def test_an_output_that_came_meanwhile_is_not_replaced(tmp_path: Path, monkeypat
 
     def our_turn(path: Path) -> Any:
         (tmp_path / "out.csv").write_text("released")
-        return held(path)
+        return file_lock(path)
 
-    monkeypatch.setattr(file_release, "held", our_turn)
+    monkeypatch.setattr(file_release, "file_lock", our_turn)
     with pytest.raises(pg.InvalidProblem, match="exists already"):
         apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE})
     assert names_in(tmp_path) == ["in.csv", "out.csv"]
@@ -349,7 +349,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(tmp_path: Pat
 
 def test_two_runs_do_not_write_one_output(tmp_path: Path) -> None:
     ages(10).to_csv(tmp_path / "in.csv", index=False)
-    with held(tmp_path / ".out.csv.lock") as ours:
+    with file_lock(tmp_path / ".out.csv.lock") as ours:
         assert ours
         with pytest.raises(pg.InvalidProblem, match="another process"):
             apply_files(tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE})

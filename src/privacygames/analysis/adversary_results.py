@@ -9,7 +9,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.metrics import privacy
 from privacygames.problem import Adversary, AdversaryArrays, Problem
-from privacygames.validation import of_kind, several
+from privacygames.validation import as_list, require_instance
 
 HEADINGS = ("adversary", "promised", "realised", "best possible")
 
@@ -18,7 +18,7 @@ def adversary_results(
     mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]
 ) -> tuple[AdversaryResult, ...]:
     """Each adversary's privacy: promised (where this mechanism does, about the same numbers), realised and possible."""
-    crowd = [of_kind(each, Adversary, "an adversary") for each in several(adversaries, "adversaries")]
+    crowd = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
     names = [each.name for each in crowd]
     if len(set(names)) < len(names):
         raise InvalidProblem("two adversaries have one name; names tell them apart")

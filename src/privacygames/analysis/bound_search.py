@@ -11,7 +11,7 @@ import numpy as np
 from privacygames import baselines
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import SearchTrial, narrow
-from privacygames.arrays import expected_losses
+from privacygames.arrays import loss_matmul
 from privacygames.certificates import BITS
 from privacygames.cost_limits import keeps_limit, require_affordable, undecided
 from privacygames.designer import design_bounds
@@ -28,9 +28,9 @@ from privacygames.problem import (
     distance_scale,
     distinguishability_scale,
 )
-from privacygames.progress import Progress, Watcher, within_job
+from privacygames.progress import Progress, ProgressCallback, relabel_progress
 from privacygames.solvers import SolveOptions
-from privacygames.validation import of_kind, one_of
+from privacygames.validation import require_choice, require_instance
 
 What = Literal["epsilon", "distortion", "cost"]
 
@@ -129,7 +129,7 @@ def tightest_bound(
     worst_case: bool = False,
     worst_cost_at_most: float | None = None,
     precision: float = 1e-3,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> SearchResult:
     """The best value of one of ε, distortion privacy and cost for given limits on the others, proved to be the best.
 
@@ -162,8 +162,8 @@ def tightest_bound(
         Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
         SolveFailed: designs were not accurate enough for the precision.
     """
-    of_kind(problem, Problem, "the problem")
-    one_of(what, get_args(What), "what")
+    require_instance(problem, Problem, "the problem")
+    require_choice(what, get_args(What), "what")
     own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
     held = what == "distortion" and isinstance(own, Mapping)  # what is promised against others
     if own is not None and not held:
@@ -190,7 +190,7 @@ def tightest_bound(
         worst_case=worst_case,
         worst_cost_at_most=worst_cost_at_most,
     )
-    watch = within_job("find", progress, f"looking for the best {what}")
+    watch = relabel_progress("find", progress, f"looking for the best {what}")
     mechanism = design_bounds(problem, bounds, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
     value = certificate.achieved if what == "distortion" else certificate.cost
@@ -204,7 +204,7 @@ def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
         return held if adversary is None else {adversary: None}
     if adversary is None and None in held.values():
         return held  # it says itself against whom
-    first = PROBLEM_ADVERSARY if adversary is None else of_kind(adversary, Adversary, "the adversary")
+    first = PROBLEM_ADVERSARY if adversary is None else require_instance(adversary, Adversary, "the adversary")
     return {first: held.get(first)} | {each: least for each, least in held.items() if each != first}
 
 
@@ -217,7 +217,7 @@ class _Search:
         asked: Bounds,
         most: float,
         precision: float,
-        progress: Watcher | None,
+        progress: ProgressCallback | None,
     ) -> None:
         self.problem, self.asked, self.most = problem, asked, most
         self.precision, self.progress = precision, progress
@@ -325,7 +325,7 @@ class _Search:
 
     def _design(self, epsilon: float, known: str) -> Mechanism:
         bounds = replace(self.asked, epsilon=epsilon)
-        options = SolveOptions(progress=within_job("find", self.progress, known, done=self.solves))
+        options = SolveOptions(progress=relabel_progress("find", self.progress, known, done=self.solves))
         self.solves += 1
         # A wide gap still decides wherever the cost allowed is not within it.
         return design_bounds(self.problem, bounds, options=options, best_effort=True)
@@ -361,7 +361,7 @@ class _Search:
         """
         if not (self.connected and self.compared.size):
             return 0.0
-        constant = float(expected_losses(self.problem.cost, self.problem.prior.probabilities).min())
+        constant = float(loss_matmul(self.problem.cost, self.problem.prior.probabilities).min())
         return constant * (1 - ROUNDING) * exp(-epsilon * self.farthest)
 
     def _refused_by_formula(self) -> SearchTrial | None:

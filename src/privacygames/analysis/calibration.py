@@ -19,9 +19,9 @@ from privacygames.problem import (
     distinguishability_scale,
     max_distortion,
 )
-from privacygames.progress import Progress, Watcher, within_job
+from privacygames.progress import Progress, ProgressCallback, relabel_progress
 from privacygames.solvers import SolveOptions
-from privacygames.validation import of_kind, several
+from privacygames.validation import as_list, require_instance
 
 Make = Callable[[], Mechanism]
 
@@ -44,7 +44,7 @@ def calibrated_baselines(
     distortion: float | None = None,
     within: float | None = None,
     names: Iterable[str] | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Make]:
     """Known mechanisms, matched: give ``epsilon`` or ``distortion``.
 
@@ -74,19 +74,19 @@ def calibrated_baselines(
         InvalidProblem: a mechanism named does not suit the problem, or something given does not fit.
         Infeasible: a mechanism named cannot be matched.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     if (epsilon is None) == (distortion is None):
         raise InvalidProblem("mechanisms are matched at one thing: give epsilon or distortion")
     target = Bounds(epsilon=epsilon, within=within, distortion=distortion)
     if distortion is not None and distortion > (most := max_distortion(problem)):
         raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
     if names is not None:
-        chosen = several(names, "names")
-        return {name: _maker(problem, name, target, within_job("compare", progress, name)) for name in chosen}
+        chosen = as_list(names, "names")
+        return {name: _maker(problem, name, target, relabel_progress("compare", progress, name)) for name in chosen}
     found = {}
     for name in NAMES:
         try:
-            found[name] = _maker(problem, name, target, within_job("compare", progress, name))
+            found[name] = _maker(problem, name, target, relabel_progress("compare", progress, name))
         except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
             continue
     return found
@@ -99,7 +99,7 @@ def matched_at(kind: str, value: float, problem: Problem, within: float | None =
     return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
 
 
-def _maker(problem: Problem, name: str, target: Bounds, watch: Watcher | None) -> Make:
+def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> Make:
     """A function that makes the mechanism of that name, matched to the target."""
     if not isinstance(name, str) or name not in NAMES:
         raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(NAMES)}")
@@ -141,7 +141,7 @@ def _with_parameter(
     return baselines.remap(made, problem) if remapped else made
 
 
-def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechanism:
+def _optimal(problem: Problem, target: Bounds, watch: ProgressCallback | None) -> Mechanism:
     """The design; where ε is so small that nothing can be told apart, the best constant answer.
 
     Any mechanism costs at least exp(−ε·L) times what the best constant one does, L the largest distance: with ε·L below
@@ -155,7 +155,7 @@ def _optimal(problem: Problem, target: Bounds, watch: Watcher | None) -> Mechani
 
 
 def _matching_parameter(
-    problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: Watcher | None
+    problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: ProgressCallback | None
 ) -> float:
     """The largest parameter, to a relative 10⁻³, with which a mechanism has the target."""
     trials = count()

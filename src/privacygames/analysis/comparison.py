@@ -17,8 +17,8 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import ANY_PAIR, Adversary, Problem, distinguishability_scale
-from privacygames.progress import Progress, Watcher
-from privacygames.validation import of_kind, several
+from privacygames.progress import Progress, ProgressCallback
+from privacygames.validation import as_list, require_instance
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
 STAND_HEADINGS = ("mechanism", *STAND)
@@ -151,7 +151,7 @@ def compare(
     *,
     adversaries: Whom = None,
     within: float | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Mechanisms side by side, against the same adversaries.
 
@@ -166,7 +166,7 @@ def compare(
         within: state ε in the threshold form.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     if not isinstance(mechanisms, Mapping):
         raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms")
     if not mechanisms:
@@ -188,7 +188,7 @@ def trade_off(
     names: Iterable[str] = ("optimal",),
     adversaries: Whom = None,
     within: float | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """What privacy costs: mechanisms matched at each of several ε, or at each of several distortions.
 
@@ -201,7 +201,7 @@ def trade_off(
         within: the threshold form of ε, as in :func:`privacygames.calibrated_baselines`.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message says which.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     points = [("epsilon", each) for each in epsilons] + [("distortion", each) for each in distortions]
     if len({kind for kind, _ in points}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
@@ -227,7 +227,7 @@ def _adversaries(problem: Problem, given: Whom) -> tuple[Mapping[str, Prior], li
     if given is None:
         return usual_adversaries(problem.prior), []
     if not isinstance(given, Mapping):
-        crowd = several(given, "adversaries")
+        crowd = as_list(given, "adversaries")
         if not all(isinstance(each, Adversary) for each in crowd):
             raise InvalidProblem("adversaries are a list of Adversary, or given by name: a dict from names to priors")
         return usual_adversaries(problem.prior), crowd
@@ -274,7 +274,7 @@ def _rows(
 
 def _made(name: str, given: Mechanism | Make) -> Mechanism:
     if callable(given):
-        return of_kind(given(), Mechanism, f"what {name!r} makes")
+        return require_instance(given(), Mechanism, f"what {name!r} makes")
     if not isinstance(given, Mechanism):
         raise InvalidProblem(f"{name!r} must be a mechanism, or a function without arguments that makes one")
     return given

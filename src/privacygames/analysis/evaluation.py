@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from privacygames import attacks, metrics
 from privacygames.analysis.adversary_results import adversary_results, adversary_table
 from privacygames.analysis.remarks import remarks
-from privacygames.arrays import expected_losses
+from privacygames.arrays import loss_matmul
 from privacygames.beliefs import Prior
 from privacygames.certificates import AdversaryResult, Usefulness
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
@@ -166,7 +166,7 @@ def evaluate(
     costs = metrics.cost_per_secret(mechanism, problem)
     guess = int((problem.distance @ belief.probabilities).argmin())
     return Report(
-        cost=float(expected_losses(costs[None], real.probabilities)[0]),
+        cost=float(loss_matmul(costs[None], real.probabilities)[0]),
         worst_cost=float(costs.max()),
         epsilon=metrics.epsilon(mechanism, problem),
         epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),

@@ -26,7 +26,7 @@ from privacygames.solvers import (
     refuse_too_large,
 )
 from privacygames.spaces import Space
-from privacygames.validation import is_number, of_kind, one_of
+from privacygames.validation import is_number, require_choice, require_instance
 
 Second = Literal["entropy", "worst_cost"]
 
@@ -108,8 +108,8 @@ def break_ties(
         Infeasible: no mechanism keeps the promises.
         SolveFailed: a solve did not end at an optimum.
     """
-    of_kind(problem, Problem, "the problem")
-    one_of(by, get_args(Second), "by")
+    require_instance(problem, Problem, "the problem")
+    require_choice(by, get_args(Second), "by")
     if not (is_number(slack) and 0 < slack < 1):
         raise InvalidProblem(f"slack is {slack!r}; it must be above 0 and below 1")
     bounds = Bounds(epsilon=epsilon, within=within, distortion=distortion)

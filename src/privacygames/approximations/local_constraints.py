@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import design_program, ratio_pairs, thinned
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 from privacygames.solvers import Highs, Solution, read_dual_solution, refuse_too_large
 
 
@@ -15,7 +15,7 @@ def solve_local_constraints(
     problem: Problem,
     bounds: Bounds,
     near: NDArray[np.bool_],
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     *,
     all_estimates: bool = False,
 ) -> Solution:

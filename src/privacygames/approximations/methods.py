@@ -14,9 +14,9 @@ from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Bounds, Problem, distinguishability_scale
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveOptions, Solver
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 Chosen = Literal["auto"] | Solver
 
@@ -36,7 +36,7 @@ def prune(
     repair: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
 
@@ -60,7 +60,7 @@ def prune(
         tolerance: of the relaxed solve.
         progress: as in :func:`privacygames.design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not radius > 0:
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
@@ -97,7 +97,7 @@ def sample_pairs(
     repair: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Keep a random fraction of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
 
@@ -117,7 +117,7 @@ def sample_pairs(
         tolerance: of the relaxed solve.
         progress: as in :func:`privacygames.design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 0 <= fraction <= 1:
         raise InvalidProblem(f"fraction is {fraction!r}; it must lie between 0 and 1")
@@ -137,7 +137,7 @@ def spanner(
     bound: bool = True,
     solver: Chosen = "auto",
     tolerance: float = 1e-6,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
 
@@ -156,7 +156,7 @@ def spanner(
         tolerance: of the solves.
         progress: as in :func:`privacygames.design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
@@ -183,7 +183,7 @@ def early_stopping(
     worst_case: bool = False,
     gap: float = 0.01,
     time_limit: float | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Stop the exact method early: within a gap, or when the time is over, whichever comes first.
 
@@ -199,7 +199,7 @@ def early_stopping(
         time_limit: seconds.
         progress: as in :func:`privacygames.design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     return design_bounds(
         problem,
@@ -218,7 +218,7 @@ class _Thinned:
     kept: pairs.Pairs
     solver: Chosen
     tolerance: float
-    progress: Watcher | None
+    progress: ProgressCallback | None
 
     @property
     def dilation(self) -> float:

@@ -11,10 +11,10 @@ from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Distortion, Problem
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 from privacygames.solvers import SolveOptions
 from privacygames.spaces import Label, Numbers
-from privacygames.validation import is_whole, of_kind
+from privacygames.validation import is_integer, require_instance
 
 INFINITE_COST_FACTOR = 1000.0
 """An infinite cost counts as this multiple of the largest finite one while outputs are selected: enough to avoid it."""
@@ -30,7 +30,7 @@ def fewer_outputs(
     worst_case: bool = False,
     time_limit: float | None = None,
     tolerance: float = 1e-6,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Optimal mechanism that uses only a subset of the outputs, for problems too large to solve with all of them.
 
@@ -50,7 +50,7 @@ def fewer_outputs(
         tolerance: as in :func:`privacygames.design`.
         progress: as in :func:`privacygames.design`.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     bounds = Bounds.asked(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
     selected = _selected(problem, outputs)
     reduced_problem = Problem(
@@ -72,7 +72,7 @@ def fewer_outputs(
 def _selected(problem: Problem, outputs: int | Sequence[Label]) -> IntArray:
     """The positions of the outputs to use, in ascending order."""
     available = problem.shape[1]
-    if is_whole(outputs):
+    if is_integer(outputs):
         count = int(outputs)  # type: ignore[arg-type]
         if not 1 <= count <= available:
             raise InvalidProblem(f"outputs is {count}; it must be between 1 and {available}, or labels of observables")

@@ -6,7 +6,7 @@ from privacygames.baselines.certify_baseline import certify_baseline, require_ep
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 
 def exponential(problem: Problem, epsilon: float) -> Mechanism:
@@ -18,7 +18,7 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
 
     Needs observables that are the secrets, and a symmetric distinguishability with the triangle inequality.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     require_same_labels(problem, "exponential")
     distance = problem.distinguishability
@@ -39,7 +39,7 @@ def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
     secrets, near or far; the certificate states the ε realised in the problem's distinguishability, which is the
     same where all distances are 1 and ε divided by the smallest distance elsewhere.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     require_same_labels(problem, "randomised response")
     size = len(problem.space)

@@ -10,7 +10,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Scale
 from privacygames.spaces import Numbers
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 SPACING_TOLERANCE = 1e-9
 
@@ -22,7 +22,7 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
     to its nearest end. Keeps ε per unit, in the metric form of the absolute distance; the certificate states the ε
     realised in the problem's own distinguishability.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "geometric")
     table = _clamped(_Noise(np.ones(1), epsilon * spacing), rank)
@@ -47,7 +47,7 @@ def staircase(
         steps: how many spacings the first stair is wide, 1 to sensitivity/spacing; by default the width with the
             least expected absolute noise.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "staircase")
     reach = spacing if sensitivity is None else sensitivity

@@ -11,7 +11,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Problem, Scale
 from privacygames.spaces import Grid
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 DOUBLE_BITS = 53
 
@@ -31,7 +31,7 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
         problem: its secrets and observables are the cells of one grid.
         epsilon: ε per kilometre.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     grid = problem.space
     if not isinstance(grid, Grid):

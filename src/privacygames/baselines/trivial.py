@@ -2,31 +2,31 @@
 
 import numpy as np
 
-from privacygames.arrays import expected_losses
+from privacygames.arrays import loss_matmul
 from privacygames.certificates import BITS
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_secrets
 from privacygames.problem import Problem, cheapest_constant
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 
 def uniform(problem: Problem) -> Mechanism:
     """Any observable, equally likely, whatever the secret: reveals nothing, costs much."""
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     everything = np.full(problem.shape, 1.0 / problem.shape[1])
     return Mechanism.from_probabilities(problem, everything, origin="uniform")
 
 
 def cheapest(problem: Problem) -> Mechanism:
     """The cheapest observable for each secret, always: costs least, reveals most (the identity, usually)."""
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     best = problem.cost.argmin(axis=0)
     return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[best], origin="cheapest observable")
 
 
 def constant(problem: Problem) -> Mechanism:
     """The one observable that is cheapest on average, always: the least a mechanism costs that reveals nothing."""
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     row = np.zeros(problem.shape[1])
     row[cheapest_constant(problem)] = 1.0
     return Mechanism.from_probabilities(problem, np.tile(row, (problem.shape[0], 1)), origin="constant")
@@ -34,7 +34,7 @@ def constant(problem: Problem) -> Mechanism:
 
 def identity(problem: Problem) -> Mechanism:
     """The secret itself, always: no privacy. Needs every secret to be among the observables."""
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     apart = problem.space.distance("hamming", problem.observables)
     if apart.min(axis=0).any():
         raise InvalidProblem("the identity needs every secret to be among the observables")
@@ -52,10 +52,10 @@ def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     and distortion privacy does not fall. The ε certified is the realised one, in the form (metric or threshold) the
     mechanism promised. Answers move among the *problem's* observables, which may be others than the mechanism's.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     require_secrets(mechanism, problem.prior)
     joint = problem.prior.probabilities[:, None] * mechanism.probabilities
-    target = expected_losses(problem.cost, joint).argmin(axis=0)
+    target = loss_matmul(problem.cost, joint).argmin(axis=0)
     weights = np.zeros(problem.shape, dtype=np.int64)
     np.add.at(weights.T, target, mechanism.weights.T)
     weights <<= BITS - mechanism.bits  # files may have fewer bits than we write: the same shares of more

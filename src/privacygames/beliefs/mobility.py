@@ -10,14 +10,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, sealed
+from privacygames.arrays import SMALLEST_POSITIVE, FloatArray, IntArray, freeze, require_nonnegative
 from privacygames.beliefs.moves import Tracked, counted_moves
 from privacygames.beliefs.prior import SUM_TOLERANCE, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 from privacygames.spaces import Grid, Label, Space
 from privacygames.time_zones import time_zone
-from privacygames.validation import is_number, is_whole, of_kind, one_of
+from privacygames.validation import is_integer, is_number, require_choice, require_instance
 
 Matrix = Any
 """A transition matrix: a dense array, or SciPy's compressed rows where most entries are 0."""
@@ -60,7 +60,7 @@ class Mobility(Value):
     timezone: str
 
     def __init__(self, space: Space, matrix: Any, *, step: float | None = None, timezone: str = "UTC") -> None:
-        of_kind(space, Space, "what a Mobility is over")
+        require_instance(space, Space, "what a Mobility is over")
         if step is not None and not (is_number(step) and 0 < step < np.inf):
             raise InvalidProblem(f"step is {repr(step)[:40]}; it must be a positive number of seconds, or None")
         given = _several(matrix)
@@ -84,7 +84,7 @@ class Mobility(Value):
     @classmethod
     def still(cls, space: Space) -> "Mobility":
         """The secret does not change: an age, a home, a diagnosis."""
-        of_kind(space, Space, "what a Mobility is over")
+        require_instance(space, Space, "what a Mobility is over")
         return cls(space, _identity(len(space)))
 
     @classmethod
@@ -119,9 +119,9 @@ class Mobility(Value):
             within: as in :meth:`privacygames.traces.Visits.transitions`.
             step: seconds between labels; visits have their slot.
         """
-        of_kind(space, Space, "what a Mobility is over")
-        one_of(toward, get_args(Toward), "toward")
-        of_kind(by_hour, bool, "by_hour")
+        require_instance(space, Space, "what a Mobility is over")
+        require_choice(toward, get_args(Toward), "toward")
+        require_instance(by_hour, bool, "by_hour")
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
             raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
         moves = counted_moves(space, visits, user, within)
@@ -162,7 +162,7 @@ class Mobility(Value):
 
     def transition(self, start: int, steps: int) -> Matrix:
         """The matrix of ``steps`` steps from slot ``start`` on: a power, or a product over the hours."""
-        if not is_whole(steps, least=0):
+        if not is_integer(steps, minimum=0):
             raise InvalidProblem(f"steps is {repr(steps)[:40]}; it must be a whole number, 0 or more")
         if self.is_still or steps == 1:
             return self._at(start)
@@ -181,11 +181,11 @@ class Mobility(Value):
             steps: how many; elapsed time divided by ``step``.
             start: the time from which, needed where steps depend on the hour of the day.
         """
-        if of_kind(belief, Prior, "the belief").space != self.space:
+        if require_instance(belief, Prior, "the belief").space != self.space:
             raise InvalidProblem("the belief is over other secrets than the mobility's")
         if start is None and self.by_hour:
             raise InvalidProblem("steps depend on the hour of the day here: give start, the time from which")
-        if not is_whole(steps, least=0):
+        if not is_integer(steps, minimum=0):
             raise InvalidProblem(f"steps is {repr(steps)[:40]}; it must be a whole number, 0 or more")
         slot = 0 if start is None else self.slot(start)
         found = self.pushed(belief.probabilities, slot, steps)
@@ -306,14 +306,14 @@ def _checked_matrix(given: Any, space: Space) -> Matrix:
             raise InvalidProblem(f"{what} has shape {rows.shape}, but {(size, size)} is needed: {meaning}")
         rows = rows.astype(np.float64).copy()
         rows.sum_duplicates()
-        checked(_tidy(rows.data), what=what, shape=rows.data.shape, meaning=meaning)
+        require_nonnegative(_tidy(rows.data), what=what, shape=rows.data.shape, meaning=meaning)
         rows.data = _tidy(rows.data)
     else:
         try:
             plain = _tidy(np.asarray(given, dtype=np.float64))
         except (TypeError, ValueError, OverflowError):
             raise InvalidProblem(f"{what} is not an array of numbers; give shape {(size, size)}: {meaning}") from None
-        rows = checked(plain, what=what, shape=(size, size), meaning=meaning)
+        rows = require_nonnegative(plain, what=what, shape=(size, size), meaning=meaning)
     sums = np.asarray(rows.sum(axis=1)).ravel()
     if (abs(sums - 1) > SUM_TOLERANCE).any():
         worst = int(abs(sums - 1).argmax())
@@ -338,11 +338,11 @@ def _stored(rows: Matrix, sums: FloatArray) -> Matrix:
             part.flags.writeable = False
         return found
     dense = scaled.toarray() if _is_sparse(scaled) else scaled
-    return sealed(np.asarray(dense / sums[:, None]))
+    return freeze(np.asarray(dense / sums[:, None]))
 
 
 def _tidy(values: FloatArray) -> FloatArray:
-    return np.where((values > 0) & (values < SMALLEST), 0.0, values)
+    return np.where((values > 0) & (values < SMALLEST_POSITIVE), 0.0, values)
 
 
 def _is_identity(matrix: Any) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Label, Space
-from privacygames.validation import several
+from privacygames.validation import as_list
 
 
 class Moves(NamedTuple):
@@ -57,7 +57,7 @@ def counted_moves(
         )
     if isinstance(visits, str | bytes | dict | set | frozenset):
         raise InvalidProblem("a trace must be a list of labels in the order of time, with None where nothing is known")
-    labels = several(visits, "the trace")
+    labels = as_list(visits, "the trace")
     known = [at for at, label in enumerate(labels) if label is not None]
     cells = np.full(len(labels), -1, dtype=np.int64)
     if known:

@@ -6,11 +6,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import SMALLEST, FloatArray, checked, content_hash, floats, frozen
+from privacygames.arrays import (
+    SMALLEST_POSITIVE,
+    FloatArray,
+    as_floats,
+    content_hash,
+    freeze_floats,
+    require_nonnegative,
+)
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 from privacygames.spaces import Label, Space, count_visits
-from privacygames.validation import is_number, is_whole, of_kind
+from privacygames.validation import is_integer, is_number, require_instance
 
 SUM_TOLERANCE = 1e-9
 
@@ -28,18 +35,18 @@ class Prior(Value):
     probabilities: FloatArray
 
     def __init__(self, space: Space, weights: ArrayLike) -> None:
-        of_kind(space, Space, "what a Prior is over")
+        require_instance(space, Space, "what a Prior is over")
         plain = np.asarray(weights)
         if plain.dtype.kind == "f":
-            plain = np.where((plain > 0) & (plain < SMALLEST), 0.0, plain)  # as good as impossible
-        given = checked(plain, what="the prior", shape=(len(space),), meaning="one probability per secret")
+            plain = np.where((plain > 0) & (plain < SMALLEST_POSITIVE), 0.0, plain)  # as good as impossible
+        given = require_nonnegative(plain, what="the prior", shape=(len(space),), meaning="one probability per secret")
         total = float(given.sum())
         if abs(total - 1.0) > SUM_TOLERANCE:
             raise InvalidProblem(
                 f"the prior sums to {total:.9g}, not 1; pass counts to Prior.from_counts to have them normalised"
             )
         # Already as near to one as floats add up: kept bit for bit, so that saving and loading changes nothing.
-        self._fill(space=space, probabilities=given if abs(total - 1.0) <= 1e-12 else frozen(given / total))
+        self._fill(space=space, probabilities=given if abs(total - 1.0) <= 1e-12 else freeze_floats(given / total))
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
@@ -59,7 +66,7 @@ class Prior(Value):
             counts: how often each was seen; need not be whole.
             smoothing: added to every count first (0 is maximum likelihood, as in the paper).
         """
-        seen = checked(counts, what="the counts", shape=(len(space),), meaning="one count per secret")
+        seen = require_nonnegative(counts, what="the counts", shape=(len(space),), meaning="one count per secret")
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
             raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
         total = float((seen + smoothing).sum())
@@ -106,7 +113,7 @@ class Prior(Value):
             smoothing: as in :meth:`from_counts`.
             generator: for a reproducible draw.
         """
-        if not is_whole(times):
+        if not is_integer(times):
             raise InvalidProblem(f"times is {repr(times)[:40]}; it must be a whole number, 1 or more")
         positions, seen = count_visits(space, visits)
         counts = np.zeros(len(space))
@@ -131,7 +138,7 @@ class Prior(Value):
         """
         if not (is_number(strength) and 1 <= strength < np.inf):
             raise InvalidProblem(f"strength is {repr(strength)[:40]}; it must be a number, 1 or more")
-        if not is_whole(places):
+        if not is_integer(places):
             raise InvalidProblem(f"places is {repr(places)[:40]}; it must be a whole number, 1 or more")
         likelihood = np.ones(len(self.space))
         likelihood[np.argsort(-self.probabilities, kind="stable")[:places]] = strength
@@ -143,8 +150,10 @@ class Prior(Value):
         Raises:
             InvalidProblem: the observation was impossible, since p(o|s) is 0 for every secret that the belief allows.
         """
-        values = floats(likelihood, "the likelihood")
-        checked(_scaled(values), what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret")
+        values = as_floats(likelihood, "the likelihood")
+        require_nonnegative(
+            _scaled(values), what="the likelihood", shape=(len(self.space),), meaning="p(o|s) per secret"
+        )
         joint = self.probabilities * _scaled(np.where(self.probabilities > 0, values, 0.0))
         total = float(joint.sum())
         if not total > 0:
@@ -170,7 +179,7 @@ def _scaled(likelihood: FloatArray) -> FloatArray:
     """A likelihood relative to its largest entry; what is next to nothing beside that is 0."""
     scale = float(likelihood.max(initial=0.0))
     scaled = likelihood / scale if 0 < scale < np.inf else likelihood
-    return np.where((scaled > 0) & (scaled < SMALLEST), 0.0, scaled)
+    return np.where((scaled > 0) & (scaled < SMALLEST_POSITIVE), 0.0, scaled)
 
 
 def entropy(probabilities: FloatArray) -> float:

@@ -4,12 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from privacygames.arrays import LARGEST, SMALLEST, FloatArray
+from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray
 from privacygames.certificates.dual_solution import DualSolution, RatioDuals
 from privacygames.certificates.exact_sums import exact_products, exact_sums
 from privacygames.certificates.statement import Statement
 from privacygames.errors import GuaranteeViolated
-from privacygames.threads import processors
+from privacygames.threads import available_processors
 
 ULP: float = 2.0**-52
 
@@ -84,12 +84,12 @@ def _limit_weights(statement: Statement, evidence: DualSolution) -> FloatArray:
     given = evidence.limit_weights
     if statement.bounds.worst_cost_at_most is None or given is None:
         return np.zeros(len(statement.prior))
-    return np.where(given >= SMALLEST, given, 0.0)
+    return np.where(given >= SMALLEST_POSITIVE, given, 0.0)
 
 
 def _counted(dual: float) -> float:
     """A dual value, or 0 where it is too small to be computed with."""
-    return dual if dual >= SMALLEST else 0.0
+    return dual if dual >= SMALLEST_POSITIVE else 0.0
 
 
 def _distributions(values: FloatArray | None) -> FloatArray:
@@ -97,10 +97,10 @@ def _distributions(values: FloatArray | None) -> FloatArray:
     if values is None:
         raise GuaranteeViolated("the multipliers say nothing about secrets, which the worst case needs")
     sums = values.sum(axis=-1, keepdims=True)
-    if not (sums >= SMALLEST).all():
+    if not (sums >= SMALLEST_POSITIVE).all():
         raise GuaranteeViolated("a row of the multipliers has no positive entry")
     scaled = values / sums
-    return np.where(scaled >= SMALLEST, scaled, 0.0)
+    return np.where(scaled >= SMALLEST_POSITIVE, scaled, 0.0)
 
 
 def _ratio_terms(evidence: DualSolution, above: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +120,7 @@ def _ratio_terms(evidence: DualSolution, above: FloatArray) -> tuple[FloatArray,
         own = ratios.at(slice(starts[part], starts[part + 1]))
         return _summed(own, edges[part], (edges[part + 1] - edges[part], len(above)), above)
 
-    with ThreadPoolExecutor(processors()) as pool:
+    with ThreadPoolExecutor(available_processors()) as pool:
         found = list(pool.map(summed, range(parts)))
     return np.concatenate([each for each, _ in found]), np.concatenate([unsure for _, unsure in found])
 
@@ -128,7 +128,7 @@ def _ratio_terms(evidence: DualSolution, above: FloatArray) -> tuple[FloatArray,
 def _summed(ratios: RatioDuals, first: int, shape: tuple[int, int], above: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The same for some rows from the first on. Large multipliers may cancel, so all is exact until the last step."""
     factor = above[ratios.secret, ratios.other]
-    used = (factor <= LARGEST) & (ratios.value >= SMALLEST)  # leaving one out is choosing it to be 0
+    used = (factor <= LARGEST_FINITE) & (ratios.value >= SMALLEST_POSITIVE)  # leaving one out is choosing it to be 0
     value, row = ratios.value[used], ratios.observable[used] - first
     left = np.ravel_multi_index((row, ratios.secret[used]), shape)
     right = np.ravel_multi_index((row, ratios.other[used]), shape)

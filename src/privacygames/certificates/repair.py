@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.arrays import FloatArray, IntArray, freeze
 from privacygames.certificates.statement import BITS, Statement
 from privacygames.certificates.verifier import Verification, check, exact_cost
 from privacygames.errors import GuaranteeViolated, SolveFailed
-from privacygames.threads import in_threads
+from privacygames.threads import map_in_threads
 
 DROWNED = 1e40
 """What is added in the end: nothing else is seen beside it."""
@@ -87,7 +87,7 @@ def to_weights(probabilities: FloatArray, bits: int) -> IntArray:
         missing = total - weights.sum(axis=1)
         weights += (missing[:, None] * probabilities).astype(np.int64)
     weights[np.arange(len(weights)), weights.argmax(axis=1)] += total - weights.sum(axis=1)
-    return sealed(weights)
+    return freeze(weights)
 
 
 def _cleaned(probabilities: FloatArray, allowed: NDArray[np.bool_], *, drop: bool) -> FloatArray:
@@ -133,7 +133,7 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
         excess *= counts[:, None]
         return np.asarray(excess.max(axis=0, initial=0.0))
 
-    found = in_threads(excess_of, len(columns), 3 * columns.size * len(columns))
+    found = map_in_threads(excess_of, len(columns), 3 * columns.size * len(columns))
     needed = np.zeros(clean.shape[1])
     needed[used] = np.max(found, axis=0, initial=0.0)
     return needed

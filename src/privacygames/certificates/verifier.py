@@ -25,13 +25,13 @@ from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray, row_losses
+from privacygames.arrays import FloatArray, IntArray, loss_per_secret
 from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import RatioStatement, Statement, check_form, check_ratio_form
 from privacygames.errors import GuaranteeViolated
 from privacygames.problem import AdversaryArrays
-from privacygames.threads import in_threads
+from privacygames.threads import map_in_threads
 
 CLOSE = 1e-8
 """A bound this close to what was achieved, relatively, needs no better numbers."""
@@ -194,7 +194,7 @@ def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
         with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this answer, and nothing is asked
             return np.asarray(np.fmax.reduce(approximate[secret] * inverse, axis=1))
 
-    ratios = np.stack(in_threads(largest_of, len(weights), 2 * approximate.size * len(weights)))
+    ratios = np.stack(map_in_threads(largest_of, len(weights), 2 * approximate.size * len(weights)))
     bounded = np.isfinite(below)
     shares = np.divide(np.fmax(ratios, 0.0), below, where=bounded, out=np.zeros(below.shape))
     shares *= 1 + 6 * ULP  # two conversions, two quotients, a product and this one
@@ -268,7 +268,7 @@ def error_below(statement: Statement, adversary: AdversaryArrays) -> float:
 def cost_above(statement: Statement, *, worst_case: bool) -> float:
     """The cost Σ_s π(s) Σ_o p(o|s) c(o,s), or its largest term over secrets, rounded up."""
     secrets, observables = statement.weights.shape
-    per_secret = row_losses(probabilities(statement), statement.cost)
+    per_secret = loss_per_secret(probabilities(statement), statement.cost)
     total = float(per_secret.max() if worst_case else statement.prior @ per_secret)
     return total * (1.0 + float((secrets + observables + 16) * ULP))
 

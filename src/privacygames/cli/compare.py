@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygames.beliefs import Prior
     from privacygames.mechanism import Mechanism
     from privacygames.problem import Adversary, Problem
-    from privacygames.progress import Watcher
+    from privacygames.progress import ProgressCallback
 
 WITHOUT_PARAMETER = ("uniform", "constant")
 """Mechanisms that are the same whatever they are matched at."""
@@ -123,7 +123,7 @@ def _makers(
     matched: dict[str, float],
     within: float | None,
     names: list[str] | None,
-    show: "Watcher",
+    show: "ProgressCallback",
 ) -> "dict[str, Callable[[], Mechanism]]":
     """What makes each mechanism; matched at both bounds, each is there for either, the design for both first."""
     from privacygames.analysis import calibrated_baselines, matched_at

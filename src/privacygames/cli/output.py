@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privacygames.errors import InvalidProblem
-from privacygames.immutable import plain
+from privacygames.immutable import to_json_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from privacygames.progress import Watcher
+    from privacygames.progress import ProgressCallback
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def print_json(values: object) -> None:
     """Print values as JSON; ∞ becomes the text "inf", which JSON has no number for."""
-    typer.echo(json.dumps(plain(values), indent=2, ensure_ascii=False))
+    typer.echo(json.dumps(to_json_value(values), indent=2, ensure_ascii=False))
 
 
 def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str, ...] = ()) -> None:
@@ -74,10 +74,10 @@ def check_writable(path: Path | None) -> None:
 
 def write_figure(figure: "Figure", path: Path) -> None:
     """Write a figure; its folder is made if need be."""
-    from privacygames.atomic_io import written
+    from privacygames.atomic_io import open_atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written(path) as file:
+    with open_atomic(path) as file:
         figure.savefig(file, dpi=150, format=path.suffix[1:].lower())
 
 
@@ -91,7 +91,7 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def working(message: str) -> "Iterator[Watcher]":
+def working(message: str) -> "Iterator[ProgressCallback]":
     """Show that something is going on, on a terminal only; gives a progress function that shows how far it is."""
     from rich.console import Console
 

@@ -42,22 +42,22 @@ def mechanism_in(path: Path | None) -> Any:
 
 def _from_file(path: Path) -> "dict[Any, Rule]":
     from privacygames.fleet import Fleet
-    from privacygames.table_reader import Keys
+    from privacygames.table_reader import TableReader
     from privacygames.tables import Rule
     from privacygames.text_files import read_toml
 
-    document = Keys(read_toml(path), path.name, ("rule",))
+    document = TableReader(read_toml(path), path.name, ("rule",))
     rules: dict[Any, Rule] = {}
-    for number, table in enumerate(document.listed("rule"), start=1):
-        keys = Keys(table, f"[[rule]] {number}", RULE_KEYS)
+    for number, table in enumerate(document.array("rule"), start=1):
+        keys = TableReader(table, f"[[rule]] {number}", RULE_KEYS)
         if ("mechanism" in keys) == ("fleet" in keys):
             raise InvalidProblem(f"[[rule]] {number} needs a mechanism or a fleet, and not both")
         options = {key: value for key, value in keys.table.items() if key in RULE_KEYS[4:]}
         if "answer" in keys:
-            options["output_form"] = keys.text("answer")
-        where = path.parent / keys.text("mechanism" if "mechanism" in keys else "fleet")
+            options["output_form"] = keys.string("answer")
+        where = path.parent / keys.string("mechanism" if "mechanism" in keys else "fleet")
         held = mechanism_in(where) if "mechanism" in keys else Fleet(where)
-        rules[_place(keys.listed("columns"))] = Rule(mechanism=held, **options)
+        rules[_place(keys.array("columns"))] = Rule(mechanism=held, **options)
     return rules
 
 

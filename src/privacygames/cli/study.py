@@ -23,7 +23,7 @@ from privacygames.cli.study_input import (
 from privacygames.cli.trace_options import Data, Dates, Fields, Jobs, Scheduler, Users, Window
 
 if TYPE_CHECKING:
-    from privacygames.progress import Watcher
+    from privacygames.progress import ProgressCallback
     from privacygames_study import Study
 
 LOOK_BACK = 3600.0
@@ -128,7 +128,7 @@ def study(
 
 
 @contextmanager
-def progress_bar(doing: str = "designing") -> "Iterator[Watcher]":
+def progress_bar(doing: str = "designing") -> "Iterator[ProgressCallback]":
     """A progress bar with the time left, on a terminal only; gives a callback."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

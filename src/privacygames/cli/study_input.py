@@ -12,7 +12,7 @@ from privacygames.errors import InvalidProblem
 if TYPE_CHECKING:
     from typer import Context
 
-    from privacygames.progress import Watcher
+    from privacygames.progress import ProgressCallback
     from privacygames.spaces import Grid
     from privacygames.traces import Visits
     from privacygames_study import Person, Settings
@@ -56,7 +56,9 @@ class Input:
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
-def visits_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "tuple[Visits, Grid, int | list[str]]":
+def visits_from(
+    given: Input, tell: Callable[[str], None], show: "ProgressCallback"
+) -> "tuple[Visits, Grid, int | list[str]]":
     """Read, or invent, the visits asked for; with the grid, and how many or which people are wanted."""
     from privacygames import traces
 
@@ -83,7 +85,7 @@ def visits_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "
     return visits, grid, wanted
 
 
-def people_from(given: Input, tell: Callable[[str], None], show: "Watcher") -> "list[Person]":
+def people_from(given: Input, tell: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
     """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
     from privacygames import traces
     from privacygames_study import people_of

@@ -21,11 +21,11 @@ from privacygames.fleet.regular_files import RegularFile
 from privacygames.fleet.shared_data import DEFAULT, Shared, shared_with
 from privacygames.jobs import executor_for
 from privacygames.mechanism import EpsilonGuarantee, Mechanism, PublicMechanism, RandomWords, Sampler
-from privacygames.people_column import require_people
+from privacygames.people_column import require_user_ids
 from privacygames.problem import Bounds, measure_scale
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Label, Space
-from privacygames.validation import one_of
+from privacygames.validation import require_choice
 
 KEPT = 32
 """So many people's tables for drawing are kept in memory: of whoever was asked for last."""
@@ -50,7 +50,7 @@ class Fleet:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, unknown: Unknown = "refuse") -> None:
-        one_of(unknown, ("refuse", "default"), "unknown")
+        require_choice(unknown, ("refuse", "default"), "unknown")
         self._prepare(Path(folder).absolute(), unknown, None)
         if unknown == "default" and not self.has_default:
             raise UnknownLabel(
@@ -158,7 +158,9 @@ class Fleet:
         """Write a person's mechanism without prior and cost: :func:`privacygames.load_public` reads it."""
         PublicMechanism.of(self[name]).save(path)
 
-    def verify(self, *, jobs: int | None = 1, scheduler: str | None = None, progress: Watcher | None = None) -> int:
+    def verify(
+        self, *, jobs: int | None = 1, scheduler: str | None = None, progress: ProgressCallback | None = None
+    ) -> int:
         """Re-check what every mechanism promises, on the bytes that are in the folder; returns how many there are.
 
         The folder is read anew, from the index on: it must be what this fleet was opened as, before and after.
@@ -239,7 +241,7 @@ class Fleet:
         """
         if users is None:
             raise InvalidProblem("a fleet has a mechanism for each person: say which column names the user of each row")
-        require_people(users)
+        require_user_ids(users)
         coded = users if hasattr(users, "dictionary") else users.dictionary_encode()
         names = [str(name) for name in coded.dictionary.to_pylist()]
         codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -20,10 +20,10 @@ from privacygames.fleet.records import header_in, name_hash
 from privacygames.fleet.shared_data import DEFAULT, Shared
 from privacygames.jobs import executor_for
 from privacygames.problem import Bounds, Measure
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 from privacygames.solvers import solving_on
 from privacygames.spaces import Grid, Space
-from privacygames.validation import one_of, several
+from privacygames.validation import as_list, require_choice
 
 Folder = str | os.PathLike[str]
 """A fleet, or the path of its folder."""
@@ -50,7 +50,7 @@ def design(
     jobs: int | None = None,
     scheduler: str | None = None,
     device: str | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Fleet:
     """A mechanism for each of many people over one space, in a folder. Interrupted, the same call goes on.
 
@@ -115,7 +115,7 @@ def add(
     jobs: int | None = None,
     scheduler: str | None = None,
     device: str | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Fleet:
     """The fleet with more people. Nobody else's mechanism changes; interrupted, the same call goes on.
 
@@ -156,7 +156,7 @@ def update(
     jobs: int | None = None,
     scheduler: str | None = None,
     device: str | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Fleet:
     """The fleet with other priors of some people, whose mechanisms are designed anew. Nobody else's changes.
 
@@ -190,7 +190,7 @@ def remove(
     *,
     pooled_priors: Literal["redesign", "keep"] = "redesign",
     jobs: int | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Fleet:
     """The fleet without some people: no byte of its folder is theirs any more.
 
@@ -209,8 +209,8 @@ def remove(
     Raises:
         UnknownLabel: somebody is not in the fleet; then nobody is removed.
     """
-    one_of(pooled_priors, ("redesign", "keep"), "pooled_priors")
-    leaving = [names] if isinstance(names, str) else several(names, "names")
+    require_choice(pooled_priors, ("redesign", "keep"), "pooled_priors")
+    leaving = [names] if isinstance(names, str) else as_list(names, "names")
     workers = executor_for(jobs, None)
     with changing(_folder(fleet)) as log:
         _require_fleet(log)

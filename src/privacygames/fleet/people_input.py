@@ -13,7 +13,7 @@ from privacygames.fleet.shared_data import DEFAULT
 from privacygames.problem import Problem
 from privacygames.spaces import Grid
 from privacygames.traces import VisitData
-from privacygames.validation import is_whole, one_of
+from privacygames.validation import is_integer, require_choice
 
 LittleData = Literal["refuse", "pooled"]
 """What becomes of people with too few visits: an error, or everybody's prior."""
@@ -49,9 +49,9 @@ class PeopleGiven:
 
     def members(self, fewest: int, little_data: str, default: str = "none") -> list[Member]:
         """Everybody, and the default if one is wanted."""
-        one_of(little_data, ("refuse", "pooled"), "little_data")
-        one_of(default, ("none", "pooled"), "default")
-        if not is_whole(fewest):
+        require_choice(little_data, ("refuse", "pooled"), "little_data")
+        require_choice(default, ("none", "pooled"), "default")
+        if not is_integer(fewest):
             raise InvalidProblem("fewest_visits must be a whole number, 1 or more")
         members = list(
             self._from_visits(fewest, little_data) if isinstance(self.people, VisitData) else self._from_mapping()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.arrays import FloatArray, IntArray, freeze
 from privacygames.certificates import BITS, Provenance, Statement, check
 from privacygames.errors import InvalidFile
 from privacygames.fleet.packing import Packed, pack
@@ -62,9 +62,9 @@ def statement_of(payload: bytes, shared: Shared) -> Statement:
     used = _positions(arrays, "used", m)
     weights[:, used] = _weights(arrays, n, len(used))
     return Statement(
-        weights=sealed(weights),
+        weights=freeze(weights),
         bits=BITS,
-        prior=sealed(_prior(arrays, n)),
+        prior=freeze(_prior(arrays, n)),
         cost=problem.cost,
         distance=problem.distance,
         distinguishability=problem.distinguishability,

@@ -24,7 +24,7 @@ from privacygames.fleet.shared_data import shared_with
 from privacygames.jobs import Executor, unfinished
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, max_distortion
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 
 ROOM = 2.0**-15
 """By how much, relatively, ratios are designed below their bounds, so that they survive being rounded to 17 bits."""
@@ -100,7 +100,7 @@ def _with_room(problem: Problem, bounds: Bounds, room: float) -> Bounds | None:
 
 
 def design_records(
-    log: RecordLog, members: Iterable[Member], workers: Executor, progress: Watcher | None
+    log: RecordLog, members: Iterable[Member], workers: Executor, progress: ProgressCallback | None
 ) -> dict[bytes, Place]:
     """Where the records of these people are, by the hash of the name; those that are not there are designed.
 

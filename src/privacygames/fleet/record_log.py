@@ -11,7 +11,7 @@ from typing import IO
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.atomic_io import fsync_directory, held, write_bytes, written
+from privacygames.atomic_io import file_lock, fsync_directory, open_atomic, write_bytes
 from privacygames.errors import GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.fleet.generation import (
     DATA_MARK,
@@ -40,7 +40,7 @@ def changing(folder: Path) -> Iterator["RecordLog"]:
     """A fleet's folder, for this process alone to change; what an interrupted one left there is put in order."""
     if not folder.is_dir():
         raise UnreadableFile(folder, "there is no such folder")
-    with held(folder / ".lock") as ours:
+    with file_lock(folder / ".lock") as ours:
         if not ours:
             raise InvalidProblem(f"another process is changing the fleet in {folder}: wait for it")
         log = RecordLog(folder)
@@ -154,7 +154,7 @@ class RecordLog:
         """
         identity, start, moved = token_bytes(IDENTITY), DATA_START, {}
         self._require_own_folder()
-        with written(self.folder / NEXT_RECORDS, private=True) as file:
+        with open_atomic(self.folder / NEXT_RECORDS, private=True) as file:
             file.write(DATA_MARK + identity)
             for hashed, place in sorted(places.items(), key=lambda each: each[1].start):
                 file.write(record_prefix(place.size, place.checksum) + self.read(place))

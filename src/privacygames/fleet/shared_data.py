@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, content_hash, sealed
+from privacygames.arrays import FloatArray, content_hash, freeze
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidFile
@@ -92,9 +92,9 @@ def _parse(header: dict[str, Any], arrays: dict[str, Any]) -> Shared:
         observables = decode_space(header["observables"], secrets=secrets, matrices=arrays, size=m)
     problem = Problem(
         Prior.uniform(secrets),
-        cost=sealed(arrays["cost"]),
-        distance=sealed(arrays["distance"]),
-        distinguishability=sealed(arrays.get("distinguishability", arrays["distance"])),
+        cost=freeze(arrays["cost"]),
+        distance=freeze(arrays["distance"]),
+        distinguishability=freeze(arrays.get("distinguishability", arrays["distance"])),
         observables=observables,
     )
     return Shared(problem, Bounds(**{name: header["promises"][name] for name in PROMISES}))

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import Any, Protocol, TypeVar
 
 from privacygames.errors import InvalidProblem, SolveFailed, Status
-from privacygames.threads import processors, share_processors, single_threaded_blas
+from privacygames.threads import available_processors, divide_processors, single_threaded_blas
 
 FRUITLESS = 3
 """So many times in a row may workers die without a single task finished in between."""
@@ -62,7 +62,7 @@ class ProcessExecutor:
     """
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = jobs or processors()
+        self.jobs = jobs or available_processors()
 
     def work(self, tasks: Sequence[Job]) -> Finished:
         """Do every task."""
@@ -158,7 +158,7 @@ def _results(futures: dict["Future[Any]", str]) -> Finished:
 
 def _begin(jobs: int) -> None:
     """Use a share of the processors; leave Ctrl-C to the process that hands out the work, and die when it dies."""
-    share_processors(jobs)
+    divide_processors(jobs)
     bind_to_parent()
 
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import sealed
+from privacygames.arrays import freeze
 from privacygames.atomic_io import write_bytes
 from privacygames.errors import InvalidFile, UnreadableFile
 
@@ -141,7 +141,7 @@ def _parse_arrays(header: Header, body: memoryview) -> Arrays:
             raise InvalidFile("the list of arrays does not fit the content")
         array = np.frombuffer(body[start : start + size], dtype=kind).reshape(shape)
         # Over the file's own bytes, which nobody can write to; a copy only where the machine counts the other way.
-        arrays[name] = array if array.dtype.isnative else sealed(array.astype(array.dtype.newbyteorder("=")))
+        arrays[name] = array if array.dtype.isnative else freeze(array.astype(array.dtype.newbyteorder("=")))
         start += size
     if start != len(body):
         raise InvalidFile("the list of arrays does not fit the content")

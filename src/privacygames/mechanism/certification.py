@@ -7,7 +7,15 @@ from math import inf, isfinite
 
 import numpy as np
 
-from privacygames.arrays import SMALLEST, FloatArray, IntArray, checked, expected_losses, row_losses, sealed
+from privacygames.arrays import (
+    SMALLEST_POSITIVE,
+    FloatArray,
+    IntArray,
+    freeze,
+    loss_matmul,
+    loss_per_secret,
+    require_nonnegative,
+)
 from privacygames.certificates import (
     BITS,
     DualSolution,
@@ -87,10 +95,10 @@ def certified(
 
 def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
     """The cost that counts, of any table of probabilities: the worst secret's, or the average."""
-    per_secret = row_losses(table, problem.cost)
+    per_secret = loss_per_secret(table, problem.cost)
     if bounds.worst_case:
         return float(per_secret.max())
-    return float(expected_losses(per_secret[None], problem.prior.probabilities)[0])  # of secrets that occur
+    return float(loss_matmul(per_secret[None], problem.prior.probabilities)[0])  # of secrets that occur
 
 
 @cache
@@ -107,9 +115,9 @@ def _weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:
     if table.dtype == np.int64:
         if table.shape != problem.shape:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
-        return sealed(table.astype(np.int64))
-    likely = np.where((table > 0) & (table < SMALLEST), 0.0, table)  # less than any weight
-    given = checked(likely, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
+        return freeze(table.astype(np.int64))
+    likely = np.where((table > 0) & (table < SMALLEST_POSITIVE), 0.0, table)  # less than any weight
+    given = require_nonnegative(likely, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
     sums = given.sum(axis=1, keepdims=True)
     if (abs(sums - 1) > SUM_TOLERANCE).any():
         raise InvalidProblem("every row of the mechanism must sum to 1: p(·|s) is a distribution")
@@ -124,7 +132,7 @@ def _repaired(
     draft: Statement, table: FloatArray | IntArray, cheapest: IntArray | None
 ) -> tuple[Statement, Verification]:
     if table.dtype == np.int64:
-        statement = replace(draft, weights=sealed(table.astype(np.int64)))
+        statement = replace(draft, weights=freeze(table.astype(np.int64)))
         return statement, check(statement)
     try:
         return repair(draft, _as_probabilities(table), None if cheapest is None else _as_probabilities(cheapest))

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, content_hash, floats
+from privacygames.arrays import FloatArray, IntArray, as_floats, content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.certificates import Certificate, DualSolution, Statement, Usefulness, Verification, check
@@ -21,7 +21,7 @@ from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
 from privacygames.problem import Bounds, Problem, measure_scale
 from privacygames.spaces import Grid, Label, Space, Subsets, space_digest
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 
 class Mechanism:
@@ -58,7 +58,7 @@ class Mechanism:
             origin: where it comes from, for the certificate.
             within: state ε in the threshold form, between secrets at most this far apart.
         """
-        return certify(problem, RealisedValues(within), floats(probabilities, "the mechanism"), origin=origin)
+        return certify(problem, RealisedValues(within), as_floats(probabilities, "the mechanism"), origin=origin)
 
     @staticmethod
     def from_weights(
@@ -283,7 +283,7 @@ def certify(
         GuaranteeViolated: the promises cannot be kept near the table.
         InvalidProblem: the table does not fit the problem.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     weights = None if cheapest is None else cheapest.weights
     return Mechanism(*certified(problem, bounds, table, dual_solution, origin=origin, cheapest=weights, before=before))
 
@@ -325,15 +325,15 @@ def verify(path: str | os.PathLike[str]) -> Certificate:
 
 def require_secrets(mechanism: Mechanism, prior: Prior) -> None:
     """Raise unless a belief is about a mechanism's secrets: the same space, not only labels that look alike."""
-    secrets = of_kind(mechanism, Mechanism, "the mechanism").secrets
-    if of_kind(prior, Prior, "the prior").space != secrets:
+    secrets = require_instance(mechanism, Mechanism, "the mechanism").secrets
+    if require_instance(prior, Prior, "the prior").space != secrets:
         raise InvalidProblem(f"the prior is over other secrets than the mechanism's: {prior.space!r}, not {secrets!r}")
 
 
 def require_fit(mechanism: Mechanism, problem: Problem) -> None:
     """Raise unless a problem has a mechanism's secrets and observables: equal spaces, not equal labels."""
-    of_kind(mechanism, Mechanism, "the mechanism")
-    of_kind(problem, Problem, "the problem")
+    require_instance(mechanism, Mechanism, "the mechanism")
+    require_instance(problem, Problem, "the problem")
     for what, own, other in (
         ("secrets", mechanism.secrets, problem.space),
         ("observables", mechanism.observables, problem.observables),

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray, content_hash, sealed
+from privacygames.arrays import FloatArray, IntArray, content_hash, freeze
 from privacygames.canonical import digest_of
 from privacygames.certificates import RatioStatement, check_ratios, largest_log_ratio
 from privacygames.errors import InvalidFile, InvalidProblem
@@ -272,4 +272,4 @@ def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMec
     promises = Bounds(**header["promises"])
     if type(header["bits"]) is not int:
         raise InvalidFile("a number in the header is not whole")
-    return PublicMechanism(sealed(weights), header["bits"], sealed(separation), promises, (secrets, observables))
+    return PublicMechanism(freeze(weights), header["bits"], freeze(separation), promises, (secrets, observables))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.arrays import FloatArray, IntArray, freeze
 from privacygames.mechanism.protocol import RandomWords
 from privacygames.mechanism.sampling import Sampler
 from privacygames.spaces import Label, Space, list_labels
@@ -36,7 +36,7 @@ class WeightTable:
     @cached_property
     def probabilities(self) -> FloatArray:
         """p(o|s) = weights / 2^bits, as floats, each within a relative 2^-53."""
-        return sealed(np.ldexp(self.weights.astype(np.float64), -self.bits))
+        return freeze(np.ldexp(self.weights.astype(np.float64), -self.bits))
 
     @cached_property
     def sampler(self) -> Sampler:

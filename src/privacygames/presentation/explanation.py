@@ -17,7 +17,7 @@ from privacygames.analysis import (
 )
 from privacygames.certificates import AdversaryResult
 from privacygames.problem import Problem
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 LARGEST_FACTOR = 1e4
 
@@ -29,7 +29,7 @@ def explain(report: Report, problem: Problem) -> str:
     shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
     Kilometres and other units are named where the distance is one the space knows by name.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     warnings = remarks(report.usefulness, problem)
     others = [explain_adversary(stand) for stand in report.against]
     return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem), *others])

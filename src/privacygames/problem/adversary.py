@@ -9,14 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, checked, content_hash, floats
+from privacygames.arrays import FloatArray, as_floats, content_hash, require_nonnegative
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.immutable import Value
 from privacygames.problem.problem import MOST_ENTRIES, Problem, distortion_rounding
 from privacygames.spaces import Categories, Label, Space, label_text, space_digest
-from privacygames.validation import is_number, of_kind, ordered
+from privacygames.validation import as_ordered_list, is_number, require_instance
 
 LONGEST_NAME = 100
 SUM_TOLERANCE = 1e-9
@@ -47,9 +47,9 @@ class Adversary(Value):
         if not (isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= LONGEST_NAME):
             raise InvalidProblem(f"an adversary's name must be a printable text of 1 to {LONGEST_NAME} characters")
         if prior is not None:
-            of_kind(prior, Prior, f"the prior of {name!r}")
+            require_instance(prior, Prior, f"the prior of {name!r}")
         if guesses is not None:
-            of_kind(guesses, Space, f"the guesses of {name!r}")
+            require_instance(guesses, Space, f"the guesses of {name!r}")
         if errors is None and guesses is not None:
             raise InvalidProblem(f"the guesses of {name!r} name the rows of her errors; give errors, too")
         table = None if errors is None else _table(name, errors, prior, guesses)
@@ -77,10 +77,12 @@ class Adversary(Value):
             guesses: names for the guesses; by default they are numbered.
             prior: what she believes about the secret; by default the problem's prior.
         """
-        shares = floats(given, f"given of {name!r}")
+        shares = as_floats(given, f"given of {name!r}")
         if shares.ndim != 2 or not shares.size:
             raise InvalidProblem(f"given of {name!r} must be a table (secrets, attributes)")
-        chances = checked(shares, what=f"given of {name!r}", shape=shares.shape, meaning="(secrets, attributes)")
+        chances = require_nonnegative(
+            shares, what=f"given of {name!r}", shape=shares.shape, meaning="(secrets, attributes)"
+        )
         if (np.abs(chances.sum(axis=1) - 1) > SUM_TOLERANCE).any():
             raise InvalidProblem(
                 f"every row of given of {name!r} must sum to 1: P(·|s) is a distribution over attributes"
@@ -89,7 +91,7 @@ class Adversary(Value):
         if errors is None and count**2 > MOST_ENTRIES:
             raise TooLarge(f"{name!r} has {count} attributes: their table of errors would be too large; give errors")
         if errors is not None:
-            wrong = floats(errors, f"the errors of {name!r}")
+            wrong = as_floats(errors, f"the errors of {name!r}")
         elif guesses is not None and len(guesses) == count:
             wrong = guesses.distance(guesses.default_distance)
         else:
@@ -98,7 +100,7 @@ class Adversary(Value):
             raise InvalidProblem(
                 f"the errors of {name!r} have shape {wrong.shape}; {count} attributes need (guesses, {count})"
             )
-        per_attribute = checked(
+        per_attribute = require_nonnegative(
             wrong, what=f"the errors of {name!r}", shape=wrong.shape, meaning="(guesses, attributes)"
         )
         if len(per_attribute) * len(chances) > MOST_ENTRIES:
@@ -128,7 +130,7 @@ class Adversary(Value):
             smoothing: added to how often each value occurs with each secret. Without it, every secret must occur.
             prior: as in :meth:`of_attribute`.
         """
-        of_kind(space, Space, "the space of secrets")
+        require_instance(space, Space, "the space of secrets")
         cases = _cases(name, table)
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
             raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
@@ -137,13 +139,15 @@ class Adversary(Value):
         for (secret, value), times in cases.items():
             label = value if attributes is not None else label_text(value)
             counts[space.index(secret), values.index(label)] += times
-        totals = checked(counts, what=f"the table of {name!r}", shape=counts.shape, meaning="counts").sum(axis=1)
+        totals = require_nonnegative(counts, what=f"the table of {name!r}", shape=counts.shape, meaning="counts").sum(
+            axis=1
+        )
         if not (totals > 0).all():
             raise InvalidProblem(
                 f"{int((totals == 0).sum())} of {len(space)} secrets do not occur in the table of {name!r}: nothing "
                 "says what their attribute is; add them, or give smoothing > 0"
             )
-        own = errors is not None and len(floats(errors, f"the errors of {name!r}")) != len(values)
+        own = errors is not None and len(as_floats(errors, f"the errors of {name!r}")) != len(values)
         given = counts / totals[:, None]
         return cls.of_attribute(name, given=given, errors=errors, guesses=None if own else values, prior=prior)
 
@@ -234,11 +238,11 @@ def max_distortion(problem: Problem, adversary: Adversary | None = None) -> floa
         problem: the problem.
         adversary: against whom; by default one who knows the problem's prior and guesses the secret.
     """
-    of_kind(problem, Problem, "the problem")
+    require_instance(problem, Problem, "the problem")
     if adversary is None:
         least = float((problem.distance @ problem.prior.probabilities).min())
     else:
-        least = of_kind(adversary, Adversary, "the adversary").arrays(problem).max_distortion
+        least = require_instance(adversary, Adversary, "the adversary").arrays(problem).max_distortion
     return least * (1 - 4 * distortion_rounding(problem))
 
 
@@ -254,7 +258,7 @@ def mixture_groups(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
 def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
     """How often each pair of a secret and an attribute occurs; messages show neither."""
     try:
-        listed = None if isinstance(table, Mapping) else ordered(table, f"the table of {name!r}")
+        listed = None if isinstance(table, Mapping) else as_ordered_list(table, f"the table of {name!r}")
         cases = dict(table) if listed is None else dict(Counter(map(tuple, listed)))  # type: ignore[call-overload]
     except TypeError:
         cases = {}
@@ -267,9 +271,11 @@ def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
 
 def _table(name: str, errors: ArrayLike, prior: Prior | None, guesses: Space | None) -> FloatArray:
     """The errors, checked as far as they can be without a problem."""
-    given = floats(errors, f"the errors of {name!r}")
+    given = as_floats(errors, f"the errors of {name!r}")
     if given.ndim != 2 or not given.size:
         raise InvalidProblem(f"the errors of {name!r} must be a table (guesses, secrets); got shape {given.shape}")
     secrets = given.shape[1] if prior is None else len(prior.space)
     rows = len(given) if guesses is None else len(guesses)
-    return checked(given, what=f"the errors of {name!r}", shape=(rows, secrets), meaning="(guesses, secrets)")
+    return require_nonnegative(
+        given, what=f"the errors of {name!r}", shape=(rows, secrets), meaning="(guesses, secrets)"
+    )

@@ -11,7 +11,7 @@ from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.problem.visit_csv import PAIR_KEYS, file_at, pairs_from_csv
 from privacygames.spaces import Categories, Space, error_context
-from privacygames.table_reader import Keys
+from privacygames.table_reader import TableReader
 
 KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
 MOST = "most"
@@ -49,13 +49,13 @@ def parse_adversaries(tables: object, problem: Problem, folder: Path | None, *, 
         raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MOST_ADVERSARIES} are allowed here")
     found = []
     for number, table in enumerate(tables, start=1):
-        given = Keys(table, f"[[adversary]] {number}", KEYS)
+        given = TableReader(table, f"[[adversary]] {number}", KEYS)
         with error_context(f"[[adversary]] {number}"):
             found.append(_named(given, problem, folder, most))
     return found
 
 
-def _named(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Named:
+def _named(given: TableReader, problem: Problem, folder: Path | None, most: int | None) -> Named:
     adversary = _adversary(given, problem, folder, most)
     adversary.require_fit(problem)
     if "share" in given:
@@ -68,18 +68,18 @@ def _named(given: Keys, problem: Problem, folder: Path | None, most: int | None)
     return Named(adversary, given.number("distortion", None), sought=False)
 
 
-def _adversary(given: Keys, problem: Problem, folder: Path | None, most: int | None) -> Adversary:
-    name = given.text("name")
+def _adversary(given: TableReader, problem: Problem, folder: Path | None, most: int | None) -> Adversary:
+    name = given.string("name")
     prior = _prior(given, problem, folder)
-    errors = given.listed("errors", None, most=most)
-    guesses = None if "guesses" not in given else _space(given.listed("guesses", most=most))
+    errors = given.array("errors", None, max_length=most)
+    guesses = None if "guesses" not in given else _space(given.array("guesses", max_length=most))
     if "attribute" not in given:
         return Adversary(name, prior=prior, errors=errors, guesses=guesses)
-    about = Keys(given.value("attribute"), "attribute", ("given", "csv", *PAIR_KEYS))
+    about = TableReader(given.value("attribute"), "attribute", ("given", "csv", *PAIR_KEYS))
     if ("given" in about) == ("csv" in about):
         raise InvalidProblem("attribute needs either given = [[…], …], P(a|s) with a row for each secret, or csv = …")
     if "given" in about:
-        table = Keys(about.table, "attribute with given = …", ("given",)).listed("given", most=most)
+        table = TableReader(about.table, "attribute with given = …", ("given",)).array("given", max_length=most)
         return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
     pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
     smoothing = about.number("smoothing", 0.0)
@@ -88,12 +88,12 @@ def _adversary(given: Keys, problem: Problem, folder: Path | None, most: int | N
     )
 
 
-def _prior(given: Keys, problem: Problem, folder: Path | None) -> Prior | None:
+def _prior(given: TableReader, problem: Problem, folder: Path | None) -> Prior | None:
     prior = prior_from(problem.space, given.value("prior"), folder) if "prior" in given else None
     if "sharpened" not in given:
         return prior
-    evidence = Keys(given.value("sharpened"), "sharpened", ("strength", "places"))
-    return (prior or problem.prior).sharpened(evidence.number("strength"), places=evidence.whole("places", 2))
+    evidence = TableReader(given.value("sharpened"), "sharpened", ("strength", "places"))
+    return (prior or problem.prior).sharpened(evidence.number("strength"), places=evidence.integer("places", 2))
 
 
 def _space(labels: list[Any]) -> Space:

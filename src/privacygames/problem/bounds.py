@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from privacygames.arrays import LARGEST, SMALLEST, FloatArray
+from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.problem.adversary import Adversary, AdversaryArrays
 from privacygames.problem.problem import Problem
@@ -184,11 +184,11 @@ def _number(name: str, value: object) -> float | None:
             plain = float(value)  # type: ignore[arg-type]
         except OverflowError:
             plain = inf
-        if plain == 0 or SMALLEST <= plain <= LARGEST:
+        if plain == 0 or SMALLEST_POSITIVE <= plain <= LARGEST_FINITE:
             return plain
         value = plain
     if isinstance(value, Mapping):
         raise InvalidProblem(f"{name} is one number here; numbers for several adversaries are for design and find")
     kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
     other = "; or a dict from adversaries to such numbers" if name == "distortion" else ""
-    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST:g}{other}")
+    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST_FINITE:g}{other}")

@@ -14,7 +14,7 @@ from privacygames.problem.bounds import PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context
-from privacygames.table_reader import Keys
+from privacygames.table_reader import TableReader
 from privacygames.text_files import read_toml
 
 TABLES = ("space", "prior", "problem", "observables", "bounds", "adversary")
@@ -39,12 +39,12 @@ def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, 
         InvalidProblem: the tables are not those of a problem.
         TooLarge: the problem is larger than it may be.
     """
-    return _described(Keys(tables, "the problem", TABLES), None, most)
+    return _described(TableReader(tables, "the problem", TABLES), None, most)
 
 
-def _described(document: Keys, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
-    bounds = Keys(document.value("bounds", {}), "[bounds]", BOUNDS)
-    measures = Keys(document.value("problem", {}), "[problem]", MEASURES)
+def _described(document: TableReader, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
+    bounds = TableReader(document.value("bounds", {}), "[bounds]", BOUNDS)
+    measures = TableReader(document.value("problem", {}), "[problem]", MEASURES)
     allowance = LabelBudget(most=most)
     space = decode_space(document.value("space", None), name="[space]", allowance=allowance)
     with error_context("[prior]"):
@@ -62,7 +62,7 @@ def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
     return [each.adversary for each in _adversaries(_read(path), problem, path.parent)]
 
 
-def _adversaries(document: Keys, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
+def _adversaries(document: TableReader, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
     found = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
     names = [each.adversary.name for each in found]
     for name in names:
@@ -92,8 +92,8 @@ def read_prior(path: Path, space: Space) -> Prior:
         return prior_from(space, document.value("prior", {}), path.parent)
 
 
-def _read(path: Path) -> Keys:
-    return Keys(read_toml(path), path.name, TABLES)
+def _read(path: Path) -> TableReader:
+    return TableReader(read_toml(path), path.name, TABLES)
 
 
 def _observables(space: Space, table: object, allowance: LabelBudget) -> Space | None:
@@ -102,18 +102,18 @@ def _observables(space: Space, table: object, allowance: LabelBudget) -> Space |
     most = allowance.most
     if isinstance(table, dict) and "kind" in table:
         return decode_space(table, name="[observables]", secrets=space, allowance=allowance)
-    given = Keys(table, "[observables]", ("block", "interval", "subsets", "at_most", "reading"))
-    reading = given.text("reading", "mean")
+    given = TableReader(table, "[observables]", ("block", "interval", "subsets", "at_most", "reading"))
+    reading = given.string("reading", "mean")
     kinds = [key for key in given.table if key != "reading"]
     if kinds == ["block"] and isinstance(space, Grid):
-        columns, rows = given.listed("block")
+        columns, rows = given.array("block")
         return space.blocks(columns, rows, aggregation=reading)
     if kinds == ["interval"] and isinstance(space, Numbers):
-        return space.intervals(given.whole("interval"), aggregation=reading)
+        return space.intervals(given.integer("interval"), aggregation=reading)
     if kinds == ["subsets"]:
-        return Subsets(space, given.listed("subsets", most=most), aggregation=reading)
+        return Subsets(space, given.array("subsets", max_length=most), aggregation=reading)
     if kinds == ["at_most"]:
-        return Subsets.all(space, at_most=given.whole("at_most"), aggregation=reading, most=most)
+        return Subsets.all(space, at_most=given.integer("at_most"), aggregation=reading, most=most)
     raise InvalidProblem(
         "needs one of: block = [columns, rows] (grids), interval = length (numbers), "
         "subsets = [[labels], …], at_most = members; or the kind of another space"

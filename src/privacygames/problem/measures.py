@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, checked
+from privacygames.arrays import FloatArray, require_nonnegative
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Space
 
@@ -24,7 +24,7 @@ def matrix_of(measure: Measure, what: str, space: Space, rows: Space | None = No
     else:
         values = measure
     shape = (len(other), len(space))
-    return checked(values, what=what, shape=shape, meaning="(rows, secrets)", infinite=True)
+    return require_nonnegative(values, what=what, shape=shape, meaning="(rows, secrets)", infinite=True)
 
 
 def distance_matrix(measure: Measure, what: str, space: Space) -> FloatArray:

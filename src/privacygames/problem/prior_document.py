@@ -6,15 +6,15 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem.visit_csv import CSV_KEYS, file_at, label_at, prior_from_csv
 from privacygames.spaces import Space
-from privacygames.table_reader import Keys
+from privacygames.table_reader import TableReader
 
 SOURCES = ("uniform", "weights", "counts", "csv")
 
 
 def prior_from(space: Space, table: object, folder: Path | None) -> Prior:
     """The prior that a table describes; files are relative to ``folder``, and refused where that is None."""
-    given = Keys(table, "[prior]", (*SOURCES, *CSV_KEYS, "smoothing"))
-    given.flag("uniform", False)
+    given = TableReader(table, "[prior]", (*SOURCES, *CSV_KEYS, "smoothing"))
+    given.boolean("uniform", False)
     sources = [key for key in SOURCES if given.value(key, False) is not False]
     if len(sources) != 1:
         raise InvalidProblem("needs exactly one of: uniform = true, weights = […], counts = {…} or […], csv = …")
@@ -28,7 +28,7 @@ def prior_from(space: Space, table: object, folder: Path | None) -> Prior:
         case "csv":
             return prior_from_csv(space, given, file_at(folder, given))
         case "weights":
-            return Prior(space, given.listed("weights"))
+            return Prior(space, given.array("weights"))
         case "uniform":
             return Prior.uniform(space)
     counts = given.value("counts")

@@ -5,13 +5,13 @@ from typing import Self
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, content_hash, expected_losses
+from privacygames.arrays import FloatArray, content_hash, loss_matmul
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 from privacygames.problem.measures import Measure, distance_matrix, finite, matrix_of
 from privacygames.spaces import Space, Subsets
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 
 MOST_ENTRIES = 10**8
 
@@ -92,7 +92,7 @@ class Problem(Value):
 
     def with_prior(self, prior: Prior) -> Self:
         """The same problem with another belief over the same secrets; costs and distances are shared, not copied."""
-        of_kind(prior, Prior, "the prior")
+        require_instance(prior, Prior, "the prior")
         if prior.space != self.space:
             raise InvalidProblem("the prior is over other secrets than the problem's")
         return self._replaced(prior=prior)
@@ -141,5 +141,5 @@ def cheapest_constant(problem: Problem, *, worst_case: bool = False) -> int:
     worst = problem.cost.max(axis=1)
     if not np.isfinite(worst).any():
         raise InvalidProblem("every output has an infinite cost for some secret: none can be given whatever the secret")
-    counted = worst if worst_case else expected_losses(problem.cost, problem.prior.probabilities)
+    counted = worst if worst_case else loss_matmul(problem.cost, problem.prior.probabilities)
     return int(np.where(np.isfinite(worst), counted, np.inf).argmin())

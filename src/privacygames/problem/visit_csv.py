@@ -9,8 +9,8 @@ from pathlib import Path
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.spaces import Grid, Label, Space, find_label
-from privacygames.table_reader import Keys
-from privacygames.text_files import file_below, open_regular
+from privacygames.table_reader import TableReader
+from privacygames.text_files import open_regular, resolve_inside
 
 CSV_KEYS = ("label", "count", "x", "y", "outside", "format", "where")
 """The keys that say how the file is read."""
@@ -23,17 +23,17 @@ BATCH = 10_000
 """Rows that are in memory at a time."""
 
 
-def file_at(folder: Path | None, given: Keys) -> Path:
+def file_at(folder: Path | None, given: TableReader) -> Path:
     """The file a table names, beside the document or below it; none where there is no folder, as from a stranger."""
     if folder is None:
         raise InvalidProblem("csv names a file, and files are not read here: give counts or weights instead")
-    return file_below(folder, str(given.text("csv")))
+    return resolve_inside(folder, str(given.string("csv")))
 
 
-def prior_from_csv(space: Space, given: Keys, path: Path) -> Prior:
+def prior_from_csv(space: Space, given: TableReader, path: Path) -> Prior:
     """The prior estimated from the rows of a file: labels or points, one visit each or counted."""
     by_point = "x" in given or "y" in given
-    count = given.text("count", None)
+    count = given.string("count", None)
     counts: dict[Label, float] = {}
     empty = True
     for rows in _batches(path, _where(given)):
@@ -48,9 +48,9 @@ def prior_from_csv(space: Space, given: Keys, path: Path) -> Prior:
     return Prior.from_visits(space, counts, smoothing=given.number("smoothing", 0.0))
 
 
-def pairs_from_csv(space: Space, given: Keys, path: Path) -> dict[tuple[Label, Label], float]:
+def pairs_from_csv(space: Space, given: TableReader, path: Path) -> dict[tuple[Label, Label], float]:
     """How often each secret occurs with each value of an attribute, from the rows of a file."""
-    column, count = given.text("value", "value"), given.text("count", None)
+    column, count = given.string("value", "value"), given.string("count", None)
     found: dict[tuple[Label, Label], float] = {}
     for rows in _batches(path, _where(given)):
         for (line, row), label in zip(rows, _labels_by_name(space, given, rows, path), strict=True):
@@ -67,26 +67,26 @@ def label_at(space: Space, text: str, place: str) -> Label:
         raise InvalidProblem(f"{place}: {error}") from None
 
 
-def _where(given: Keys) -> dict[str, object]:
+def _where(given: TableReader) -> dict[str, object]:
     where = given.value("where", {})
     if not isinstance(where, dict):
-        raise given.wrong("where", "a table of columns and the values wanted in them")
+        raise given.type_error("where", "a table of columns and the values wanted in them")
     return where
 
 
-def _labels_by_name(space: Space, given: Keys, rows: Rows, path: Path) -> list[Label]:
-    column, pattern = given.text("label", "label"), given.text("format", "{}")
+def _labels_by_name(space: Space, given: TableReader, rows: Rows, path: Path) -> list[Label]:
+    column, pattern = given.string("label", "label"), given.string("format", "{}")
     texts = [(line, pattern.replace("{}", _field(row, column))) for line, row in rows]
     return [label_at(space, text, f"{path.name}, line {line}") for line, text in texts]
 
 
-def _labels_by_point(space: Space, given: Keys, rows: Rows) -> list[Label | None]:
+def _labels_by_point(space: Space, given: TableReader, rows: Rows) -> list[Label | None]:
     """The cell of each row's point; None for points outside that are to be dropped."""
     if not isinstance(space, Grid) or not ("x" in given and "y" in given):
         raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
-    x, y = given.text("x"), given.text("y")
+    x, y = given.string("x"), given.string("y")
     points = [(_number(row, x, line), _number(row, y, line)) for line, row in rows]
-    positions = space.locate(points, outside=given.text("outside", "error"))
+    positions = space.locate(points, outside=given.string("outside", "error"))
     return [space.labels[position] if position >= 0 else None for position in positions]
 
 

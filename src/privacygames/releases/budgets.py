@@ -22,7 +22,7 @@ from privacygames.problem import (
 )
 from privacygames.releases.decimal_epsilon import NOTHING, amount, at_least, at_most, minus
 from privacygames.spaces import Space, space_digest
-from privacygames.validation import is_number, several
+from privacygames.validation import as_list, is_number
 
 LESS = 1 - 1e-6
 """A mechanism that keeps an ε smaller by more than this is charged what it keeps."""
@@ -173,7 +173,7 @@ def _kept_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> D
 def _listed(budget: object) -> list[Budget]:
     if is_number(budget):
         return [Budget(budget)]  # type: ignore[arg-type]
-    given = [budget] if isinstance(budget, Budget) else several(budget, "budget")
+    given = [budget] if isinstance(budget, Budget) else as_list(budget, "budget")
     if not all(isinstance(each, Budget) for each in given):
         raise InvalidProblem("budget must be a number, a Budget or a list of them")
     return given

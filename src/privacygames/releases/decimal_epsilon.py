@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from math import nextafter
 
-from privacygames.arrays import LARGEST, SMALLEST
+from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.validation import is_number
 
@@ -22,9 +22,11 @@ def amount(value: object, name: str) -> Decimal:
     """A positive number as people write it: 0.1 is a tenth."""
     if is_number(value):
         plain = float(value)  # type: ignore[arg-type]
-        if SMALLEST <= plain <= LARGEST:
+        if SMALLEST_POSITIVE <= plain <= LARGEST_FINITE:
             return Decimal(repr(plain))
-    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be a positive number, no larger than {LARGEST:g}")
+    raise InvalidProblem(
+        f"{name} is {repr(value)[:40]}; it must be a positive number, no larger than {LARGEST_FINITE:g}"
+    )
 
 
 def at_most(asked: Decimal) -> float:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, checked, floats
+from privacygames.arrays import FloatArray, as_floats, require_nonnegative
 from privacygames.beliefs import Mobility, Moment, moment
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Adversary, Problem
 from privacygames.releases.ledger_store import Ledger
 from privacygames.releases.timeline import Timeline, When
 from privacygames.tracking import normalised
-from privacygames.validation import is_number, is_whole
+from privacygames.validation import is_integer, is_number
 
 SUM_TOLERANCE = 1e-9
 LONGEST_NAME = 100
@@ -46,7 +46,7 @@ class InferenceTarget:
             raise InvalidProblem(f"a pursuit's name must be a text of 1 to {LONGEST_NAME} characters")
         if self.distortion is not None and not (is_number(self.distortion) and 0 <= self.distortion < np.inf):
             raise InvalidProblem(f"the distortion against {self.name!r} must be a number, 0 or more, or None")
-        if self.ago is not None and not is_whole(self.ago):
+        if self.ago is not None and not is_integer(self.ago):
             raise InvalidProblem(f"ago of {self.name!r} must be a whole number of releases, 1 or more")
         if self.ago is not None and self.at is not None:
             raise InvalidProblem(f"{self.name!r} has ago and at: give the one that says which moment she is after")
@@ -57,14 +57,16 @@ class InferenceTarget:
         """E[e(g, a) | x] for the secret x that she is after something of, (guesses, secrets)."""
         size = len(problem.space)
         if self.given is None:
-            wrong = problem.distance if self.errors is None else floats(self.errors, f"the errors of {self.name!r}")
+            wrong = problem.distance if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
             return _checked(wrong, (len(wrong) if wrong.ndim == 2 else 0, size), self.name, "(guesses, secrets)")
-        shares = floats(self.given, f"given of {self.name!r}")
+        shares = as_floats(self.given, f"given of {self.name!r}")
         count = shares.shape[1] if shares.ndim == 2 else 0
-        chances = checked(shares, what=f"given of {self.name!r}", shape=(size, count), meaning="(secrets, attributes)")
+        chances = require_nonnegative(
+            shares, what=f"given of {self.name!r}", shape=(size, count), meaning="(secrets, attributes)"
+        )
         if not count or (np.abs(chances.sum(axis=1) - 1) > SUM_TOLERANCE).any():
             raise InvalidProblem(f"every row of given of {self.name!r} must sum to 1: P(·|s) is a distribution")
-        wrong = 1.0 - np.eye(count) if self.errors is None else floats(self.errors, f"the errors of {self.name!r}")
+        wrong = 1.0 - np.eye(count) if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
         table = _checked(wrong, (len(wrong) if wrong.ndim == 2 else 0, count), self.name, "(guesses, attributes)")
         return np.asarray(table @ chances.T)
 
@@ -148,4 +150,4 @@ def _scaled(weights: FloatArray) -> FloatArray:
 def _checked(values: FloatArray, shape: tuple[int, int], name: str, meaning: str) -> FloatArray:
     if not all(shape):
         raise InvalidProblem(f"the errors of {name!r} must be a table {meaning}")
-    return checked(values, what=f"the errors of {name!r}", shape=shape, meaning=meaning)
+    return require_nonnegative(values, what=f"the errors of {name!r}", shape=shape, meaning=meaning)

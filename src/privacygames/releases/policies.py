@@ -18,7 +18,7 @@ from privacygames.problem import Bounds, Problem
 from privacygames.releases.budgets import Account, Spent, left_in
 from privacygames.releases.decimal_epsilon import NOTHING, amount, at_most, total
 from privacygames.spaces import Categories
-from privacygames.validation import is_number, is_whole, one_of
+from privacygames.validation import is_integer, is_number, require_choice
 
 __all__ = ["EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
 
@@ -129,7 +129,7 @@ class EvenSpread(Policy):
     shares = True
 
     def __init__(self, releases: int) -> None:
-        if not is_whole(releases):
+        if not is_integer(releases):
             raise InvalidProblem(f"releases is {repr(releases)[:40]}; it must be a whole number, 1 or more")
         self.releases = int(releases)
 
@@ -168,7 +168,7 @@ class Predictive(Policy):
         self.test_epsilon = amount(test, "test")
         if not (is_number(within) and 0 <= within < np.inf):
             raise InvalidProblem(f"within is {repr(within)[:40]}; it must be a number, 0 or more")
-        one_of(prediction, get_args(Prediction), "prediction")
+        require_choice(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 

@@ -31,7 +31,7 @@ from privacygames.releases.validation import about, policy_from, pursuits_from, 
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, display_label
 from privacygames.tracking import Observations, best_guess, normalised
-from privacygames.validation import is_number, of_kind, one_of
+from privacygames.validation import is_number, require_choice, require_instance
 
 WhenSpent = Literal["refuse", "repeat", "belief"]
 SURPRISE = "this answer is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
@@ -91,12 +91,12 @@ class Releases:
         tolerance: float = 1e-6,
         generator: np.random.Generator | None = None,
     ) -> None:
-        self.problem = of_kind(problem, Problem, "the problem")
-        if of_kind(mobility, Mobility, "the mobility").space != problem.space:
+        self.problem = require_instance(problem, Problem, "the problem")
+        if require_instance(mobility, Mobility, "the mobility").space != problem.space:
             raise InvalidProblem("the mobility is over other secrets than the problem's")
-        one_of(when_spent, get_args(WhenSpent), "when_spent")
-        one_of(when_impossible, get_args(WhenImpossible), "when_impossible")
-        one_of(when_changed, get_args(WhenChanged), "when_changed")
+        require_choice(when_spent, get_args(WhenSpent), "when_spent")
+        require_choice(when_impossible, get_args(WhenImpossible), "when_impossible")
+        require_choice(when_changed, get_args(WhenChanged), "when_changed")
         if not (is_number(reuse) and 0 <= reuse <= 1):
             raise InvalidProblem(f"reuse is {repr(reuse)[:40]}; it must be a number from 0 to 1")
         if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):

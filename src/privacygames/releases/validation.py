@@ -12,7 +12,7 @@ from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger_terms import DIGESTS
 from privacygames.releases.policies import Fixed, Policy
 from privacygames.spaces import space_digest
-from privacygames.validation import several
+from privacygames.validation import as_list
 
 LONGEST_KEY = 200
 
@@ -47,7 +47,7 @@ def policy_from(problem: Problem, epsilon: float | None, mechanism: Mechanism | 
 
 def pursuits_from(adversaries: Sequence[InferenceTarget]) -> tuple[InferenceTarget, ...]:
     """The pursuits given, checked."""
-    given = several(adversaries, "adversaries")
+    given = as_list(adversaries, "adversaries")
     if not all(isinstance(each, InferenceTarget) for each in given):
         raise InvalidProblem("adversaries must be InferenceTargets, such as InferenceTarget('an hour ago', 0.3, ago=6)")
     return tuple(given)

@@ -14,7 +14,7 @@ from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LinearProgram, design_program, numbered, ratio_pairs, tie_break
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.protocol import Solution, SolveOptions
 
@@ -111,7 +111,7 @@ class Highs:
         return Solution(probabilities, dual_solution, found.status, found.method)
 
     def solve_program(
-        self, program: LinearProgram, *, time_limit: float | None = None, progress: Watcher | None = None
+        self, program: LinearProgram, *, time_limit: float | None = None, progress: ProgressCallback | None = None
     ) -> LinearSolution:
         """Solve any linear program to optimality, or raise :class:`SolveFailed` saying why not.
 
@@ -139,7 +139,7 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
     require_memory(gigabytes, n, m, "HiGHS on the program written out")
 
 
-def _run(program: LinearProgram, method: str, deadline: float, progress: Watcher | None) -> LinearSolution:
+def _run(program: LinearProgram, method: str, deadline: float, progress: ProgressCallback | None) -> LinearSolution:
     """Run HiGHS until a point in time. That it calls a program infeasible is no proof: its status is NUMERICAL then."""
     import highspy
 
@@ -185,7 +185,7 @@ def _model(program: LinearProgram) -> Any:
     return model
 
 
-def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Watcher | None) -> bool:
+def _run_interruptibly(engine: Any, method: str, deadline: float, progress: ProgressCallback | None) -> bool:
     """Run HiGHS in a thread, so that Ctrl-C or a progress function stops it instead of waiting until it is done.
 
     HiGHS looks at its time limit between steps that may take long. Where it is late, it is told to stop and left to do

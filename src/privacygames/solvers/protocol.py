@@ -12,7 +12,7 @@ from privacygames.arrays import FloatArray
 from privacygames.certificates import DualSolution
 from privacygames.errors import InvalidProblem, Status
 from privacygames.problem import Bounds, Problem
-from privacygames.progress import Watcher
+from privacygames.progress import ProgressCallback
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class SolveOptions:
 
     tolerance: float = 1e-6
     time_limit: float | None = None
-    progress: Watcher | None = None
+    progress: ProgressCallback | None = None
     start: FloatArray | None = None
     enough: float | None = None
 

@@ -16,7 +16,7 @@ from math import inf, log2
 
 import numpy as np
 
-from privacygames.arrays import LARGEST, SMALLEST, FloatArray, IntArray, sealed
+from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray, IntArray, freeze
 from privacygames.certificates import AdversaryDuals, DualSolution, allowed_outputs, loss_scale
 from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem
 from privacygames.progress import Progress
@@ -186,7 +186,7 @@ class Scaling:
     def _scaled(self, losses: FloatArray, unit: float) -> FloatArray:
         """Losses in another unit, lowered to the limit; those too small to be computed with become 0."""
         scaled = np.where(np.isinf(losses), losses, np.minimum(losses / unit, self.most))
-        return sealed(np.where(scaled < SMALLEST, 0.0, scaled))
+        return freeze(np.where(scaled < SMALLEST_POSITIVE, 0.0, scaled))
 
     def _scaled_adversary(self, adversary: Adversary, unit: float) -> Adversary:
         if adversary.errors is None:
@@ -204,4 +204,4 @@ def _unit(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) ->
 def _divided(value: float | None, unit: float) -> float | None:
     if value is None or value == 0:
         return value
-    return min(max(value / unit, SMALLEST), LARGEST)
+    return min(max(value / unit, SMALLEST_POSITIVE), LARGEST_FINITE)

@@ -10,7 +10,7 @@ import numpy as np
 from privacygames.errors import TooLarge
 from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra, loops_kept, loops_loaded
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
-from privacygames.threads import processors
+from privacygames.threads import available_processors
 
 ITERATIONS = 27
 """What most designs take: regular grids 15 to 25, scattered places 25 to 40."""
@@ -119,7 +119,7 @@ class SolveEstimate:
         least, each = (1 if self.entries < ALONE else 2), ENTRIES_A_THREAD
         if self.loops != "none":
             least, each = 1, COMPILED_ENTRIES_A_THREAD
-        return min(processors(), max(least, self.entries // each))
+        return min(available_processors(), max(least, self.entries // each))
 
     @property
     def fits(self) -> bool:

@@ -20,8 +20,8 @@ from privacygames.spaces.product import Product
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Aggregation, Subsets
-from privacygames.table_reader import Keys
-from privacygames.validation import one_of
+from privacygames.table_reader import TableReader
+from privacygames.validation import require_choice
 
 SpaceTable = dict[str, Any]
 """A space in plain values: texts, numbers, lists and tables of them."""
@@ -106,7 +106,7 @@ def decode_space(
     kind = table.get("kind") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in KEYS:
         raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
-    keys = Keys(table, name, ("kind", *KEYS[kind]))
+    keys = TableReader(table, name, ("kind", *KEYS[kind]))
     with error_context(name):
         return _Builder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).build(kind)
 
@@ -146,7 +146,7 @@ class _Builder:
 
     def __init__(
         self,
-        keys: Keys,
+        keys: TableReader,
         secrets: Space | None,
         matrices: dict[str, FloatArray],
         size: int | None,
@@ -172,7 +172,7 @@ class _Builder:
         return space
 
     def _sized(self, key: str) -> list[Any]:
-        found: list[Any] = self.keys.listed(key)
+        found: list[Any] = self.keys.array(key)
         self._fits(len(found))
         return found
 
@@ -186,26 +186,26 @@ class _Builder:
 
     def _grid(self) -> Grid:
         keys = self.keys
-        columns, rows = keys.whole("columns"), keys.whole("rows")
+        columns, rows = keys.integer("columns"), keys.integer("rows")
         if columns >= 1 and rows >= 1:
             self._fits(columns * rows)
         width, height = keys.number("width", None), keys.number("height", None)
-        box = keys.listed("box", None)
+        box = keys.array("box", None)
         if box is not None and len(box) != 4:
-            raise keys.wrong("box", "[west, south, east, north] in degrees")
+            raise keys.type_error("box", "[west, south, east, north] in degrees")
         if box is not None and width is None and height is None:
             return Grid.over(tuple(box), columns=columns, rows=rows)
         return Grid(columns, rows, width, height, box=None if box is None else tuple(box))
 
     def _numbers(self) -> Numbers:
-        keys, unit = self.keys, self.keys.text("unit", "")
+        keys, unit = self.keys, self.keys.string("unit", "")
         if "values" in keys:
             if any(key in keys for key in ("from", "to", "step")):
                 raise InvalidProblem("give values, or from, to and step, not both")
             return Numbers(self._sized("values"), unit=unit)
-        first, last, step = keys.whole("from"), keys.whole("to"), keys.whole("step", 1)
+        first, last, step = keys.integer("from"), keys.integer("to"), keys.integer("step", 1)
         if step < 1:
-            raise keys.wrong("step", "1 or more")
+            raise keys.type_error("step", "1 or more")
         if (last - first) // step >= MOST_CELLS:
             raise InvalidProblem(f"has more than {MOST_CELLS} numbers")
         self._fits(len(range(first, last + 1, step)))
@@ -213,8 +213,8 @@ class _Builder:
 
     def _graph(self) -> Graph:
         keys = self.keys
-        edges = [[*map(_read, edge[:2]), *edge[2:]] for edge in keys.listed("edges")]
-        graph = Graph(edges, nodes=map(_read, keys.listed("nodes", [])), directed=keys.flag("directed", False))
+        edges = [[*map(_read, edge[:2]), *edge[2:]] for edge in keys.array("edges")]
+        graph = Graph(edges, nodes=map(_read, keys.array("nodes", [])), directed=keys.boolean("directed", False))
         self._fits(len(graph))  # a graph is no larger than its table; only its distances are
         return graph
 
@@ -222,28 +222,28 @@ class _Builder:
         matrix = self.keys.value("matrix")
         if isinstance(matrix, str):
             return self.matrices[matrix]
-        return self.keys.listed("matrix")
+        return self.keys.array("matrix")
 
     def _subsets(self) -> Subsets:
         keys = self.keys
         within = keys.value("of", SECRETS)
         if within == SECRETS:
             if self.secrets is None:
-                raise keys.wrong("of", "a space, where there are no secrets beside it")
+                raise keys.type_error("of", "a space, where there are no secrets beside it")
             space = self.secrets
         else:
             space = decode_space(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
         members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
         labels = None if "labels" not in keys else self._labels()
-        aggregation: Any = keys.text("reading", "mean")
-        one_of(aggregation, get_args(Aggregation), "reading")  # the document's word for it
+        aggregation: Any = keys.string("reading", "mean")
+        require_choice(aggregation, get_args(Aggregation), "reading")  # the document's word for it
         return Subsets(space, members, labels=labels, aggregation=aggregation)
 
     def _product(self) -> Product:
         keys, beside = self.keys, self.secrets
-        tables = keys.listed("parts")
+        tables = keys.array("parts")
         if len(tables) > MOST_PARTS:
-            raise keys.wrong("parts", f"at most {MOST_PARTS} spaces")
+            raise keys.type_error("parts", f"at most {MOST_PARTS} spaces")
         parts: list[Space] = []
         for number, (table, of) in enumerate(zip(tables, _parts(beside, len(tables)), strict=True), start=1):
             what = f"{keys.name} part {number},"
@@ -252,7 +252,7 @@ class _Builder:
             if largest is not None and prod(map(len, parts)) > largest:  # before any more is built
                 self._fits(prod(map(len, parts)))
         self._fits(prod(map(len, parts)))
-        return Product(parts, scales=keys.listed("scales", None))
+        return Product(parts, scales=keys.array("scales", None))
 
 
 Store = Callable[[FloatArray], str] | None

@@ -8,7 +8,7 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, NamedDistances, Space
-from privacygames.validation import ordered
+from privacygames.validation import as_ordered_list
 
 
 class Graph(Space):
@@ -28,8 +28,8 @@ class Graph(Space):
     def __init__(
         self, edges: Iterable[Sequence[object]], *, nodes: Iterable[Label] = (), directed: bool = False
     ) -> None:
-        parsed = [_edge(edge) for edge in ordered(edges, "the edges")]
-        order = dict.fromkeys((*ordered(nodes, "the nodes"), *(end for a, b, _ in parsed for end in (a, b))))
+        parsed = [_edge(edge) for edge in as_ordered_list(edges, "the edges")]
+        order = dict.fromkeys((*as_ordered_list(nodes, "the nodes"), *(end for a, b, _ in parsed for end in (a, b))))
         super().__init__(order)
         edges_by_position = tuple((self.index(a), self.index(b), length) for a, b, length in parsed)
         self._fill(edges=edges_by_position, directed=bool(directed))

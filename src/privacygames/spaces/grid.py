@@ -10,7 +10,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, NamedDistances, Space
 from privacygames.spaces.subsets import Aggregation, Subsets
-from privacygames.validation import is_number, is_whole, one_of
+from privacygames.validation import is_integer, is_number, require_choice
 
 EARTH_RADIUS_KM = 6371.0088
 MOST_CELLS = 1_000_000
@@ -44,7 +44,7 @@ class Grid(Space):
         *,
         box: Box | None = None,
     ) -> None:
-        if not (is_whole(columns) and is_whole(rows) and columns * rows <= MOST_CELLS):
+        if not (is_integer(columns) and is_integer(rows) and columns * rows <= MOST_CELLS):
             raise InvalidProblem(
                 f"a grid needs whole numbers of columns and rows, at least 1 each and at most {MOST_CELLS} cells "
                 f"in all; got {columns} columns and {rows} rows"
@@ -84,7 +84,7 @@ class Grid(Space):
 
         A point outside is an error, or goes to the nearest cell if you say so.
         """
-        one_of(outside, ("error", "nearest"), "outside, for one point,")
+        require_choice(outside, ("error", "nearest"), "outside, for one point,")
         found = self.cells([point], outside=outside)
         if len(found) != 1:
             raise InvalidProblem("one point is wanted: (x, y), or (longitude, latitude) over a box")
@@ -105,7 +105,7 @@ class Grid(Space):
 
         What is not a number is outside, however near.
         """
-        one_of(outside, get_args(Outside), "outside")
+        require_choice(outside, get_args(Outside), "outside")
         try:
             xy = np.asarray(points, dtype=np.float64)
         except (TypeError, ValueError):
@@ -155,7 +155,7 @@ class Grid(Space):
 
     def blocks(self, columns: int, rows: int, *, aggregation: Aggregation = "mean") -> Subsets:
         """Coarser cells as observables: blocks of ``columns`` × ``rows`` cells of this grid."""
-        if not (is_whole(columns) and is_whole(rows)):
+        if not (is_integer(columns) and is_integer(rows)):
             raise InvalidProblem(f"a block needs at least 1 column and 1 row; got {columns} × {rows}")
         groups: dict[tuple[int, int], list[Label]] = {}
         for number, label in enumerate(self.labels):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray, floats
+from privacygames.arrays import FloatArray, IntArray, as_floats
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces.space import Space
 
@@ -76,7 +76,7 @@ def _counted_series(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
 
 
 def _by_label(space: Space, labels: list[Any], counts: list[Any]) -> tuple[IntArray, FloatArray]:
-    return space.indices(labels), floats(counts, "the counts").reshape(len(labels))
+    return space.indices(labels), as_floats(counts, "the counts").reshape(len(labels))
 
 
 def _all_numbers(values: list[Any]) -> bool:

@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, frozen
+from privacygames.arrays import FloatArray, freeze_floats
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import NamedDistances, Space
 from privacygames.spaces.subsets import Aggregation, Subsets, consecutive_groups
-from privacygames.validation import is_whole
+from privacygames.validation import is_integer
 
 LONGEST_UNIT = 40
 
@@ -40,11 +40,11 @@ class Numbers(Space):
     @cached_property
     def values(self) -> FloatArray:
         """The numbers as floats."""
-        return frozen(self.labels)  # type: ignore[arg-type]
+        return freeze_floats(self.labels)  # type: ignore[arg-type]
 
     def intervals(self, length: int, *, aggregation: Aggregation = "mean") -> Subsets:
         """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"`` or ``"-5 to -3"``."""
-        if not is_whole(length):
+        if not is_integer(length):
             raise InvalidProblem(f"an interval needs a whole number of values, at least 1; got {repr(length)[:40]}")
         groups = consecutive_groups(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
         dash = "–" if self.values.min() >= 0 else " to "  # "-5–-3" is hard to read

@@ -10,7 +10,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import NamedDistances, Space, label_text, require_label_size
-from privacygames.validation import is_number, of_kind, ordered
+from privacygames.validation import as_ordered_list, is_number, require_instance
 
 MOST_LABELS = 1_000_000
 BETWEEN = " | "
@@ -33,12 +33,14 @@ class Product(Space):
     default_distance = "sum"
 
     def __init__(self, parts: Iterable[Space], *, scales: Iterable[float] | None = None) -> None:
-        spaces = tuple(of_kind(part, Space, "each part of a product") for part in ordered(parts, "the parts"))
+        spaces = tuple(
+            require_instance(part, Space, "each part of a product") for part in as_ordered_list(parts, "the parts")
+        )
         if len(spaces) < 2:
             raise InvalidProblem(f"a product needs two parts or more; got {len(spaces)}")
         if prod(map(len, spaces)) > MOST_LABELS:
             raise InvalidProblem(f"that product has {prod(map(len, spaces))} labels; at most {MOST_LABELS} are allowed")
-        weights = [1.0] * len(spaces) if scales is None else ordered(scales, "the scales")
+        weights = [1.0] * len(spaces) if scales is None else as_ordered_list(scales, "the scales")
         if len(weights) != len(spaces) or not all(is_number(each) and 0 < each < inf for each in weights):
             raise InvalidProblem(f"scales must be {len(spaces)} positive numbers, one for each part")
         self._fill(parts=spaces, scales=tuple(float(each) for each in weights))

@@ -7,7 +7,7 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces.space import Label, NamedDistances, Space
-from privacygames.validation import ordered
+from privacygames.validation import as_ordered_list
 
 
 class Sets(Space):
@@ -19,7 +19,7 @@ class Sets(Space):
     default_distance = "jaccard"
 
     def __init__(self, sets: Iterable[Iterable[str]]) -> None:
-        given = ordered(sets, "the sets")
+        given = as_ordered_list(sets, "the sets")
         if any(isinstance(each, str) or not isinstance(each, Iterable) for each in given):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)

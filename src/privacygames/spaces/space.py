@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, checked, content_hash
+from privacygames.arrays import FloatArray, IntArray, content_hash, require_nonnegative
 from privacygames.errors import InvalidProblem, TooLarge, UnknownLabel
 from privacygames.immutable import Value
-from privacygames.validation import ordered, several
+from privacygames.validation import as_list, as_ordered_list
 
 Label = str | int | float | frozenset[str]
 """What names one secret or observable: text, a number, or a set of texts."""
@@ -36,7 +36,7 @@ class Space(Value):
     default_distance = "hamming"
 
     def __init__(self, labels: Iterable[Label]) -> None:
-        plain = tuple(_plain(label) for label in ordered(labels, "the labels"))
+        plain = tuple(_plain(label) for label in as_ordered_list(labels, "the labels"))
         if not plain:
             raise InvalidProblem("a space needs at least one label; none was given")
         self._fill(labels=plain)
@@ -88,7 +88,7 @@ class Space(Value):
 
     def indices(self, labels: Iterable[object]) -> IntArray:
         """Positions of many labels; an unknown one is named by where it stands, not by what it is."""
-        given = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else several(labels, "the labels")
+        given = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else as_list(labels, "the labels")
         try:  # millions of plain labels a second, where nothing is wrong
             return np.fromiter(map(self._index.__getitem__, given), dtype=np.int64, count=len(given))
         except (KeyError, TypeError):
@@ -152,7 +152,7 @@ class DistanceSpace(Space):
     def __init__(self, labels: Iterable[Label], distances: ArrayLike) -> None:
         super().__init__(labels)
         size = len(self)
-        matrix = checked(
+        matrix = require_nonnegative(
             distances,
             what="distances",
             shape=(size, size),

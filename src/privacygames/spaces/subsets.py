@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray, sealed
+from privacygames.arrays import FloatArray, IntArray, freeze
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.spaces.space import AggregateSpace, Label, Space, label_text, require_label_size
-from privacygames.validation import is_whole, of_kind, one_of, ordered
+from privacygames.validation import as_ordered_list, is_integer, require_choice, require_instance
 
 Aggregation = Literal["mean", "max", "min"]
 """What answering with a set costs, from what answering with each member costs."""
@@ -48,9 +48,9 @@ class Subsets(AggregateSpace):
         labels: Iterable[Label] | None = None,
         aggregation: Aggregation = "mean",
     ) -> None:
-        one_of(aggregation, ("mean", "max", "min"), "aggregation")
-        of_kind(space, Space, "what subsets are of")
-        groups = tuple(sealed(np.unique(space.indices(group))) for group in ordered(members, "the subsets"))
+        require_choice(aggregation, ("mean", "max", "min"), "aggregation")
+        require_instance(space, Space, "what subsets are of")
+        groups = tuple(freeze(np.unique(space.indices(group))) for group in as_ordered_list(members, "the subsets"))
         if any(len(group) == 0 for group in groups):
             raise InvalidProblem("every subset needs at least one member; an empty one was given")
         self._fill(underlying=space, aggregation=aggregation, members=groups)
@@ -70,7 +70,7 @@ class Subsets(AggregateSpace):
             aggregation: as for the class.
             most: how many subsets there may be; never more than 100,000.
         """
-        if not (at_most is None or is_whole(at_most)):
+        if not (at_most is None or is_integer(at_most)):
             raise InvalidProblem(f"at_most is {repr(at_most)[:40]}; it must be a whole number, 1 or more")
         largest = len(space) if at_most is None else min(at_most, len(space))
         limit, count = _MOST if most is None else min(most, _MOST), 0

@@ -7,7 +7,7 @@ from typing import Any
 
 from privacygames import traces
 from privacygames.errors import Cancelled, InvalidProblem
-from privacygames.immutable import plain
+from privacygames.immutable import to_json_value
 from privacygames.mechanism import load_bytes
 from privacygames.studio.descriptions import Described, described, from_toml, invented, positions
 from privacygames.studio.expiring_store import ExpiringStore
@@ -159,7 +159,7 @@ class AppState:
             "result": result | {"mechanism": running.mechanism} if state == "done" else None,
             "error": ticket.error,
         }
-        return dict(plain(found))  # type: ignore[call-overload,no-any-return]
+        return dict(to_json_value(found))  # type: ignore[call-overload,no-any-return]
 
     def _adopt(self, running: RunningJob) -> None:
         ticket = running.ticket

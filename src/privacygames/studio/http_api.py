@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
-from privacygames.immutable import plain
+from privacygames.immutable import to_json_value
 from privacygames.mechanism import load_bytes
 from privacygames.studio.app_state import AppState
 from privacygames.studio.descriptions import Described
@@ -305,7 +305,7 @@ def _attachment(content: bytes, export: str, kind: str) -> Response:
 
 
 def _json(values: object) -> Json:
-    return dict(plain(values))  # type: ignore[call-overload,no-any-return]
+    return dict(to_json_value(values))  # type: ignore[call-overload,no-any-return]
 
 
 async def _aside(work: Any) -> Any:

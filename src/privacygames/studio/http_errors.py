@@ -1,7 +1,7 @@
 """What a server refuses, and errors as HTTP tells them: one JSON shape, ``{"error": {kind, status, message}}``."""
 
 from privacygames.errors import PrivacyGamesError, Status
-from privacygames.immutable import plain
+from privacygames.immutable import to_json_value
 
 CODES = {
     Status.TOO_LARGE: 413,
@@ -49,4 +49,4 @@ def code_of(error: PrivacyGamesError) -> int:
 
 def shape(error: PrivacyGamesError) -> dict[str, object]:
     """The one shape of an error."""
-    return {"error": plain(error.to_dict())}
+    return {"error": to_json_value(error.to_dict())}

@@ -17,11 +17,11 @@ from privacygames.analysis import (
     percent,
     remarks,
 )
-from privacygames.arrays import expected_losses
+from privacygames.arrays import loss_matmul
 from privacygames.attacks import Attack
 from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
-from privacygames.immutable import plain
+from privacygames.immutable import to_json_value
 from privacygames.mechanism import Mechanism
 from privacygames.presentation import explain
 from privacygames.problem import PROBLEM_ADVERSARY, Adversary, Problem, max_distortion
@@ -76,7 +76,7 @@ def problem_view(name: str, given: Described) -> View:
     """A problem for the page: labels, prior, and in which ranges its bounds make sense."""
     problem = given.problem
     cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)
-    blind = float(expected_losses(problem.cost, problem.prior.probabilities).min())
+    blind = float(loss_matmul(problem.cost, problem.prior.probabilities).min())
     return {
         "id": name,
         "kind": kind_of(problem.space),
@@ -140,7 +140,7 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "reproducible": kept.tables is not None,
         "exports": {key: each.to_dict() for key, each in EXPORTS.items()},
     }
-    return dict(plain(found))  # type: ignore[call-overload,no-any-return]
+    return dict(to_json_value(found))  # type: ignore[call-overload,no-any-return]
 
 
 def answers_view(kept: Shelved, secret: object) -> View:
@@ -192,7 +192,7 @@ def sent_view(kept: Shelved, secrets: list[Label], *, moving: bool) -> View:
             "belief": rounded(releases.belief.probabilities),
         }
         steps.append(step)
-    return dict(plain({"steps": steps}))  # type: ignore[call-overload,no-any-return]
+    return dict(to_json_value({"steps": steps}))  # type: ignore[call-overload,no-any-return]
 
 
 def label_from(space: Space, given: object, what: str) -> Label:

@@ -20,7 +20,7 @@ from math import inf
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.people_column import require_people
+from privacygames.people_column import require_user_ids
 from privacygames.problem import ANY_PAIR, format_epsilon
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.rules import ColumnRule
@@ -44,7 +44,7 @@ class PeopleCount:
         """Count the people in an Arrow array whose first row stands ``at`` this row of the table."""
         pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
         plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        require_people(plain, name, at)
+        require_user_ids(plain, name, at)
         found = pc.value_counts(plain)
         self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
         if len(self.parts) >= MANY_PARTS:

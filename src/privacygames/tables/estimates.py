@@ -22,11 +22,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, floats
+from privacygames.arrays import FloatArray, as_floats
 from privacygames.errors import InvalidProblem, SolveFailed
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
-from privacygames.validation import is_number, one_of
+from privacygames.validation import is_number, require_choice
 
 Method = Literal["unbiased", "likelihood"]
 CONDITION = 1e9
@@ -94,7 +94,7 @@ class FrequencyEstimate:
 
     def average(self, values: Any) -> IntervalEstimate:
         """The mean of a number that each secret has, such as its value."""
-        weights = floats(values, "the values")
+        weights = as_floats(values, "the values")
         if weights.shape != (len(self.space),) or not np.isfinite(weights).all():
             raise InvalidProblem(f"one finite number for each of the {len(self.space)} secrets is wanted")
         value = float(weights @ self.frequencies)
@@ -147,7 +147,7 @@ def estimate(
         confidence: of each interval, by itself.
     """
     require_finite_mechanism(mechanism, "estimate needs the mechanism that made the answers")
-    one_of(method, ("unbiased", "likelihood"), "method")
+    require_choice(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
     positions, times = count_visits(mechanism.observables, outputs)

@@ -16,11 +16,11 @@ from secrets import token_hex
 from time import monotonic
 from typing import IO, Any
 
-from privacygames.atomic_io import held, write_text, written
+from privacygames.atomic_io import file_lock, open_atomic, write_text
 from privacygames.canonical import digest_of
 from privacygames.errors import BudgetExceeded, InvalidProblem, UnreadableFile
 from privacygames.jobs import executor_for, unfinished
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.tables.accounting import CostLimits, refuse_epsilon_limit
 from privacygames.tables.apply_rules import Repeat, Rules
 from privacygames.tables.kernel import RowCounts
@@ -65,7 +65,7 @@ def apply_files(
     separator: str | None = None,
     jobs: int = 1,
     scheduler: str | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Manifest:
     """Apply mechanisms to a file (CSV, ``.csv.gz`` or Parquet) or a folder; write the same, and a manifest beside it.
 
@@ -100,7 +100,7 @@ def apply_files(
     work = Work(given, target, files, separator)
     asked = _fingerprint(work, base, key)
     manifest_of = _surveyed(work, base)
-    with held(work.lock) as ours:
+    with file_lock(work.lock) as ours:
         if not ours:
             raise InvalidProblem(f"another process is writing {target}: wait for it")
         fresh = work.begin(asked)
@@ -314,7 +314,7 @@ class FileTask:
         for start, group in grouped(batches, PART_ROWS):
             counts = RowCounts()
             with (
-                written(folder / f"{number}{ending}") as file,
+                open_atomic(folder / f"{number}{ending}") as file,
                 closing(self._writer(table, file, kernel.schema, first=number == 0)) as writer,
             ):
                 for at, batch in group:
@@ -325,7 +325,7 @@ class FileTask:
             total.add(counts)
             number += 1
         if number == 0:  # a table without rows has a schema all the same
-            with written(folder / f"0{ending}") as file:
+            with open_atomic(folder / f"0{ending}") as file:
                 self._writer(table, file, kernel.schema, first=True).close()
         return total
 
@@ -340,7 +340,7 @@ class FileTask:
         if len(parts) == 1:
             parts[0].replace(target)
             return
-        with written(target) as file:
+        with open_atomic(target) as file:
             if ending != PARQUET:  # files of gzip, too, may stand one behind the other
                 for part in parts:
                     with part.open("rb") as piece:
@@ -352,7 +352,7 @@ class FileTask:
                         writer.write(batch)
 
 
-def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Watcher | None) -> RowCounts:
+def _finish(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: ProgressCallback | None) -> RowCounts:
     """Every file, here or elsewhere; what was counted in all of them."""
     total, started = RowCounts(), monotonic()
 

@@ -12,7 +12,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Numbers, Product, Space, Subsets
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.release_key import Words
-from privacygames.validation import one_of
+from privacygames.validation import require_choice
 
 Answer = Literal["label", "centre", "point", "bounds", "set"]
 """How an observable is written: its label; the middle of what it stands for; a random point or member of it; its
@@ -34,7 +34,7 @@ class AnswerWriter:
     """
 
     def __init__(self, space: Space, answer: Answer, *, apart: bool = True) -> None:
-        one_of(answer, get_args(Answer), "output_form")
+        require_choice(answer, get_args(Answer), "output_form")
         self.space, self.answer = space, answer
         within = space.underlying if isinstance(space, Subsets) else space
         self._grid = within if isinstance(within, Grid) else None

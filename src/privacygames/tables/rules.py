@@ -10,7 +10,7 @@ from privacygames.mechanism import Sampleable, is_sampleable
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.output_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.secret_columns import SecretReader, column_names
-from privacygames.validation import is_number, one_of
+from privacygames.validation import is_number, require_choice
 
 Original = Literal["replace", "drop", "null"]
 """What becomes of the original columns: answers take their place; they go, and answers come last; they stay, empty."""
@@ -56,10 +56,10 @@ class Rule:
     def __post_init__(self) -> None:
         if not is_sampleable(self.mechanism):
             raise InvalidProblem(f"a Rule needs a Mechanism, or a Fleet; got {type(self.mechanism).__name__}")
-        one_of(self.original, get_args(Original), "original")
-        one_of(self.invalid, get_args(Invalid), "invalid")
+        require_choice(self.original, get_args(Original), "original")
+        require_choice(self.invalid, get_args(Invalid), "invalid")
         if self.missing is not None:
-            one_of(self.missing, ("error", "drop", "null"), "missing")
+            require_choice(self.missing, ("error", "drop", "null"), "missing")
         if not (is_number(self.far_share_at_most) and 0 <= self.far_share_at_most <= 1):
             raise InvalidProblem("far_share_at_most is a share of rows: between 0 and 1")
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from privacygames.errors import InvalidProblem, UnreadableFile
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Box, checked_box
 from privacygames.time_zones import time_zone
 from privacygames.traces.clock import DAY, Dates
@@ -19,7 +19,7 @@ from privacygames.traces.collector import Collector
 from privacygames.traces.format_detection import ENDINGS, detect_format
 from privacygames.traces.readers import Format, Source, read_checkins, read_frame, read_geolife, read_gpx, table_format
 from privacygames.traces.visits import Visits
-from privacygames.validation import one_of
+from privacygames.validation import require_choice
 
 
 def read(
@@ -32,7 +32,7 @@ def read(
     columns: Mapping[str, str] | None = None,
     dates: Dates | None = None,
     users: Iterable[str] | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Visits:
     """Visits from a file or folder of traces, read as a stream: memory grows with the visits kept, not the rows.
 
@@ -60,7 +60,7 @@ def read(
     zone = time_zone(timezone)
     chosen = _checked_users(users)
     if dates is not None:
-        one_of(dates, get_args(Dates), "dates")
+        require_choice(dates, get_args(Dates), "dates")
     collector = Collector(
         window=None if window is None else checked_box(window, what="window"),
         slot=_checked_slot(slot),

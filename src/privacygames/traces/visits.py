@@ -16,7 +16,7 @@ from privacygames.spaces import Box, Grid, Outside
 from privacygames.time_zones import time_zone
 from privacygames.traces import clock
 from privacygames.traces.public_lattice import public_box
-from privacygames.validation import is_whole, several
+from privacygames.validation import as_list, is_integer
 
 SLOTS_APART = 1.5
 THURSDAY = 3
@@ -302,15 +302,15 @@ def _days(days: Days) -> list[int]:
                 f"days is {days[:40]!r}; choose 'weekdays', 'weekends' or numbers from 0 (Monday) to 6"
             )
         return named[days]
-    chosen = several(days, "days")
-    if not chosen or not all(is_whole(day, least=0) and day <= 6 for day in chosen):
+    chosen = as_list(days, "days")
+    if not chosen or not all(is_integer(day, minimum=0) and day <= 6 for day in chosen):
         raise InvalidProblem("days must be whole numbers from 0 (Monday) to 6 (Sunday), one at least")
     return [int(day) for day in chosen]
 
 
 def _hours(hours: tuple[int, int]) -> tuple[int, int]:
-    given = several(hours, "hours")
-    if len(given) != 2 or not all(is_whole(hour, least=0) and hour <= 24 for hour in given) or given[0] == given[1]:
+    given = as_list(hours, "hours")
+    if len(given) != 2 or not all(is_integer(hour, minimum=0) and hour <= 24 for hour in given) or given[0] == given[1]:
         raise InvalidProblem(
             "hours must be two different whole numbers from 0 to 24: from the first to before the second"
         )

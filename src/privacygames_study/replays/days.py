@@ -13,7 +13,7 @@ from privacygames.problem import Measure, Problem
 from privacygames.spaces import Grid
 from privacygames.time_zones import time_zone
 from privacygames.traces import Visits
-from privacygames.validation import is_number, of_kind
+from privacygames.validation import is_number, require_instance
 from privacygames_study.replays.sharing_task import NIGHT, Days
 
 SMOOTHING = 0.1
@@ -44,8 +44,8 @@ def days_of(
         timezone: whose days and hours.
         cells: leave out people seen in fewer cells.
     """
-    of_kind(visits, Visits, "visits")
-    of_kind(grid, Grid, "the grid")
+    require_instance(visits, Visits, "visits")
+    require_instance(grid, Grid, "the grid")
     if not (is_number(learn) and 0 < learn < 1):
         raise InvalidProblem(f"learn is {repr(learn)[:40]}; it must be a number between 0 and 1")
     if visits.slot is None:

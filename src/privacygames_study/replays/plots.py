@@ -7,7 +7,7 @@ import numpy as np
 
 from privacygames.errors import InvalidProblem
 from privacygames.presentation import needed
-from privacygames.validation import of_kind
+from privacygames.validation import require_instance
 from privacygames_study.replays.runner import Replayed
 
 Figure = Any
@@ -44,7 +44,7 @@ def day(replayed: Replayed) -> Figure:
 
 def homes(replayed: Replayed) -> Figure:
     """The averaging attack by an adversary without prior knowledge: mean distance from home after each day."""
-    if not of_kind(replayed, Replayed, "the replay").homes:
+    if not require_instance(replayed, Replayed, "the replay").homes:
         raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
     figure = _canvas((6.4, 4.2))
     axes = figure.subplots()
@@ -59,7 +59,7 @@ def homes(replayed: Replayed) -> Figure:
 
 
 def _ways(replayed: Replayed) -> list[str]:
-    if not of_kind(replayed, Replayed, "the replay").ways:
+    if not require_instance(replayed, Replayed, "the replay").ways:
         raise InvalidProblem("none of the replays could be done: there is nothing to draw")
     return [str(row["way"]) for row in replayed.ways]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from privacygames.errors import InvalidProblem
 from privacygames.jobs import Executor, Measured, SerialExecutor, Store, Table, Value, unfinished, write_table
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.releases import WhenSpent
-from privacygames.validation import is_number, is_whole, one_of, several
+from privacygames.validation import as_list, is_integer, is_number, require_choice
 from privacygames_study.replays.days import days_of
 from privacygames_study.replays.sharing_task import DONE, HOURS, Days, Sharing
 from privacygames_study.replays.strategies import STRATEGIES, Daily
@@ -75,7 +75,7 @@ def replay(
     seeds: int = 1,
     folder: Path | None = None,
     workers: Executor | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Replayed:
     """Share people's days in several ways at the same daily budget, and attack what came out.
 
@@ -89,7 +89,7 @@ def replay(
         workers: who does the work; by default this process.
         progress: called with a :class:`privacygames.Progress` after each; what it raises ends the replay.
     """
-    jobs = _jobs(several(people, "people"), budget, several(ways, "ways"), when_spent, seeds)
+    jobs = _jobs(as_list(people, "people"), budget, as_list(ways, "ways"), when_spent, seeds)
     store = Store(None if folder is None else folder / CELLS)
     left = unfinished(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)
@@ -109,10 +109,10 @@ def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSp
         raise InvalidProblem("a replay needs people: a list from days_of")
     if not (is_number(budget) and 0 < budget < np.inf):
         raise InvalidProblem(f"budget is {repr(budget)[:40]}; it must be a positive number")
-    one_of(when_spent, get_args(WhenSpent), "when_spent")
+    require_choice(when_spent, get_args(WhenSpent), "when_spent")
     for way in ways:
-        one_of(way, tuple(STRATEGIES), "a way of sharing")
-    if not ways or not is_whole(seeds):
+        require_choice(way, tuple(STRATEGIES), "a way of sharing")
+    if not ways or not is_integer(seeds):
         raise InvalidProblem("a replay needs at least one way of sharing and one seed")
     return [
         Sharing(person, way, Daily(budget, person.requests, person.places, when_spent), seed)

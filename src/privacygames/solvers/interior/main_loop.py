@@ -17,7 +17,7 @@ from time import monotonic
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.progress import Progress, Watcher
+from privacygames.progress import Progress, ProgressCallback
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.lower_bound import DualBound
 from privacygames.solvers.interior.presolve import Filled, fill_in
@@ -78,7 +78,7 @@ def minimise(
     tolerance: float,
     scale: float,
     time_limit: float | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     enough: float | None = None,
     careful: bool = False,
 ) -> Outcome:

@@ -16,7 +16,7 @@ from privacygames.solvers.interior.presolve import Presolve, ReducedProblem, Sec
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import SMALL, SolveEstimate
-from privacygames.validation import is_whole
+from privacygames.validation import is_integer
 
 LEAST_EXPONENT = 1e-8
 NEAR_THE_TOP = 1e-6
@@ -54,7 +54,7 @@ class Interior:
     def __post_init__(self) -> None:
         if self.device != "host":
             torch_with(self.device)
-        if self.threads is not None and not (is_whole(self.threads) and self.threads >= 1):
+        if self.threads is not None and not (is_integer(self.threads) and self.threads >= 1):
             raise InvalidProblem(f"threads is {self.threads!r}; it must be a whole number of at least 1, or None")
 
     @property

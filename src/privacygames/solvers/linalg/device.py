@@ -30,7 +30,7 @@ from privacygames.solvers.linalg.failure import FactorisationFailed
 from privacygames.solvers.linalg.schur import REFINEMENTS, REFINEMENTS_REGULARISED
 from privacygames.solvers.linalg.schur import REGULARISATIONS as SCHUR_REGULARISATIONS
 from privacygames.solvers.memory import device_free
-from privacygames.threads import processors, single_threaded_blas
+from privacygames.threads import available_processors, single_threaded_blas
 
 TEMPORARIES = 4
 """So many times the memory of a batch's blocks is used while they are factorised."""
@@ -80,7 +80,7 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
     torch = torch_with(device)
     before = torch.get_num_threads()
     if device == "cpu":
-        torch.set_num_threads(threads or processors())
+        torch.set_num_threads(threads or available_processors())
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
         # What is left to the host is small; and what PyTorch notes for derivatives takes time with every operation.

@@ -21,7 +21,7 @@ from privacygames.solvers.linalg.blocks import (
 from privacygames.solvers.linalg.compiled_factors import CompiledFactors
 from privacygames.solvers.linalg.host_factors import HostFactors, Spare
 from privacygames.solvers.linalg.schur import Schur
-from privacygames.threads import processors, single_threaded_blas
+from privacygames.threads import available_processors, single_threaded_blas
 
 BATCH_ENTRIES = 2_000_000
 """A batch is small enough for its matrices to have no more entries than this, together (or is one block)."""
@@ -33,7 +33,7 @@ def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Itera
 
     With ``compiled`` loops where Numba is installed: they take a second to load, and some to compile the first time.
     """
-    count = threads or processors()
+    count = threads or available_processors()
     kernels = compiled_loops() if compiled else None
     with single_threaded_blas():
         if kernels is not None:

@@ -6,7 +6,7 @@ from privacygames.arrays import FloatArray, loss_matmul, loss_per_secret
 from privacygames.attacks import Attack
 from privacygames.beliefs import Prior, entropy
 from privacygames.certificates import realised_epsilon
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Problem
 
@@ -81,7 +81,7 @@ def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = No
     """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
     require_fit(mechanism, problem)
     if within is not None and not (isinstance(within, int | float) and within >= 0):
-        raise InvalidProblem(f"within is {within!r}; it must be a number, 0 or more")
+        raise InvalidProblem(Field("within"), f" is {within!r}; it must be a number, 0 or more")
     return realised_epsilon(mechanism.weights, problem.distinguishability, within)
 
 

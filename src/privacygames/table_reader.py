@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from privacygames.errors import InvalidProblem, TooLarge
+from privacygames.errors import Field, InvalidProblem, TooLarge
 
 REQUIRED: Any = object()
 """The default of keys that must be there."""
@@ -22,10 +22,10 @@ class TableReader:
 
     def __init__(self, table: object, name: str, allowed: tuple[str, ...]) -> None:
         if not isinstance(table, Mapping):
-            raise InvalidProblem(f"{name} must be a table of keys and values")
+            raise InvalidProblem("must be a table of keys and values", location=name)
         for key in table:
             if key not in allowed:
-                raise InvalidProblem(f"{name} has no key {str(key)[:40]!r}; it may have {', '.join(allowed)}")
+                raise InvalidProblem(f"has no key {str(key)[:40]!r}; it may have {', '.join(allowed)}", location=name)
         self.table, self.name = dict(table), name
 
     def __contains__(self, key: str) -> bool:
@@ -34,7 +34,7 @@ class TableReader:
     def value(self, key: str, default: Any = REQUIRED) -> Any:
         """The value of a key, of any type; without a default the key must be there."""
         if key not in self.table and default is REQUIRED:
-            raise InvalidProblem(f"{self.name} needs {key!r}")
+            raise InvalidProblem(f"needs {key!r}", field=key, location=self.name)
         return self.table.get(key, default)
 
     def integer(self, key: str, default: Any = REQUIRED) -> Any:
@@ -62,12 +62,14 @@ class TableReader:
         if max_length is not None and isinstance(value, list):
             longest = max((len(entries) for entries in (value, *value) if isinstance(entries, list)), default=0)
             if longest > max_length:
-                raise TooLarge(f"{self.name} {key} has {longest} entries; at most {max_length} are allowed here")
+                raise TooLarge(
+                    Field(key), f" has {longest} entries; at most {max_length} are allowed here", location=self.name
+                )
         return value
 
     def type_error(self, key: str, expected: str) -> InvalidProblem:
         """The error for a key whose value has the wrong type, to be raised by the caller."""
-        return InvalidProblem(f"{self.name} {key} must be {expected}")
+        return InvalidProblem(Field(key), f" must be {expected}", location=self.name)
 
     def _typed(self, key: str, default: Any, kinds: tuple[type, ...], expected: str) -> Any:
         value = self.value(key, default)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 
 Kind = TypeVar("Kind")
 
@@ -22,13 +22,13 @@ def require_instance(value: object, kind: type[Kind], name: str) -> Kind:
     if isinstance(value, kind):
         return value
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
-    raise InvalidProblem(f"{name} must be {article} {kind.__name__}; got {_type_name(value)}")
+    raise InvalidProblem(_subject(name), f" must be {article} {kind.__name__}; got {_type_name(value)}")
 
 
 def require_choice(value: object, choices: Iterable[str], name: str) -> None:
     """Raise unless the value is one of these strings."""
     if not (isinstance(value, str) and value in choices):
-        raise InvalidProblem(f"{name} is {repr(value)[:40]}; choose from {', '.join(map(repr, choices))}")
+        raise InvalidProblem(_subject(name), f" is {repr(value)[:40]}; choose from {', '.join(map(repr, choices))}")
 
 
 def is_number(value: object) -> bool:
@@ -47,14 +47,19 @@ def as_list(values: Any, name: str) -> list[Any]:
     """An iterable as a list."""
     if isinstance(values, Iterable) and not (isinstance(values, np.ndarray) and values.ndim == 0):
         return list(values)
-    raise InvalidProblem(f"{name} must be a list; got {_type_name(values)}")
+    raise InvalidProblem(_subject(name), f" must be a list; got {_type_name(values)}")
 
 
 def as_ordered_list(values: Any, name: str) -> list[Any]:
     """An iterable with an order as a list; sets are refused, because their order differs between processes."""
     if isinstance(values, set | frozenset):
-        raise InvalidProblem(f"{name} must be in an order, and a set has none: give a list, such as sorted(…)")
+        raise InvalidProblem(_subject(name), " must be in an order, and a set has none: give a list, such as sorted(…)")
     return as_list(values, name)
+
+
+def _subject(name: str) -> str:
+    """What a message is about: a parameter by its name, or a phrase such as ``"the problem"``."""
+    return Field(name) if name.isidentifier() else name
 
 
 def _type_name(value: object) -> str:

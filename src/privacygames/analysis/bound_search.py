@@ -15,7 +15,7 @@ from privacygames.arrays import loss_matmul
 from privacygames.certificates import BITS
 from privacygames.cost_limits import keeps_limit, require_affordable, undecided
 from privacygames.designer import design_bounds
-from privacygames.errors import GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
+from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism, RealisedValues, certify
 from privacygames.problem import (
     PROBLEM_ADVERSARY,
@@ -168,18 +168,20 @@ def tightest_bound(
     held = what == "distortion" and isinstance(own, Mapping)  # what is promised against others
     if own is not None and not held:
         given = "cost_at_most" if what == "cost" else what
-        raise InvalidProblem(f"{given} is what is to be found; leave it out")
+        raise InvalidProblem(Field(given), " is what is to be found; leave it out")
     if what != "cost" and cost_at_most is None:
-        raise InvalidProblem(f"give cost_at_most: the {what} is found for a cost one can bear")
+        raise InvalidProblem("give ", Field("cost_at_most"), f": the {what} is found for a cost one can bear")
     if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
-        raise InvalidProblem(f"precision is {precision!r}; it must be at least 1e-6 and below 1")
+        raise InvalidProblem(Field("precision"), f" is {precision!r}; it must be at least 1e-6 and below 1")
     if adversary is not None and what != "distortion":
         raise InvalidProblem(
-            'adversary says against whom the most distortion is sought; it goes with "distortion" only'
+            Field("adversary"), ' says against whom the most distortion is sought; it goes with "distortion" only'
         )
     if what == "epsilon":
         if worst_cost_at_most is not None:
-            raise InvalidProblem("the smallest epsilon is found for a cost one can bear: leave out worst_cost_at_most")
+            raise InvalidProblem(
+                "the smallest epsilon is found for a cost one can bear: leave out ", Field("worst_cost_at_most")
+            )
         asked = Bounds.asked(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
         return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
     bounds = Bounds.asked(
@@ -387,5 +389,5 @@ def _cost(given: float | None) -> float:
     """A cost as a plain float, or an error that says what it may be."""
     plain = Bounds(cost_at_most=given).cost_at_most
     if plain is None:
-        raise InvalidProblem("give cost_at_most")
+        raise InvalidProblem("give ", Field("cost_at_most"))
     return plain

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, RealisedValues, certify
 from privacygames.problem import Bounds, Problem
 
@@ -51,7 +51,7 @@ def require_epsilon(epsilon: float) -> float:
     """The ε asked for as a float, if it is one."""
     plain = Bounds(epsilon=epsilon).epsilon
     if plain is None:
-        raise InvalidProblem("epsilon is None; give a positive number")
+        raise InvalidProblem(Field("epsilon"), " is None; give a positive number")
     return plain
 
 

@@ -3,16 +3,16 @@
 import io
 import json
 import os
-import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from privacygames.cli import (
     apply,
@@ -41,7 +41,7 @@ EXIT_CODES = {
     Status.INFEASIBLE: 4,
     Status.NUMERICAL: 5,
     Status.WORKERS_DIED: 5,
-    Status.BROKEN_PROMISE: 6,
+    Status.GUARANTEE_VIOLATED: 6,
     Status.INVALID_FILE: 7,
     Status.FILE_TROUBLE: 8,
     Status.TIME_LIMIT: 9,
@@ -54,13 +54,6 @@ EPILOG = (
     "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, "
     "8 a file cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, 130 interrupted."
 )
-
-OPTION_NAMES = re.compile(
-    r"(?<!\[bounds\] )(?<!--)\b(cost_at_most|worst_case|worst_cost_at_most|time_limit|epsilon_limit"
-    r"|any_pair_limit|per_unit_limit|far_share_at_most|key_columns"
-    r"|(?:invalid|missing|repeat|unknown|separator)(?=='))\b(=True)?"
-)
-"""Arguments of the library that commands call by another name."""
 
 app = typer.Typer(
     help="Design random answers that protect a secret, at the least cost to the user, and prove it.",
@@ -92,7 +85,7 @@ def reported(command: Callable[..., int | None]) -> Callable[..., None]:
             _report({"kind": "OSError", "status": Status.FILE_TROUBLE.name, "message": message})
             raise typer.Exit(EXIT_CODES[Status.FILE_TROUBLE]) from None
         except PrivacyGamesError as error:
-            _report(error.to_dict() | {"message": in_options(str(error))})
+            _report(error.to_dict() | {"message": in_options(error, command)})
             raise typer.Exit(EXIT_CODES[error.status]) from None
         if status:
             raise typer.Exit(status)
@@ -106,9 +99,31 @@ def _catch_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def in_options(message: str) -> str:
-    """A message in the command line's language: ``--cost-at-most``, not ``cost_at_most``."""
-    return OPTION_NAMES.sub(lambda found: "--" + found[1].replace("_", "-"), message)
+def in_options(error: PrivacyGamesError, command: Callable[..., object]) -> str:
+    """The message of an error in a command's language: ``--cost-at-most``, not ``cost_at_most``.
+
+    Only parameters that the command has as options are renamed; a field with a location is a key of a file.
+    """
+    if error.location:
+        return str(error)
+    names = option_names(command)
+    return error.message(lambda field: names.get(field, field))
+
+
+def option_names(command: Callable[..., object]) -> dict[str, str]:
+    """What each parameter of a command is called on the command line."""
+    hints = get_type_hints(command, include_extras=True)
+    options = {
+        name: next(
+            (part.param_decls or () for part in getattr(hint, "__metadata__", ()) if isinstance(part, OptionInfo)), None
+        )
+        for name, hint in hints.items()
+    }
+    return {
+        name: next(iter(declared), f"--{name.replace('_', '-')}")
+        for name, declared in options.items()
+        if declared is not None
+    }
 
 
 COMMANDS = (

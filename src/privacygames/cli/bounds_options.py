@@ -31,7 +31,7 @@ def merged_bounds(
         adversaries: those of the file.
         against: ``NAME=DISTORTION``, or ``NAME`` alone for as much as possible.
     """
-    from privacygames.errors import InvalidProblem
+    from privacygames.errors import Field, InvalidProblem
     from privacygames.problem import Bounds
 
     options = {name: value for name, value in given.items() if value is not None}
@@ -39,16 +39,13 @@ def merged_bounds(
     sought = merged.get("cost_at_most") is not None
     numbers = from_file.get("distortion"), options.get("distortion")
     if not sought and isinstance(numbers[0], dict) and None in numbers[0].values():
-        raise InvalidProblem('an adversary has distortion = "most", which goes with cost_at_most')
+        raise InvalidProblem('an adversary has distortion = "most", which goes with ', Field("cost_at_most"))
     merged["distortion"] = merged_distortion(*numbers, adversaries, against, sought=sought)
     try:
         Bounds.asked(**merged)
     except InvalidProblem as error:
-        name = str(error).split(" ", 1)[0]
-        if name in from_file and name not in options:
-            raise InvalidProblem(f"{file.name}, [bounds] {error}") from None
-        if name in options:
-            raise InvalidProblem(f"--{name.replace('_', '-')}{str(error).removeprefix(name)}") from None
+        if error.field in from_file and error.field not in options:
+            raise error.at(f"{file.name}, [bounds]") from None
         raise
     return merged
 

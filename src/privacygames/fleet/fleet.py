@@ -13,7 +13,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import ROUNDING, check
-from privacygames.errors import GuaranteeViolated, InvalidProblem, PrivacyGamesError, UnknownLabel
+from privacygames.errors import Field, GuaranteeViolated, InvalidProblem, PrivacyGamesError, UnknownLabel
 from privacygames.fleet.generation import Generation, Place, stale
 from privacygames.fleet.person_record import about_in, mechanism_of, require_owner, statement_of
 from privacygames.fleet.records import header_in
@@ -249,8 +249,9 @@ class Fleet:
         unknown = sum(names[code] not in self for code in present) if self.unknown == "refuse" else 0
         if unknown:
             raise UnknownLabel(
-                f"{unknown} of {len(present)} people are not in this fleet: design it for them, or open it with "
-                "unknown='default'"
+                f"{unknown} of {len(present)} people are not in this fleet: design it for them, or open it with ",
+                Field("unknown"),
+                "='default'",
             )
         tags = np.zeros(len(names), dtype=np.int64)
         for code in present:

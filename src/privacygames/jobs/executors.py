@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from secrets import token_hex
 from typing import Any, Protocol, TypeVar
 
-from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.errors import Field, InvalidProblem, SolveFailed, Status
 from privacygames.threads import available_processors, divide_processors, single_threaded_blas
 
 FRUITLESS = 3
@@ -180,7 +180,7 @@ def executor_for(jobs: int | None, scheduler: str | None) -> Executor:
     if scheduler is not None:
         return DaskExecutor(scheduler)
     if jobs is not None and jobs < 1:
-        raise InvalidProblem(f"jobs is {jobs}; it must be 1 or more")
+        raise InvalidProblem(Field("jobs"), f" is {jobs}; it must be 1 or more")
     processes = ProcessExecutor(jobs)
     return SerialExecutor() if processes.jobs == 1 else processes
 

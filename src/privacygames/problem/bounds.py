@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.problem.adversary import Adversary, AdversaryArrays
 from privacygames.problem.problem import Problem
 from privacygames.validation import is_number
@@ -60,47 +60,69 @@ class Bounds:
         if not isinstance(distortion, Mapping):
             return cls(distortion=distortion, **others)
         if not distortion:
-            raise InvalidProblem("distortion names no adversary: give one at least, or a number")
+            raise InvalidProblem(Field("distortion"), " names no adversary: give one at least, or a number")
         return cls(against=tuple(DistortionGuarantee(*each) for each in distortion.items()), **others)
 
     def __post_init__(self) -> None:
         if not isinstance(self.worst_case, bool):
-            raise InvalidProblem("worst_case must be True or False")
+            raise InvalidProblem(Field("worst_case"), " must be True or False")
         for name in NUMBERS:  # NumPy's numbers become plain floats
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         if self.epsilon == 0:
-            raise InvalidProblem("epsilon is 0.0; it must be a positive number, or None for no such bound")
+            raise InvalidProblem(Field("epsilon"), " is 0.0; it must be a positive number, or None for no such bound")
         if self.within is not None and self.epsilon is None:
-            raise InvalidProblem("within says which secrets epsilon holds between; give epsilon too")
+            raise InvalidProblem(
+                Field("within"),
+                " says which secrets ",
+                Field("epsilon"),
+                " holds between; give ",
+                Field("epsilon"),
+                " too",
+            )
         if self.distortion is not None and self.cost_at_most is not None:
             raise InvalidProblem(
-                "give distortion (and get the least cost) or cost_at_most (and get the most distortion)"
+                "give ",
+                Field("distortion"),
+                " (and get the least cost) or ",
+                Field("cost_at_most"),
+                " (and get the most distortion)",
             )
         if self.worst_case and self.worst_cost_at_most is not None:
             raise InvalidProblem(
-                "worst_case already makes the worst secret's cost the one that counts; "
-                "worst_cost_at_most limits it where the average counts: give one of them"
+                Field("worst_case"),
+                " already makes the worst secret's cost the one that counts; ",
+                Field("worst_cost_at_most"),
+                " limits it where the average counts: give one of them",
             )
         self._check_adversaries()
         if self.epsilon is None and self.distortion is None and self.cost_at_most is None and not self.against:
-            raise InvalidProblem("nothing is promised: give epsilon, distortion or cost_at_most")
+            raise InvalidProblem(
+                "nothing is promised: give ", Field("epsilon"), ", ", Field("distortion"), " or ", Field("cost_at_most")
+            )
 
     def _check_adversaries(self) -> None:
         if self.against and self.distortion is not None:
-            raise InvalidProblem("give distortion as a number or for each of several adversaries, not both")
+            raise InvalidProblem(
+                "give ", Field("distortion"), " as a number or for each of several adversaries, not both"
+            )
         if len(self.against) > MOST_ADVERSARIES:
             raise InvalidProblem(f"there are {len(self.against)} adversaries; at most {MOST_ADVERSARIES} are allowed")
         plain = []
         for place, promise in enumerate(self.against):
             adversary, asked = promise.adversary, promise.distortion
             if not isinstance(adversary, Adversary):
-                raise InvalidProblem("distortion maps adversaries to numbers: its keys must be of type Adversary")
+                raise InvalidProblem(
+                    Field("distortion"), " maps adversaries to numbers: its keys must be of type Adversary"
+                )
             if asked is None and (place or not self.maximises_distortion):
                 raise InvalidProblem(
-                    f"the distortion against {adversary.name!r} is None; only with cost_at_most, which makes that "
-                    "against the first adversary as large as possible, may the first one be left open"
+                    f"the distortion against {adversary.name!r} is None; only with ",
+                    Field("cost_at_most"),
+                    ", which makes that against the first adversary as large as possible, may the first one be left "
+                    "open",
+                    field="distortion",
                 )
-            plain.append(DistortionGuarantee(adversary, _number(f"the distortion against {adversary.name!r}", asked)))
+            plain.append(DistortionGuarantee(adversary, _number("distortion", asked, f" against {adversary.name!r}")))
         names = [promise.adversary.name for promise in plain]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -175,7 +197,7 @@ class Bounds:
         return f"Bounds({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
-def _number(name: str, value: object) -> float | None:
+def _number(name: str, value: object, against: str = "") -> float | None:
     """A bound as a float, or an error that says what it may be."""
     if value is None:
         return None
@@ -188,7 +210,10 @@ def _number(name: str, value: object) -> float | None:
             return plain
         value = plain
     if isinstance(value, Mapping):
-        raise InvalidProblem(f"{name} is one number here; numbers for several adversaries are for design and find")
+        raise InvalidProblem(
+            Field(name), " is one number here; numbers for several adversaries are for design and find"
+        )
     kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
-    other = "; or a dict from adversaries to such numbers" if name == "distortion" else ""
-    raise InvalidProblem(f"{name} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST_FINITE:g}{other}")
+    other = "; or a dict from adversaries to such numbers" if name == "distortion" and not against else ""
+    wanted = f"{against} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST_FINITE:g}{other}"
+    raise InvalidProblem("the " if against else "", Field(name), wanted)

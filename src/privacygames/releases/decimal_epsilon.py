@@ -6,7 +6,7 @@ from decimal import ROUND_CEILING, Context, Decimal, Inexact, InvalidOperation
 from math import nextafter
 
 from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE
-from privacygames.errors import InvalidFile, InvalidProblem
+from privacygames.errors import Field, InvalidFile, InvalidProblem
 from privacygames.validation import is_number
 
 EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
@@ -25,7 +25,7 @@ def amount(value: object, name: str) -> Decimal:
         if SMALLEST_POSITIVE <= plain <= LARGEST_FINITE:
             return Decimal(repr(plain))
     raise InvalidProblem(
-        f"{name} is {repr(value)[:40]}; it must be a positive number, no larger than {LARGEST_FINITE:g}"
+        Field(name), f" is {repr(value)[:40]}; it must be a positive number, no larger than {LARGEST_FINITE:g}"
     )
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
 from privacygames.releases.budgets import Account, Spent, left_in
@@ -167,7 +167,7 @@ class Predictive(Policy):
         self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
         self.test_epsilon = amount(test, "test")
         if not (is_number(within) and 0 <= within < np.inf):
-            raise InvalidProblem(f"within is {repr(within)[:40]}; it must be a number, 0 or more")
+            raise InvalidProblem(Field("within"), f" is {repr(within)[:40]}; it must be a number, 0 or more")
         require_choice(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, entropy
-from privacygames.errors import BudgetExceeded, InvalidFile, InvalidProblem
+from privacygames.errors import BudgetExceeded, Field, InvalidFile, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import DistortionGuarantee, Problem, max_distortion
 from privacygames.releases.budgets import Budget, Charges, Spent, accounts_for, left_in
@@ -100,7 +100,7 @@ class Releases:
         if not (is_number(reuse) and 0 <= reuse <= 1):
             raise InvalidProblem(f"reuse is {repr(reuse)[:40]}; it must be a number from 0 to 1")
         if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):
-            raise InvalidProblem(f"distortion is {repr(distortion)[:40]}; it must be a number, 0 or more")
+            raise InvalidProblem(Field("distortion"), f" is {repr(distortion)[:40]}; it must be a number, 0 or more")
         if clock_tolerance is not None and not (is_number(clock_tolerance) and clock_tolerance >= 0):
             raise InvalidProblem("clock_tolerance must be a number of seconds, 0 or more, or None")
         self.mobility, self.when_spent = mobility, when_spent

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from privacygames.arrays import FloatArray
 from privacygames.certificates import DualSolution
-from privacygames.errors import InvalidProblem, Status
+from privacygames.errors import Field, InvalidProblem, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import ProgressCallback
 
@@ -38,7 +38,7 @@ class SolveOptions:
         for name in ("tolerance", "time_limit"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):
-                raise InvalidProblem(f"{name} is {value!r}; it must be a positive number")
+                raise InvalidProblem(Field(name), f" is {value!r}; it must be a positive number")
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def decode_space(
     """
     kind = table.get("kind") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in KEYS:
-        raise InvalidProblem(f"{name} needs a kind: one of {', '.join(KEYS)}")
+        raise InvalidProblem(f"needs a kind: one of {', '.join(KEYS)}", field="kind", location=name)
     keys = TableReader(table, name, ("kind", *KEYS[kind]))
     with error_context(name):
         return _Builder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).build(kind)
@@ -117,14 +117,14 @@ def error_context(name: str) -> Iterator[None]:
     try:
         yield
     except PrivacyGamesError as error:
-        if str(error).startswith("[") or error.status is Status.FILE_TROUBLE:
+        if error.location or error.status is Status.FILE_TROUBLE:
             raise
         kind = TooLarge if isinstance(error, TooLarge) else InvalidProblem
-        raise kind(f"{name} {error}") from None
+        raise kind(*error.args, field=error.field, location=name) from None
     except MemoryError:
-        raise TooLarge(f"{name} needs more memory than there is: use fewer secrets or observables") from None
+        raise TooLarge("needs more memory than there is: use fewer secrets or observables", location=name) from None
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError):
-        raise InvalidProblem(f"{name} has a value of the wrong type or size") from None
+        raise InvalidProblem("has a value of the wrong type or size", location=name) from None
 
 
 KEYS: dict[str, tuple[str, ...]] = {

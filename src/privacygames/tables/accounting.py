@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.people_column import require_user_ids
 from privacygames.problem import ANY_PAIR, format_epsilon
 from privacygames.tables.libraries import needed_for_tables
@@ -142,15 +142,15 @@ class CostLimits:
         listed = dict(self.per_unit) if isinstance(self.per_unit, Mapping) else {"": self.per_unit}
         for name, limit in [("any_pair_limit", self.any_pair), *(("per_unit_limit", each) for each in listed.values())]:
             if limit is not None and not (is_number(limit) and 0 < limit < inf):
-                raise InvalidProblem(f"{name} is {repr(limit)[:40]}; it must be a positive number")
+                raise InvalidProblem(Field(name), f" is {repr(limit)[:40]}; it must be a positive number")
 
     def require(self, cost: Cost, whose: str) -> None:
         """Refuse what costs more."""
         if self.any_pair is not None and not cost.any_pair <= self.any_pair:
-            raise InvalidProblem(_above(whose, f"{cost.any_pair:.6g} {ANY_PAIR}", "any_pair", self.any_pair))
+            raise _above(whose, f"{cost.any_pair:.6g} {ANY_PAIR}", "any_pair_limit", self.any_pair)
         for per, limit in self._by_unit(cost).items():
             if not cost.epsilons[per] <= limit:
-                raise InvalidProblem(_above(whose, f"ε = {cost.epsilons[per]:.6g} {per}", "per_unit", limit))
+                raise _above(whose, f"ε = {cost.epsilons[per]:.6g} {per}", "per_unit_limit", limit)
 
     def _by_unit(self, cost: Cost) -> Mapping[str, float]:
         if self.per_unit is None:
@@ -158,20 +158,27 @@ class CostLimits:
         counted = ", ".join(f"{per!r}" for per in cost.epsilons)
         if isinstance(self.per_unit, Mapping):
             if unknown := [per for per in self.per_unit if per not in cost.epsilons]:
-                raise InvalidProblem(f"per_unit_limit names {unknown[0]!r:.60}, but ε of this release counts {counted}")
+                raise InvalidProblem(
+                    Field("per_unit_limit"), f" names {unknown[0]!r:.60}, but ε of this release counts {counted}"
+                )
             return self.per_unit
         if len(cost.epsilons) > 1:
             raise InvalidProblem(
-                f"ε of this release counts {counted}, and one number cannot limit them all: give per_unit_limit for "
-                "each by its name, or any_pair_limit for what lies between any two secrets, which adds up"
+                f"ε of this release counts {counted}, and one number cannot limit them all: give ",
+                Field("per_unit_limit"),
+                " for each by its name, or ",
+                Field("any_pair_limit"),
+                " for what lies between any two secrets, which adds up",
             )
         return dict.fromkeys(cost.epsilons, self.per_unit)
 
 
-def _above(whose: str, costs: str, which: str, limit: float) -> str:
-    return (
-        f"the release would cost {whose} {costs}, above {which}_limit={limit:g}: release fewer rows or columns, design "
-        "for a smaller epsilon, or raise the limit. Nothing was written"
+def _above(whose: str, costs: str, limit_name: str, limit: float) -> InvalidProblem:
+    return InvalidProblem(
+        f"the release would cost {whose} {costs}, above ",
+        Field(limit_name),
+        f"={limit:g}: release fewer rows or columns, design for a smaller epsilon, or raise the limit. "
+        "Nothing was written",
     )
 
 
@@ -179,9 +186,13 @@ def refuse_epsilon_limit(given: object) -> None:
     """Refuse the limit of former versions, which added up numbers of different units."""
     if given is not None:
         raise InvalidProblem(
-            "epsilon_limit does not say what it limits: give any_pair_limit for the largest log-ratio between any two "
-            "secrets, which has no unit and adds up over rows and columns, or per_unit_limit for ε in its own unit, "
-            "such as per km"
+            Field("epsilon_limit"),
+            " does not say what it limits: give ",
+            Field("any_pair_limit"),
+            " for the largest log-ratio between any two secrets, which has no unit and adds up over rows and columns, "
+            "or ",
+            Field("per_unit_limit"),
+            " for ε in its own unit, such as per km",
         )
 
 

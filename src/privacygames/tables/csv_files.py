@@ -21,7 +21,7 @@ from zlib import error as ZlibError
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.errors import Field, InvalidProblem, UnreadableFile
 from privacygames.spaces import Sets
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.row_batches import after
@@ -54,7 +54,9 @@ class CsvTable:
 
     def __post_init__(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise InvalidProblem(f"separator is {repr(self.separator)[:20]}; it must be one character, such as ','")
+            raise InvalidProblem(
+                Field("separator"), f" is {repr(self.separator)[:20]}; it must be one character, such as ','"
+            )
 
     @property
     def rows(self) -> int | None:

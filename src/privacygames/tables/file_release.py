@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from privacygames.atomic_io import file_lock, open_atomic, write_text
 from privacygames.canonical import digest_of
-from privacygames.errors import BudgetExceeded, InvalidProblem, UnreadableFile
+from privacygames.errors import BudgetExceeded, Field, InvalidProblem, UnreadableFile
 from privacygames.jobs import executor_for, unfinished
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.tables.accounting import CostLimits, refuse_epsilon_limit
@@ -92,7 +92,7 @@ def apply_files(
     refuse_epsilon_limit(epsilon_limit)
     given, target = Path(source).absolute(), Path(out).absolute()  # workers may have another folder
     if repeat == "same" and key is None:
-        raise InvalidProblem("repeat='same' with files needs a key: a run that goes on must draw as before")
+        raise InvalidProblem(Field("repeat"), "='same' with files needs a key: a run that goes on must draw as before")
     files = _files(given, target)
     limits = CostLimits(any_pair_limit, per_unit_limit)
     options: dict[str, Any] = {"key_columns": key_columns, "user": user, "repeat": repeat, "ledger": ledger}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import RandomWords, RowSampler
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.output_columns import Bits
@@ -239,7 +239,7 @@ class Kernel:
                 if not count:
                     continue
                 if policy in ("error", "nearest"):  # what still has no nearest one: another diagnosis, say
-                    raise InvalidProblem(self._odd(rule, reason, odd, columns, at))
+                    raise self._odd(rule, reason, odd, columns, at)
                 counts.invalid[rule.name, reason] += count
                 if policy == "drop":
                     keep = ~odd if keep is None else keep & ~odd
@@ -249,8 +249,8 @@ class Kernel:
 
     def _odd(
         self, rule: ColumnRule, reason: str, odd: NDArray[np.bool_], columns: Mapping[str, Any], at: int | None
-    ) -> str:
-        """What to say of rows that are no secret; never what they hold."""
+    ) -> InvalidProblem:
+        """The error about rows that are no secret; it never says what they hold."""
         first, known = int(np.argmax(odd)), at is not None and self.identity.by_position
         if at is not None and known:
             first += at
@@ -260,7 +260,8 @@ class Kernel:
         near = reason == "unknown" and rule.reader.has_nearest and rule.rule.invalid != "nearest"
         ways = "'drop' or 'null'" + (", or 'nearest'" if near else "")
         option = "missing" if reason == "missing" and rule.rule.invalid == "nearest" else "invalid"
-        return f"{rule.name}: {int(odd.sum())} of {len(odd)} rows {what}, {where}{hint}; say {option}={ways}"
+        rows = f"{rule.name}: {int(odd.sum())} of {len(odd)} rows {what}, {where}{hint}; say "
+        return InvalidProblem(rows, Field(option), f"={ways}")
 
     def _drawn(self, rule: ColumnRule, secrets: IntArray, tags: Words, sampler: RowSampler) -> IntArray:
         """The observable drawn for each row, −1 where there is no secret."""
@@ -347,11 +348,19 @@ def require_near(rules: Sequence[ColumnRule], counts: RowCounts) -> None:
         if not swapped and far <= rule.rule.far_share_at_most * counts.rows:
             continue
         hint = EXCHANGED if 2 * exchanged > far else ""
-        said = f"{rule.name}: invalid='nearest' would move {max(far, exchanged)} of {counts.rows} rows"
+        moved = f"='nearest' would move {max(far, exchanged)} of {counts.rows} rows"
         if swapped:
-            raise InvalidProblem(f"{said} to the border of the grid{hint}: exchange the two columns")
+            raise InvalidProblem(
+                f"{rule.name}: ",
+                Field("invalid"),
+                f"{moved} to the border of the grid{hint}: exchange the two columns",
+            )
         raise InvalidProblem(
-            f"{said} by more than one step beyond the outermost secrets{hint}, above the share of "
-            f"{rule.rule.far_share_at_most:g}: correct the columns, design for more secrets, choose invalid='drop', or "
-            "raise far_share_at_most"
+            f"{rule.name}: ",
+            Field("invalid"),
+            f"{moved} by more than one step beyond the outermost secrets{hint}, above the share of "
+            f"{rule.rule.far_share_at_most:g}: correct the columns, design for more secrets, choose ",
+            Field("invalid"),
+            "='drop', or raise ",
+            Field("far_share_at_most"),
         )

@@ -50,8 +50,9 @@ class Setup:
         if self.identity.by_position:
             raise InvalidProblem(
                 f"{engine} computes a table each time that its rows are asked for, in any order: without an identity, "
-                f"rows would be drawn again each time, and every draw is another release. Either {LASTING}; or collect "
-                "the table first, and release what was collected"
+                "rows would be drawn again each time, and every draw is another release. Either ",
+                *LASTING,
+                "; or collect the table first, and release what was collected",
             )
 
     @property
@@ -134,7 +135,9 @@ def setup_from(
     if key is not None and identity.by_position:
         raise InvalidProblem(
             "a release key repeats the answers of rows that have an identity, whatever they are read with and in "
-            f"whatever order; their position is none. Either {LASTING}; or leave the key out"
+            "whatever order; their position is none. Either ",
+            *LASTING,
+            "; or leave the key out",
         )
     if not (ledger is None or isinstance(ledger, ReleaseLedger | str | os.PathLike)):
         raise InvalidProblem("ledger must be a ReleaseLedger, or the path of one")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.tables.identity_encoding import value_tags
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
 
@@ -19,10 +19,16 @@ Arrays = Mapping[str, Any]
 """Arrow arrays by the name of the column."""
 
 LASTING = (
-    "name key_columns that tell every row from every other (an id, several columns together, or a row number that is "
-    "stored with the data), or user and repeat='same'"
+    "name ",
+    Field("key_columns"),
+    " that tell every row from every other (an id, several columns together, or a row number that is stored with the "
+    "data), or ",
+    Field("user"),
+    " and ",
+    Field("repeat"),
+    "='same'",
 )
-"""What to do where an identity is needed."""
+"""What to do where an identity is needed, as parts of a message."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +78,22 @@ def identity_of(*, key_columns: str | Sequence[str] | None, repeat: str, user: s
     """What tells rows apart, from what the caller said."""
     columns = (key_columns,) if isinstance(key_columns, str) else tuple(key_columns or ())
     if not all(isinstance(name, str) for name in columns) or len(set(columns)) < len(columns):
-        raise InvalidProblem("key_columns must be names of columns, each once")
+        raise InvalidProblem(Field("key_columns"), " must be names of columns, each once")
     if repeat == "fresh":
         return Identity(tuple(sorted(columns)))
     if repeat != "same":
-        raise InvalidProblem(f"repeat is {repr(repeat)[:40]}; choose 'fresh' (every row is drawn for itself) or 'same'")
+        raise InvalidProblem(
+            Field("repeat"), f" is {repr(repeat)[:40]}; choose 'fresh' (every row is drawn for itself) or 'same'"
+        )
     if columns:
-        raise InvalidProblem("with repeat='same' a person's secret is drawn once: leave key_columns out, and give user")
+        raise InvalidProblem(
+            "with ",
+            Field("repeat"),
+            "='same' a person's secret is drawn once: leave ",
+            Field("key_columns"),
+            " out, and give ",
+            Field("user"),
+        )
     if user is None:
-        raise InvalidProblem("repeat='same' needs user: the column that says whose row it is")
+        raise InvalidProblem(Field("repeat"), "='same' needs ", Field("user"), ": the column that says whose row it is")
     return Identity((user,), per_secret=True)

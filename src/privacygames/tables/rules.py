@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Sampleable, is_sampleable
 from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.output_columns import Answer, AnswerWriter, in_category_order
@@ -61,7 +61,7 @@ class Rule:
         if self.missing is not None:
             require_choice(self.missing, ("error", "drop", "null"), "missing")
         if not (is_number(self.far_share_at_most) and 0 <= self.far_share_at_most <= 1):
-            raise InvalidProblem("far_share_at_most is a share of rows: between 0 and 1")
+            raise InvalidProblem(Field("far_share_at_most"), " is a share of rows: between 0 and 1")
 
     @property
     def for_missing(self) -> str:
@@ -77,7 +77,9 @@ class ColumnRule:
         self.reader = SecretReader(rule.mechanism.secrets, place)
         self.writer = AnswerWriter(rule.mechanism.observables, rule.output_form, apart=not isinstance(place, str))
         if rule.invalid == "nearest" and not self.reader.has_nearest:
-            raise InvalidProblem(f"invalid='nearest' for {self.name}: only places and numbers have a nearest secret")
+            raise InvalidProblem(
+                Field("invalid"), f"='nearest' for {self.name}: only places and numbers have a nearest secret"
+            )
         self.outputs = self._outputs()
 
     @property

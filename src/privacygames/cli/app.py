@@ -112,18 +112,13 @@ def in_options(error: PrivacyGamesError, command: Callable[..., object]) -> str:
 
 def option_names(command: Callable[..., object]) -> dict[str, str]:
     """What each parameter of a command is called on the command line."""
-    hints = get_type_hints(command, include_extras=True)
-    options = {
-        name: next(
-            (part.param_decls or () for part in getattr(hint, "__metadata__", ()) if isinstance(part, OptionInfo)), None
-        )
-        for name, hint in hints.items()
-    }
-    return {
-        name: next(iter(declared), f"--{name.replace('_', '-')}")
-        for name, declared in options.items()
-        if declared is not None
-    }
+    names = {}
+    for name, hint in get_type_hints(command, include_extras=True).items():
+        for part in getattr(hint, "__metadata__", ()):
+            if isinstance(part, OptionInfo):  # in an annotation the first name is where the default used to be
+                declared = [text for text in (part.default, *(part.param_decls or ())) if isinstance(text, str)]
+                names[name] = declared[0] if declared else f"--{name.replace('_', '-')}"
+    return names
 
 
 COMMANDS = (

@@ -451,7 +451,7 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
     report = pg.evaluate(found, problem)
     assert [(stand.adversary, stand.promised) for stand in report.against] == [("plain", 0.5), ("which side", 0.3)]
     assert report.to_dict()["realised against which side"] == pytest.approx(attack.error)
-    assert "“which side”" in pg.explain(report, problem)
+    assert "“which side”" in str(pg.explain(report, problem))
     other = problem.with_prior(pg.Prior.uniform(problem.space))
     elsewhere = pg.evaluate(found, other).against
     assert [stand.promised for stand in elsewhere] == [None, None]  # of another prior nothing was promised

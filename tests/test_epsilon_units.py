@@ -68,7 +68,7 @@ def test_reports_and_comparisons_name_the_unit() -> None:
     assert dict(report.rows())["realised epsilon, within"] == near
     assert report.to_dict()["epsilon_counted"] == "per km"
     assert report.any_pair == pytest.approx(1.0)
-    assert "or between any two secrets by more than 2.72" in pg.explain(report, CITY)
+    assert "or between any two secrets by more than 2.72" in str(pg.explain(report, CITY))
     compared = pg.compare(CITY, {"mine": PLACES})
     assert "epsilon per km  between any two secrets" in str(compared).splitlines()[0]
     assert re.search(r"0\.5000\s+1\.0000", str(compared).splitlines()[1])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     )
     from privacygames.analysis import (
         Comparison as Comparison,
+        Finding as Finding,
         Report as Report,
         SearchResult as SearchResult,
         TieBreak as TieBreak,
@@ -115,6 +116,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
 _PACKAGES = {
     "analysis": (
         "Comparison",
+        "Finding",
         "Report",
         "SearchResult",
         "TieBreak",

@@ -60,7 +60,7 @@ def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label)
             "What the attacker believes after it",
             belief.probabilities,
             "probability of s given o",
-            [(secret, "o", "true place"), (guess, "*", "attacker's best guess")],
+            [(secret, "o", "true place"), (guess, "*", "adversary's best guess")],
         ),
     ]
     shape = grid.height / grid.width

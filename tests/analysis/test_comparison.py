@@ -156,7 +156,7 @@ def test_the_table_and_the_csv_say_the_same(tmp_path: Path) -> None:
     assert [row["mechanism"] for row in read] == [row.mechanism for row in compared.rows]
     assert float(read[0]["cost"]) == compared.rows[0].report.cost
     assert f"{compared.rows[0].report.cost:.4f}" in lines[1]
-    assert explain_comparison(compared).splitlines()[0].startswith("optimal: An attacker's best guess is off by ")
+    assert str(explain_comparison(compared)["optimal"]).startswith("An adversary's best guess is off by ")
 
 
 def test_the_figures_show_every_row(tmp_path: Path) -> None:

@@ -186,8 +186,8 @@ def test_what_was_found_prints_with_its_proof_and_in_words() -> None:
     printed = str(found)
     assert "smallest epsilon" in printed
     assert "or less" in printed
-    assert "An attacker's best guess is wrong in 30 % of cases, and exact in 70 %." in pg.explain(
-        found.report, two_secrets()
+    assert "An adversary's best guess is wrong in 30 % of cases, and exact in 70 %." in str(
+        pg.explain(found.report, two_secrets())
     )
     assert "impossible: above" in str(pg.tightest_bound(two_secrets(), "distortion", cost_at_most=0.3))
 

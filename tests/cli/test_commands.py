@@ -352,7 +352,7 @@ def test_answers_that_say_nothing_are_said_to(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(ILLNESSES)
     done = run("design", "p.toml", "--out", "m.pgm", folder=tmp_path)
     assert done.returncode == 0
-    assert "warning: The answers do not depend on the secret at all" in done.stderr
+    assert "warning: The outputs do not depend on the secret at all" in done.stderr
     assert "What helps: a larger epsilon" in done.stderr
     assert "nothing: the answers do not depend on the secret" in done.stdout
     for command in ("evaluate", "verify"):

@@ -60,10 +60,10 @@ HALF = [[0.75, 0.25], [0.25, 0.75]]
 
 def test_places_are_off_by_kilometres() -> None:
     city = pg.Grid(columns=2, rows=1, width=4.0, height=1.0)
-    assert pg.explain(*report_of(pg.Problem(pg.Prior(city, [0.6, 0.4])), HALF)) == (
-        "An attacker's best guess is off by 0.5 km on average, and exact in 75 % of cases. "
-        "Without the answer it would be off by 0.8 km, and exact in 60 % of cases. "
-        "No answer shifts the odds between two secrets 1 km apart by more than a factor of 1.73, "
+    assert str(pg.explain(*report_of(pg.Problem(pg.Prior(city, [0.6, 0.4])), HALF))) == (
+        "An adversary's best guess is off by 0.5 km on average, and exact in 75 % of cases. "
+        "Without the output it would be off by 0.8 km, and exact in 60 % of cases. "
+        "No output shifts the odds between two secrets 1 km apart by more than a factor of 1.73, "
         "or between any two secrets by more than 3."
     )
 
@@ -71,21 +71,21 @@ def test_places_are_off_by_kilometres() -> None:
 def test_numbers_are_off_by_their_unit_or_by_none() -> None:
     for unit, expected in (("years", "off by 2.5 years on average"), ("", "off by 2.5 on average")):
         ages = pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30], unit=unit)))
-        assert expected in pg.explain(*report_of(ages, HALF))
+        assert expected in str(pg.explain(*report_of(ages, HALF)))
 
 
 def test_categories_are_wrong_or_right() -> None:
     illness = pg.Problem(pg.Prior.uniform(pg.Categories(["flu", "cold"])))
-    assert pg.explain(*report_of(illness, HALF)) == (
-        "An attacker's best guess is wrong in 25 % of cases, and exact in 75 %. "
-        "Without the answer it would be wrong in 50 % of cases. "
-        "No answer shifts the odds between any two secrets by more than a factor of 3."
+    assert str(pg.explain(*report_of(illness, HALF))) == (
+        "An adversary's best guess is wrong in 25 % of cases, and exact in 75 %. "
+        "Without the output it would be wrong in 50 % of cases. "
+        "No output shifts the odds between any two secrets by more than a factor of 3."
     )
 
 
 def test_sets_differ() -> None:
     films = pg.Problem(pg.Prior.uniform(pg.Sets([{"Alien", "Brazil"}, {"Alien"}])))
-    words = pg.explain(*report_of(films, HALF))
+    words = str(pg.explain(*report_of(films, HALF)))
     assert "differs from the true set by 0.125 on average (0: the same, 1: nothing in common)" in words
     assert "is exact in 75 % of cases" in words
 
@@ -93,7 +93,7 @@ def test_sets_differ() -> None:
 def test_a_distance_of_ones_own_has_no_unit() -> None:
     city = pg.Grid(columns=2, rows=1)
     problem = pg.Problem(pg.Prior.uniform(city), distance=[[0, 3], [3, 0]])
-    words = pg.explain(*report_of(problem, HALF))
+    words = str(pg.explain(*report_of(problem, HALF)))
     assert "off by 0.75 on average" in words
     assert "two secrets at distance 1 by more" in words
     assert "km" not in words
@@ -101,12 +101,12 @@ def test_a_distance_of_ones_own_has_no_unit() -> None:
 
 def test_no_epsilon_is_said_so() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("ab")))
-    assert "Nothing limits" in pg.explain(*report_of(problem, [[1, 0], [0, 1]]))
+    assert "Nothing limits" in str(pg.explain(*report_of(problem, [[1, 0], [0, 1]])))
 
 
 def test_a_huge_factor_stays_readable() -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("ab")))
-    words = pg.explain(pg.evaluate(pg.baselines.randomised_response(problem, 20.0), problem), problem)
+    words = str(pg.explain(pg.evaluate(pg.baselines.randomised_response(problem, 20.0), problem), problem))
     assert "a factor of e^20." in words
     assert "wrong in under 1 % of cases, and exact in over 99 %" in words
 
@@ -143,7 +143,7 @@ def test_a_unit_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
     loaded = pg.load(f"{tmp_path}/m.pgm")
     assert loaded.secrets.distance_unit("absolute") == "years"
     assert loaded.secrets.distance_unit("hamming") == ""
-    assert " years on average" in pg.explain(pg.evaluate(loaded, loaded.problem), loaded.problem)
+    assert " years on average" in str(pg.explain(pg.evaluate(loaded, loaded.problem), loaded.problem))
     for bad in ("a\nb", "x" * 41, 5):
         with pytest.raises(pg.InvalidProblem, match="unit must be"):
             pg.Numbers([1, 2], unit=bad)  # type: ignore[arg-type]

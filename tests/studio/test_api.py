@@ -102,9 +102,13 @@ def test_an_invented_person_has_a_day(api: TestClient) -> None:
     adversary_results = {each["name"]: each for each in api.get(f"/api/mechanisms/{name}").json()["against"]}
     for who, share in (("knows home and work", 0.5), ("wants the side of town", 0.25)):
         assert adversary_results[who]["realised"] >= share * adversary_results[who]["possible"] * (1 - 1e-9)
-    words = " ".join(api.get(f"/api/mechanisms/{name}").json()["words"])
-    assert re.search(r"Against “knows your habits” the best guesses after an answer err by [\d.]+ km", words)
-    assert re.search(r"Against “wants the side of town” the best guesses after an answer are wrong in \d+ %", words)
+    view = api.get(f"/api/mechanisms/{name}").json()
+    assert [each["text"] for each in view["findings"]] == [*view["warnings"], *view["words"], *view["not_promised"]]
+    errors = {each["adversary"]: each["realised"] for each in view["findings"] if each["kind"] == "adversary_error"}
+    assert errors["wants the side of town"]["unit"] == "share"
+    words = " ".join(view["words"])
+    assert re.search(r"Against “knows your habits” the best guesses after an output err by [\d.]+ km", words)
+    assert re.search(r"Against “wants the side of town” the best guesses after an output are wrong in \d+ %", words)
     steps = api.post(f"/api/mechanisms/{name}/send", json={}).json()["steps"]
     assert len(steps) == 24
     cells = [f"cell-{number}" for number in range(20)]

@@ -112,7 +112,7 @@ def test_the_whole_walk(browser: "Browser", address: str, tmp_path: Path, what: 
     visit.says("#source-note", text="secrets")
     visit.picture(f"{what}-1-loaded")
     visit.design(1)
-    visit.says("#words", text="attacker's best guess")
+    visit.says("#words", text="adversary's best guess")
     visit.picture(f"{what}-2-designed")
     page.locator("#error").fill("300")
     page.dispatch_event("#error", "change")

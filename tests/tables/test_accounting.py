@@ -241,7 +241,7 @@ def test_answers_that_say_nothing_are_warned_of() -> None:
     sure = pg.Prior.from_counts(ILLS, [98, 1, 1])
     for told in (nothing, pg.PublicMechanism.of(pg.design(pg.Problem(sure), epsilon=0.1))):
         _, manifest = apply(data, {"a": told, "b": skewed})
-        assert "a: the answers do not depend on the secret at all: they tell nobody anything." in manifest.warnings
+        assert "a: the outputs do not depend on the secret at all: they tell nobody anything." in manifest.warnings
     assert any(warning.startswith("b: ") for warning in manifest.warnings)
 
 

@@ -6,8 +6,20 @@ from privacygames.analysis.bound_search import SearchResult, tightest_bound
 from privacygames.analysis.calibration import calibrated_baselines, matched_at
 from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
 from privacygames.analysis.evaluation import Report, evaluate
+from privacygames.analysis.findings import (
+    AdversaryError,
+    BestGuess,
+    Finding,
+    Limitation,
+    OddsBound,
+    OptimalityGap,
+    Quantity,
+    Severity,
+    UnboundedOdds,
+    factor,
+    remarks,
+)
 from privacygames.analysis.formatting import amount, percent
-from privacygames.analysis.remarks import remarks
 from privacygames.analysis.tie_breaking import TieBreak, break_ties
 from privacygames.problem import (
     UNTRUE,
@@ -23,12 +35,21 @@ __all__ = [
     "STAND_HEADINGS",
     "UNTRUE",
     "WRONG",
+    "AdversaryError",
+    "BestGuess",
     "Comparison",
+    "Finding",
+    "Limitation",
+    "OddsBound",
+    "OptimalityGap",
+    "Quantity",
     "Report",
     "Row",
     "Scale",
     "SearchResult",
+    "Severity",
     "TieBreak",
+    "UnboundedOdds",
     "amount",
     "break_ties",
     "calibrated_baselines",
@@ -37,6 +58,7 @@ __all__ = [
     "distance_scale",
     "distinguishability_scale",
     "evaluate",
+    "factor",
     "matched_at",
     "measure_scale",
     "percent",

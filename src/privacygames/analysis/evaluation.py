@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 from privacygames import attacks, metrics
 from privacygames.analysis.adversary_results import adversary_results, adversary_table
-from privacygames.analysis.remarks import remarks
+from privacygames.analysis.findings import remarks
 from privacygames.arrays import loss_matmul
 from privacygames.beliefs import Prior
 from privacygames.certificates import AdversaryResult, Usefulness
@@ -127,7 +127,7 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
         lines += [] if not self.against else ["", adversary_table(self.against)]
-        return "\n".join([*remarks(self.usefulness, self.problem), *lines])
+        return "\n".join([*map(str, remarks(self.usefulness, self.problem)), *lines])
 
 
 def evaluate(

@@ -31,7 +31,7 @@ class Usefulness:
 
     Attributes:
         bits: what an answer tells about the secret, on average over the prior: mutual information.
-        constant: whether the answers do not depend on the secret at all.
+        constant: whether the outputs do not depend on the secret at all.
         kinds: how many kinds of rows the secrets that occur (prior > 0) have, those with almost the same row counting
             as one; at most 100 are told apart.
         unserved: positions of the secrets that occur and never get an answer that costs them least.

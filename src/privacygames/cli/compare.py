@@ -91,7 +91,8 @@ def compare(
     at = " and ".join(_told(described, kind, values, within) for kind, values in matched.items())
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
-    typer.echo(f"{made.table()}\n\n{explain_comparison(made)}")
+    sentences = "\n".join(f"{name}: {guess}" for name, guess in explain_comparison(made).items())
+    typer.echo(f"{made.table()}\n\n{sentences}")
     more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
     for path in (figure, more, table):
         if path is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from privacygames.cli.bounds_options import by_name, known_adversaries
-from privacygames.cli.output import Json, print_json, print_rows
+from privacygames.cli.output import Json, explained, print_json, print_rows
 
 
 def evaluate(
@@ -38,11 +38,11 @@ def evaluate(
     if against:
         crowd = [by_name(crowd, name) for name in against]
     report = measure(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd)
-    words = explain(report, problem)
+    explanation = explain(report, problem, adversaries=crowd)
     if as_json:
-        print_json(report.to_dict() | {"in_words": words})
+        print_json(report.to_dict() | explained(explanation))
     else:
         print_rows(f"{file.name}", report.rows())
         if report.against:
             print_rows("Adversaries", map(stand_cells, report.against), STAND_HEADINGS)
-        typer.echo(words)
+        typer.echo(explanation)

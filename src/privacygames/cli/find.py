@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from privacygames.cli.bounds_options import merged_distortion, seeks_another
-from privacygames.cli.output import Json, check_new_file, print_json, print_rows, working
+from privacygames.cli.output import Json, check_new_file, explained, print_json, print_rows, working
 
 
 class Sought(StrEnum):
@@ -72,10 +72,12 @@ def find(
         found = search(described, what.value, **bounds, precision=precision, progress=show)
     if out is not None:
         found.mechanism.save(out)
+    guarantees = found.mechanism.certificate.bounds.against
+    explanation = explain(found.report, described, adversaries=[guarantee.adversary for guarantee in guarantees])
     if as_json:
-        print_json(found.to_dict() | {"in_words": explain(found.report, described)})
+        print_json(found.to_dict() | explained(explanation))
         return
     print_rows(problem.name, found.rows())
-    typer.echo(explain(found.report, described))
+    typer.echo(explanation)
     if out is not None:
         typer.echo(f"The mechanism is in {out} ({Disclosure.PRIOR.value}).")

@@ -16,6 +16,7 @@ from privacygames.immutable import to_json_value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from privacygames.presentation import Explanation
     from privacygames.progress import ProgressCallback
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -24,6 +25,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables
 def print_json(values: object) -> None:
     """Print values as JSON; ∞ becomes the text "inf", which JSON has no number for."""
     typer.echo(json.dumps(to_json_value(values), indent=2, ensure_ascii=False))
+
+
+def explained(explanation: "Explanation") -> dict[str, object]:
+    """What a report means, for JSON: every finding with its numbers, and all of their sentences."""
+    return {"in_words": str(explanation), "findings": [finding.to_dict() for finding in explanation]}
 
 
 def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str, ...] = ()) -> None:
@@ -43,10 +49,10 @@ def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str,
     Console().print(table)
 
 
-def warn(remarks: Iterable[str]) -> None:
-    """Print remarks to standard error, where they do not get into anybody's data."""
-    for remark in remarks:
-        typer.echo(f"warning: {remark}", err=True)
+def warn(warnings: Iterable[object]) -> None:
+    """Print warnings to standard error, so that they do not get into anybody's data."""
+    for warning in warnings:
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def check_figure_file(path: Path | None) -> None:

@@ -1,76 +1,135 @@
-"""Numbers as people say them: what an attacker gets out of an answer, in sentences, and names for figures' axes."""
+"""What the numbers of a report mean, as findings with their units; and names for the axes of figures."""
 
-from math import exp, isfinite
+from collections.abc import Iterable
+from math import isfinite
+
+import numpy as np
 
 from privacygames.analysis import (
     UNTRUE,
     WRONG,
+    AdversaryError,
+    BestGuess,
     Comparison,
+    Finding,
+    Limitation,
+    OddsBound,
+    Quantity,
     Report,
     Scale,
-    amount,
+    UnboundedOdds,
     cost_scale,
     distance_scale,
     distinguishability_scale,
-    percent,
     remarks,
 )
+from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryResult
-from privacygames.problem import Problem
+from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.validation import require_instance
 
-LARGEST_FACTOR = 1e4
+
+class Explanation(tuple[Finding, ...]):
+    """Findings in the order to read them in; printed, their sentences one after the other."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
 
 
-def explain(report: Report, problem: Problem) -> str:
-    """What a mechanism leaves to an attacker, in sentences; what a user should know before that comes first.
+def explain(report: Report, problem: Problem, *, adversaries: Iterable[Adversary] = ()) -> Explanation:
+    """What a mechanism leaves to an adversary, as findings; warnings that a user should know come first.
 
-    How far the best guess is off and how often it is exact, with the answer and without; and how far an answer can
+    How far the best guess is off and how often it is exact, with the output and without; and how far an output can
     shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
     Kilometres and other units are named where the distance is one the space knows by name.
+
+    Args:
+        report: what :func:`privacygames.evaluate` measured.
+        problem: the problem it was measured for.
+        adversaries: those of the report, which say in what each of them errs; by default errors against them are
+            numbers without a unit.
+
+    Returns:
+        Findings, each with a kind, a severity, its numbers and its sentence; printed, all of the sentences.
+
+    >>> ages = pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30], unit="years")), cost="hamming")
+    >>> mechanism = pg.Mechanism.from_probabilities(ages, [[0.75, 0.25], [0.25, 0.75]])
+    >>> explanation = pg.explain(pg.evaluate(mechanism, ages), ages)
+    >>> [finding.kind for finding in explanation]
+    ['best_guess', 'best_guess', 'odds_bound']
+    >>> explanation[0].error
+    Quantity(value=2.5, unit='years')
+    >>> print(explanation[0])
+    An adversary's best guess is off by 2.5 years on average, and exact in 75 % of cases.
     """
     require_instance(problem, Problem, "the problem")
-    warnings = remarks(report.usefulness, problem)
-    others = [explain_adversary(stand) for stand in report.against]
-    return " ".join([*warnings, risk(report, problem), _before(report, problem), odds(report, problem), *others])
-
-
-def explain_adversary(stand: AdversaryResult) -> str:
-    """Where an adversary stands: what her best guesses err by, beside what is promised and what is possible."""
-    share = (
-        f", {percent(stand.realised / stand.possible)} of what she errs by without an answer" if stand.possible else ""
+    known = {each.name: each for each in adversaries}
+    errors = [adversary_error(result, problem, known.get(result.adversary)) for result in report.against]
+    return Explanation(
+        [
+            *remarks(report.usefulness, problem),
+            best_guess(report, problem),
+            _guess_without_output(report, problem),
+            odds(report, problem),
+            *errors,
+        ]
     )
-    promised = "" if stand.promised is None else f" ({amount(stand.promised)} is promised)"
-    return f"Against “{stand.adversary}” the best guesses err by {amount(stand.realised)}{promised}{share}."
 
 
-def explain_comparison(compared: Comparison) -> str:
-    """A sentence a mechanism: what the first adversary gets out of an answer."""
-    first = compared.rows[0].adversary
-    rows = [row for row in compared.rows if row.adversary == first]
-    return "\n".join(f"{row.name}: {risk(row.report, compared.problem)}" for row in rows)
+def limitations(bounds: Bounds) -> Explanation:
+    """What the guarantees of a mechanism do not cover.
+
+    >>> print(limitations(pg.Bounds(epsilon=1.0))[0])
+    It holds for one output. Each further output for the same secret reveals more.
+    """
+    guarantees_error = bounds.distortion is not None or bool(bounds.against) or bounds.maximises_distortion
+    about = ["single_output"]
+    if bounds.epsilon is None:
+        about.append("no_epsilon")
+    about.append("average_error" if guarantees_error else "no_error")
+    return Explanation(map(Limitation, about))
 
 
-def risk(report: Report, problem: Problem) -> str:
-    """The first sentence of :func:`explain`: how good the best guess is after an answer."""
-    return f"An attacker's best guess {_guess(report.distortion, report.exact, problem)}."
+def adversary_error(result: AdversaryResult, problem: Problem, adversary: Adversary | None = None) -> AdversaryError:
+    """The error of one adversary's best guesses, in the unit in which that adversary errs.
 
-
-def odds(report: Report, problem: Problem) -> str:
-    """The last sentence of :func:`explain`: what the realised ε means."""
-    if not (report.epsilon_promised and isfinite(report.epsilon)):
-        return "Nothing limits how far an answer shifts the odds between two secrets."
-    scale = distinguishability_scale(problem)
-    if scale.unit:
-        pair = f"two secrets 1 {scale.one} apart"
+    Args:
+        result: what is guaranteed, realised and possible against them.
+        problem: the problem, whose distance is that of adversaries without errors of their own.
+        adversary: the adversary; None where only their name is known, and so not the unit.
+    """
+    if adversary is None:
+        unit = ""
+    elif adversary.errors is None:
+        unit = _distance_unit(problem)
     else:
-        pair = "any two secrets" if scale.name == "hamming" else "two secrets at distance 1"
-    near = f"No answer shifts the odds between {pair} by more than a factor of {_factor(report.epsilon)}"
-    if scale.name == "hamming" and not scale.unit:
-        return f"{near}."
-    if not isfinite(report.any_pair):
-        return f"{near}; between some secrets nothing limits it."
-    return f"{near}, or between any two secrets by more than {_factor(report.any_pair)}."
+        unit = "share" if _counts_wrong_guesses(adversary.errors) else ""
+    guaranteed = None if result.promised is None else Quantity(result.promised, unit)
+    return AdversaryError(
+        result.adversary, Quantity(result.realised, unit), guaranteed, Quantity(result.possible, unit)
+    )
+
+
+def explain_comparison(comparison: Comparison) -> dict[str, BestGuess]:
+    """The first adversary's best guess after an output of each mechanism, by the mechanism's name."""
+    first = comparison.rows[0].adversary
+    return {row.name: best_guess(row.report, comparison.problem) for row in comparison.rows if row.adversary == first}
+
+
+def best_guess(report: Report, problem: Problem) -> BestGuess:
+    """How good the best guess is after an output."""
+    return BestGuess(Quantity(report.distortion, _distance_unit(problem)), report.exact, distance_scale(problem).name)
+
+
+def odds(report: Report, problem: Problem) -> Finding:
+    """What the realised ε means."""
+    if not (report.epsilon_promised and isfinite(report.epsilon)):
+        return UnboundedOdds()
+    scale = distinguishability_scale(problem)
+    alike = scale.name == "hamming" and not scale.unit  # any two secrets are at distance 1
+    return OddsBound(report.epsilon, f"1 {scale.one}" if scale.unit else "", None if alike else report.any_pair)
 
 
 def cost_label(problem: Problem) -> str:
@@ -90,30 +149,20 @@ def epsilon_label(problem: Problem, within: float | None = None) -> str:
     return f"epsilon, {distinguishability_scale(problem).per(within)}"
 
 
-def _factor(exponent: float) -> str:
-    """By how much an exponent shifts the odds."""
-    factor = exp(min(exponent, 700.0))
-    return f"{factor:.3g}" if factor < LARGEST_FACTOR else f"e^{exponent:.3g}"
-
-
 def _with_unit(what: str, scale: Scale) -> str:
     return f"{what}, {scale.unit}" if scale.unit else what
 
 
-def _guess(error: float, exact: float, problem: Problem) -> str:
+def _distance_unit(problem: Problem) -> str:
     scale = distance_scale(problem)
-    if scale.name == "hamming":
-        return f"is wrong in {percent(error)} of cases, and exact in {percent(exact)}"
-    if scale.name == "jaccard":
-        apart = f"differs from the true set by {amount(error)} on average (0: the same, 1: nothing in common)"
-        return f"{apart}, and is exact in {percent(exact)} of cases"
-    return f"is off by {scale.amount(amount(error))} on average, and exact in {percent(exact)} of cases"
+    return "share" if scale.name == "hamming" else scale.unit
 
 
-def _before(report: Report, problem: Problem) -> str:
-    scale = distance_scale(problem)
-    error = report.distortion_from_prior
-    if scale.name == "hamming":
-        return f"Without the answer it would be wrong in {percent(error)} of cases."
-    off = scale.amount(amount(error))
-    return f"Without the answer it would be off by {off}, and exact in {percent(report.exact_from_prior)} of cases."
+def _guess_without_output(report: Report, problem: Problem) -> BestGuess:
+    error = Quantity(report.distortion_from_prior, _distance_unit(problem))
+    return BestGuess(error, report.exact_from_prior, distance_scale(problem).name, after_output=False)
+
+
+def _counts_wrong_guesses(errors: FloatArray) -> bool:
+    """Whether an error is the probability of a wrong guess: of k guesses exactly one is right, for each secret."""
+    return bool(np.allclose(errors.sum(axis=0), errors.shape[0] - 1) and errors.min() >= 0 and errors.max() <= 1)

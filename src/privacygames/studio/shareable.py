@@ -6,12 +6,12 @@ from typing import Any
 from privacygames.analysis import cost_scale, distance_scale, distinguishability_scale
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Disclosure
-from privacygames.presentation import render
+from privacygames.presentation import limitations, render
 from privacygames.problem import Problem
 from privacygames.spaces import Grid
 from privacygames.studio.export_files import EXPORTS
 from privacygames.studio.exports import toml_of
-from privacygames.studio.views import Shelved, not_promised
+from privacygames.studio.views import Shelved
 from privacygames.traces import SYNTHETIC_WINDOW, is_public_box
 
 Tables = dict[str, Any]
@@ -33,7 +33,7 @@ def shareable_report(kept: Shelved) -> str:
         title="What a certified mechanism promises",
         disclosure=Disclosure.SHAREABLE.value,
         rows=[("secrets", _secrets(kept.mechanism.problem)), *_promises(kept)],
-        not_promised=not_promised(kept),
+        limitations=limitations(kept.mechanism.certificate.bounds),
     )
 
 

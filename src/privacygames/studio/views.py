@@ -2,28 +2,28 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from privacygames import attacks
 from privacygames.analysis import (
+    AdversaryError,
+    Finding,
+    OptimalityGap,
     Report,
-    amount,
+    Severity,
     cost_scale,
     distance_scale,
     distinguishability_scale,
     evaluate,
-    percent,
-    remarks,
 )
 from privacygames.arrays import loss_matmul
 from privacygames.attacks import Attack
-from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import to_json_value
 from privacygames.mechanism import Mechanism
-from privacygames.presentation import explain
+from privacygames.presentation import explain, limitations
 from privacygames.problem import PROBLEM_ADVERSARY, Adversary, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
@@ -37,6 +37,9 @@ DIGITS = 6
 MOST_USERS = 500
 NEAR_ONE, SURE = 0.1, 7.0
 """Exponents at which odds hardly move, and at which they move a thousandfold."""
+
+NEGLIGIBLE_GAP = 1e-6
+"""Relative gap up to which a design counts as optimal: the tolerance of a design."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ def visits_view(visits: Visits) -> View:
 def mechanism_view(name: str, kept: Shelved) -> View:
     """A mechanism for the page: what it promises, what was measured, what that means."""
     certificate, report = kept.mechanism.certificate, kept.report
-    gap = certificate.gap
+    meaning = findings(kept)
     found = {
         "id": name,
         "label": kept.label,
@@ -123,10 +126,11 @@ def mechanism_view(name: str, kept: Shelved) -> View:
         "certificate_rows": certificate.rows(),
         "report": report.to_dict(),
         "report_rows": report.rows(),
-        "warnings": _warnings(kept, gap),
-        "words": _words(kept),
-        "not_promised": not_promised(kept),
-        "gap": gap,
+        "findings": [finding.to_dict() for finding in meaning],
+        "warnings": sentences(meaning, Severity.WARNING),
+        "words": sentences(meaning, Severity.INFORMATION),
+        "not_promised": sentences(meaning, Severity.LIMITATION),
+        "gap": certificate.gap,
         "cost": certificate.verification.expected_cost,
         "worst_cost": certificate.verification.worst_cost,
         "distortion": report.distortion,
@@ -245,59 +249,25 @@ def _epsilon_range(problem: Problem) -> View:
     return {"low": NEAR_ONE / far, "high": SURE / near, "near": near, "far": far, "farthest": farthest}
 
 
-def _warnings(kept: Shelved, gap: float | None) -> list[str]:
-    found = remarks(kept.report.usefulness, kept.mechanism.problem)
-    if gap is not None and gap > 1e-6:
-        reverse = kept.mechanism.certificate.bounds.maximises_distortion
-        open_gap = (
-            f"the attacker's error may be {gap:.1%} below the most"
-            if reverse
-            else f"the cost may be {gap:.1%} above the least"
-        )
-        found.append(f"Stopped before the optimum: {open_gap} possible.")
-    return found
+def findings(kept: Shelved) -> list[Finding]:
+    """What a mechanism means: warnings first, then what was measured, then what is not guaranteed."""
+    certificate, problem = kept.mechanism.certificate, kept.mechanism.problem
+    named = {guarantee.adversary.name: guarantee.adversary for guarantee in certificate.bounds.against}
+    explanation = [
+        replace(finding, adversary=PLAIN_NAME) if _is_of_problem_adversary(finding) else finding
+        for finding in explain(kept.report, problem, adversaries=[PROBLEM_ADVERSARY, *named.values()])
+    ]
+    gap = certificate.gap
+    if gap is not None and gap > NEGLIGIBLE_GAP:
+        explanation.append(OptimalityGap(gap, certificate.bounds.maximises_distortion))
+    explanation.sort(key=lambda finding: finding.severity is not Severity.WARNING)  # stable: warnings come first
+    return [*explanation, *limitations(certificate.bounds)]
 
 
-def _words(kept: Shelved) -> list[str]:
-    """What a setting means, a sentence each; warnings are told apart from these."""
-    report, problem = kept.report, kept.mechanism.problem
-    text = explain(replace(report, against=()), problem)
-    for remark in remarks(report.usefulness, problem):
-        text = text.replace(remark, "")
-    sentences = [f"{part.strip().rstrip('.')}." for part in text.split(". ") if part.strip()]
-    known = {each.adversary.name: each.adversary for each in kept.mechanism.certificate.bounds.against}
-    return sentences + [_stand(each, known.get(each.adversary), problem) for each in report.against]
+def sentences(found: list[Finding], severity: Severity) -> list[str]:
+    """The sentences of the findings of one severity."""
+    return [str(finding) for finding in found if finding.severity is severity]
 
 
-def _stand(stand: AdversaryResult, adversary: Adversary | None, problem: Problem) -> str:
-    """Where an adversary stands, in the unit in which she errs."""
-    name = PLAIN_NAME if stand.adversary == PROBLEM_ADVERSARY.name else stand.adversary
-    scale = distance_scale(problem)
-    own = adversary is not None and adversary.errors is not None
-    shares = _counts_wrong(adversary.errors) if own and adversary is not None else scale.name == "hamming"
-
-    def said(error: float) -> str:
-        return percent(error) if shares else amount(error) if own else scale.amount(amount(error))
-
-    verb = "are wrong in" if shares else "err by"
-    promised = "" if stand.promised is None else f" ({said(stand.promised)} is promised)"
-    part = f", {percent(stand.realised / stand.possible)} of what she gets wrong without one" if stand.possible else ""
-    return f"Against “{name}” the best guesses after an answer {verb} {said(stand.realised)}{promised}{part}."
-
-
-def _counts_wrong(errors: Any) -> bool:
-    """Whether an error is the probability of a wrong guess: of k guesses exactly one is right, for each secret."""
-    return bool(np.allclose(errors.sum(axis=0), errors.shape[0] - 1) and errors.min() >= 0 and errors.max() <= 1)
-
-
-def not_promised(kept: Shelved) -> list[str]:
-    """What a setting does not mean."""
-    bounds = kept.mechanism.certificate.bounds
-    found = ["It holds for one answer. Asking again reveals more: “send” in the studio counts it."]
-    if bounds.epsilon is None:
-        found.append("No ε is promised: an attacker who knows more than your habits may learn more.")
-    if bounds.distortion is None and not bounds.against and not bounds.maximises_distortion:
-        found.append("No error is promised: for an attacker who knows your habits well it may be small.")
-    if bounds.distortion is not None or bounds.against or bounds.maximises_distortion:
-        found.append("The attacker's error is an average over your habits, not a promise for each single answer.")
-    return found
+def _is_of_problem_adversary(finding: Finding) -> TypeGuard[AdversaryError]:
+    return isinstance(finding, AdversaryError) and finding.adversary == PROBLEM_ADVERSARY.name

@@ -161,7 +161,7 @@ def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     for rule in rules:
         mechanism = rule.rule.mechanism
         if mechanism.constant and len(mechanism.secrets) > 1:
-            said.append(f"{rule.name}: the answers do not depend on the secret at all: they tell nobody anything.")
+            said.append(f"{rule.name}: the outputs do not depend on the secret at all: they tell nobody anything.")
             continue
         if (useful := mechanism.usefulness) is not None:
             if useful.limitless:

@@ -383,12 +383,12 @@ def test_only_so_much_is_kept() -> None:
 
 def test_what_is_idle_is_forgotten_though_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[str] = []
-    shelf = ExpiringStore("thing", most=9, seconds=0.0, size=len, most_bytes=99, drop=dropped.append)
-    shelf.put("secret")
-    shelf.tidy()
+    store = ExpiringStore("thing", most=9, seconds=0.0, size=len, most_bytes=99, on_drop=dropped.append)
+    store.put("secret")
+    store.expire()
     assert dropped == ["secret"]
-    tidied: list[str] = []
-    monkeypatch.setattr(ExpiringStore, "tidy", lambda self: tidied.append(self.what))
+    expired: list[str] = []
+    monkeypatch.setattr(ExpiringStore, "expire", lambda self: expired.append(self.kind))
     with client(Limits(idle_seconds=0.1)):
-        wait_until(lambda: len(set(tidied)) >= 4)
-    assert set(tidied) == {"problem", "file of traces", "mechanism", "job"}
+        wait_until(lambda: len(set(expired)) >= 4)
+    assert set(expired) == {"problem", "file of traces", "mechanism", "job"}

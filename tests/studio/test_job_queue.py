@@ -55,7 +55,7 @@ def test_stopping_the_server_ends_what_runs() -> None:
 
 
 def test_the_time_limit_leaves_a_valid_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_queue, "GRACE", GUARD)  # a process of its own takes a while to start
+    monkeypatch.setattr(job_queue, "GRACE_SECONDS", GUARD)  # a process of its own takes a while to start
     with client(Limits(job_seconds=0.01)) as made:
         job = designed(made, described(made), bounds={"distortion": 0.5})
         assert job["state"] == "done", job["error"]

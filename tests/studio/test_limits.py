@@ -11,7 +11,7 @@ import pytest
 import privacygames as pg
 from privacygames.problem import parse_problem
 from privacygames.studio import Limits
-from privacygames.studio.memory_use import bytes_of
+from privacygames.studio.limits import bytes_of
 from studio_server import AGES, client, described, designed
 
 UNIFORM = {"prior": {"uniform": True}}

@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 
 import privacygames as pg
 from privacygames.mechanism import read_container
-from privacygames.studio.descriptions import described, positions
-from privacygames.studio.exports import private_toml, report_of
-from privacygames.studio.shareable import shareable_problem, shareable_report
-from privacygames.studio.views import Shelved, mechanism_view
+from privacygames.studio.exports import private_toml, report, shareable_problem, shareable_report
+from privacygames.studio.problem_source import ProblemSource, tables_from_visits
+from privacygames.studio.stored_mechanism import StoredMechanism
+from privacygames.studio.views import mechanism_view
 
 from studio_server import AGES, client, described as made_problem, designed  # isort: skip
 
@@ -109,11 +109,11 @@ def test_the_frontier_asks_for_round_bounds(api: TestClient) -> None:
     assert all(len(re.sub(r"^0\.0*|\.", "", f"{each:.10g}").rstrip("0")) <= 2 for each in asked)
 
 
-def shelved(visits: pg.traces.Visits) -> Shelved:
+def stored(visits: pg.traces.Visits) -> StoredMechanism:
     """A mechanism as the studio designs it from somebody's visits."""
-    tables = positions(visits, "ann", 3, 2, "hamming") | {"bounds": BOUNDS}
-    about = described(tables, most=100, visits=visits, user="ann")
-    return Shelved(pg.design(about.problem, **BOUNDS), tables, about)
+    tables = tables_from_visits(visits, "ann", 3, 2, "hamming") | {"bounds": BOUNDS}
+    source = ProblemSource.validated(tables, most=100, visits=visits, user="ann")
+    return StoredMechanism(pg.design(source.problem, **BOUNDS), tables, source)
 
 
 def visits_at(longitude: Any, latitude: Any) -> pg.traces.Visits:
@@ -121,7 +121,7 @@ def visits_at(longitude: Any, latitude: Any) -> pg.traces.Visits:
     return pg.traces.Visits(np.zeros(len(times), dtype=np.int64), times, latitude, longitude, users=("ann",), slot=600)
 
 
-def shareable_files(kept: Shelved) -> tuple[str, str]:
+def shareable_files(kept: StoredMechanism) -> tuple[str, str]:
     return shareable_problem(kept), shareable_report(kept)
 
 
@@ -132,18 +132,18 @@ def test_no_single_visit_changes_a_shareable_file(tmp_path: Path) -> None:
     """
     generator = np.random.default_rng(28)
     longitude, latitude = generator.uniform(6.601, 6.679, 40), generator.uniform(46.501, 46.559, 40)
-    whole = shelved(visits_at(longitude, latitude))
+    whole = stored(visits_at(longitude, latitude))
     files = shareable_files(whole)
     assert any(private_toml(whole.tables or {}) != text for text in files)
     for left_out in range(0, 40, 4):
-        kept = shelved(visits_at(np.delete(longitude, left_out), np.delete(latitude, left_out)))
+        kept = stored(visits_at(np.delete(longitude, left_out), np.delete(latitude, left_out)))
         assert shareable_files(kept) == files
         assert private_toml(kept.tables or {}) != private_toml(whole.tables or {})
     for moved in range(0, 40, 8):
         other = [values.copy() for values in (longitude, latitude)]
         for values in other:
             values[moved] = np.floor(values[moved] * 50) / 50 + generator.uniform(0.001, 0.019)
-        kept = shelved(visits_at(*other))
+        kept = stored(visits_at(*other))
         assert shareable_files(kept) == files
         kept.mechanism.save(tmp_path / "moved.pgm")
         whole.mechanism.save(tmp_path / "whole.pgm")
@@ -153,9 +153,9 @@ def test_no_single_visit_changes_a_shareable_file(tmp_path: Path) -> None:
 
 def test_no_number_of_the_certificate_is_in_a_shareable_file() -> None:
     generator = np.random.default_rng(7)
-    kept = shelved(visits_at(generator.uniform(6.601, 6.679, 40), generator.uniform(46.501, 46.559, 40)))
+    kept = stored(visits_at(generator.uniform(6.601, 6.679, 40), generator.uniform(46.501, 46.559, 40)))
     view = mechanism_view("name", kept)
-    assert f"{view['cost']:.3g}" in report_of(kept, view)  # what is measured is in the private one
+    assert f"{view['cost']:.3g}" in report(kept, view)  # what is measured is in the private one
     numbers = re.findall(r"\d+\.\d{3,}", json.dumps([view["certificate"], view["report"]]))
     assert len(numbers) > 10
     for text in shareable_files(kept):

@@ -1,15 +1,17 @@
-"""The HTTP API and the page, as one application; the guard stands in front of it."""
+"""The HTTP API and the page as one application, behind the guard."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from privacygames.beliefs import Prior
@@ -17,11 +19,19 @@ from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.immutable import to_json_value
 from privacygames.mechanism import load_bytes
 from privacygames.studio.app_state import AppState
-from privacygames.studio.descriptions import Described
-from privacygames.studio.export_files import EXPORTS
-from privacygames.studio.exports import COMMAND, PROBLEM, private_python, private_toml, report_of
-from privacygames.studio.http_errors import Refused, code_of, shape
+from privacygames.studio.exports import (
+    COMMAND,
+    EXPORTS,
+    PROBLEM_FILE,
+    private_python,
+    private_toml,
+    report,
+    shareable_problem,
+    shareable_report,
+)
+from privacygames.studio.http_errors import Refused, error_body, status_code
 from privacygames.studio.limits import Limits
+from privacygames.studio.problem_source import ProblemSource
 from privacygames.studio.requests import (
     AttackBody,
     ErrorBody,
@@ -34,18 +44,17 @@ from privacygames.studio.requests import (
     SendBody,
 )
 from privacygames.studio.security import LOOPBACK, Asgi, Guard
-from privacygames.studio.shareable import shareable_problem, shareable_report
+from privacygames.studio.stored_mechanism import StoredMechanism
 from privacygames.studio.views import (
-    Shelved,
-    answers_view,
     beliefs_view,
+    json_label,
     label_from,
     mechanism_view,
+    outputs_view,
     problem_view,
+    releases_view,
     rounded,
-    sent_view,
     visits_view,
-    written,
 )
 
 Json = dict[str, Any]
@@ -63,20 +72,20 @@ def create_app(
     """The application, guarded.
 
     Args:
-        limits: what it does at most.
+        limits: its limits.
         hosts: the names it may be called by.
-        token: what requests to the API have to bring, if anything.
+        token: the token that requests to the API need, if any.
         page: whether the page is served, too.
     """
-    bounded = limits or Limits()
-    workshop = AppState(bounded)
+    limits = limits or Limits()
+    state = AppState(limits)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        tidying = asyncio.create_task(workshop.tidied())
+        expiring = asyncio.create_task(state.expire_periodically())
         yield
-        tidying.cancel()
-        workshop.close()
+        expiring.cancel()
+        state.close()
 
     app = FastAPI(
         title="privacygames",
@@ -89,200 +98,202 @@ def create_app(
         responses=ERRORS,
     )
     _add_errors(app)
-    _add_problems(app, workshop)
-    _add_jobs(app, workshop)
-    _add_mechanisms(app, workshop)
-    _add_exports(app, workshop)
+    _add_problems(app, state)
+    _add_jobs(app, state)
+    _add_mechanisms(app, state)
+    _add_exports(app, state)
     if page:
         _add_page(app)
-    return Guard(app, hosts=hosts, token=token, limits=bounded)
+    return Guard(app, hosts=hosts, token=token, limits=limits)
 
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(PrivacyGamesError)
-    def known(_: Request, error: PrivacyGamesError) -> JSONResponse:
-        code = code_of(error)
-        return JSONResponse(shape(error), code, headers={"retry-after": "5"} if code == 429 else None)
+    def of_library(_: Request, error: PrivacyGamesError) -> JSONResponse:
+        code = status_code(error)
+        return JSONResponse(error_body(error), code, headers={"retry-after": "5"} if code == 429 else None)
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        # Where it is wrong and what is wanted; what was sent is not repeated. A key may be what was sent, too.
-        found = [
-            f"{'.'.join(_shown(part) for part in each['loc'])}: {each['msg']}"
-            for each in error.errors()
-            if each["type"] != "extra_forbidden"
-        ]
-        extra = any(each["type"] == "extra_forbidden" for each in error.errors())
-        found += ["there is a field that is not known here"] if extra else []
-        return JSONResponse(shape(Refused(422, "INVALID", "; ".join(found)[:1000])), 422)
+    def of_request(_: Request, error: RequestValidationError) -> JSONResponse:
+        # Where it is wrong and what is allowed; what was sent is not repeated. A key may be what was sent, too.
+        known = [each for each in error.errors() if each["type"] != "extra_forbidden"]
+        messages = [f"{'.'.join(_safe(part) for part in each['loc'])}: {each['msg']}" for each in known]
+        if len(known) < len(error.errors()):
+            messages.append("there is a field that is not known here")
+        body = error_body(Refused(422, "INVALID", "; ".join(messages)[:1000]))
+        if known and len(known[0]["loc"]) > 1:
+            parts = [_safe(part) for part in known[0]["loc"][1:]]  # without "body", "path" or "query"
+            body = {"error": {**_json(body["error"]), "field": parts[-1], "pointer": "/" + "/".join(parts)}}
+        return JSONResponse(body, 422)
 
     @app.exception_handler(HTTPException)
-    def other(_: Request, error: HTTPException) -> JSONResponse:
-        words = {404: "there is nothing at this address", 405: "this address does not take that method"}
-        message = words.get(error.status_code, "the request cannot be read")
+    def of_routing(_: Request, error: HTTPException) -> JSONResponse:
+        sentences = {404: "there is nothing at this address", 405: "this address does not take that method"}
+        message = sentences.get(error.status_code, "the request cannot be read")
         refusal = Refused(error.status_code, "REFUSED", message)
-        return JSONResponse(shape(refusal), error.status_code, headers=error.headers)
+        return JSONResponse(error_body(refusal), error.status_code, headers=error.headers)
 
 
-def _shown(part: object) -> str:
+def _safe(part: object) -> str:
+    """A part of a place in a request, unless it may be a value."""
     return part if isinstance(part, str) and part.isidentifier() and len(part) < 30 else "…"
 
 
-def _add_problems(app: FastAPI, workshop: AppState) -> None:
+def _add_problems(app: FastAPI, state: AppState) -> None:
     @app.get("/api/about", tags=["server"])
     def about() -> Json:
         """The version, and the limits of this server."""
-        return {"version": version("privacygames"), "limits": vars(workshop.limits)}
+        return {"version": version("privacygames"), "limits": vars(state.limits)}
 
     @app.post("/api/traces", tags=["problems"], status_code=201, openapi_extra=BYTES)
     async def send_traces(
         request: Request, form: Literal["csv", "parquet", "gpx", "geolife", "checkins"] = "csv"
     ) -> Json:
         """Read positions (the body is the file); they stay in memory, and only until they are forgotten."""
-        name, visits = await workshop.read(await request.body(), form)
+        name, visits = await state.read_traces(await request.body(), form)
         return {"id": name} | visits_view(visits)
 
     @app.post("/api/problems", tags=["problems"], status_code=201)
-    def describe(body: ProblemBody) -> Json:
-        """Check a problem and keep it: what is secret, what is believed, what answers cost."""
-        found = workshop.describe(body)
-        return _json(problem_view(workshop.problems.put(found), found))
+    def store_problem(body: ProblemBody) -> Json:
+        """Check a problem and store it: its secrets, its prior, the ranges of its bounds."""
+        source = state.problem_source(body)
+        return _json(problem_view(state.problems.put(source), source))
 
     @app.get("/api/problems/{name}", tags=["problems"])
     def problem(name: str) -> Json:
-        """A problem that is kept."""
-        return _json(problem_view(name, workshop.problems.get(name)))
+        """A stored problem."""
+        return _json(problem_view(name, state.problems.get(name)))
 
     @app.post("/api/forget", tags=["server"])
     def forget(body: ForgetBody) -> Json:
         """Forget problems, traces, jobs and mechanisms by their names; jobs among them are cancelled."""
-        return {"forgotten": workshop.forget(body.ids)}
+        return {"forgotten": state.forget(body.ids)}
 
 
-def _add_jobs(app: FastAPI, workshop: AppState) -> None:
+def _add_jobs(app: FastAPI, state: AppState) -> None:
     @app.post("/api/jobs", tags=["jobs"], status_code=202)
     def start(body: JobBody) -> Json:
-        """Start a design, a frontier or a comparison; the answer says under which name to ask for it."""
-        return workshop.job_view(workshop.start(body))
+        """Start a design, a frontier or a comparison; the response has the name to ask for it by."""
+        return state.job_view(state.start_job(body))
 
     @app.get("/api/jobs/{name}", tags=["jobs"])
     def job(name: str) -> Json:
-        """Where a job stands: queued, running, done, failed or cancelled."""
-        return workshop.job_view(name)
+        """The state of a job: queued, running, done, failed or cancelled."""
+        return state.job_view(name)
 
     @app.delete("/api/jobs/{name}", tags=["jobs"])
     def cancel(name: str) -> Json:
         """Cancel a job; its process is ended."""
-        workshop.queue.cancel(workshop.jobs.get(name).ticket)
-        return workshop.job_view(name)
+        state.queue.cancel(state.jobs.get(name).ticket)
+        return state.job_view(name)
 
 
-def _add_mechanisms(app: FastAPI, workshop: AppState) -> None:
+def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.post("/api/verify", tags=["mechanisms"], openapi_extra=BYTES)
     async def verify(request: Request) -> Json:
-        """Re-check every promise of a mechanism file (the body), and keep it."""
+        """Verify every guarantee of a mechanism file (the body), and store it."""
         content = await request.body()
-        mechanism = await _aside(lambda: load_bytes(content, most=workshop.limits.secrets))
-        kept = Shelved(mechanism, label="from a file")
-        problem = problem_view("", Described({}, mechanism.problem))
-        return _json(mechanism_view(workshop.mechanisms.put(kept), kept) | {"problem": problem})
+        mechanism = await run_in_threadpool(lambda: load_bytes(content, most=state.limits.secrets))
+        stored = StoredMechanism(mechanism, label="from a file")
+        problem = problem_view("", ProblemSource({}, mechanism.problem))
+        return _json(mechanism_view(state.mechanisms.put(stored), stored) | {"problem": problem})
 
     @app.get("/api/mechanisms/{name}", tags=["mechanisms"])
     def mechanism(name: str) -> Json:
-        """What a mechanism promises, what was measured, and what that means."""
-        return mechanism_view(name, workshop.mechanisms.get(name))
+        """The guarantees of a mechanism, what was measured, and what that means."""
+        return mechanism_view(name, state.mechanisms.get(name))
 
     @app.post("/api/mechanisms/{name}/sample", tags=["mechanisms"])
     def sample(name: str, body: SampleBody) -> Json:
-        """Random answers for a secret, from the operating system's randomness."""
-        if body.count > workshop.limits.samples:
-            raise Refused(413, "TOO_LARGE", f"at most {workshop.limits.samples} answers are drawn at once")
-        made = workshop.mechanisms.get(name).mechanism
-        secret = label_from(made.secrets, body.secret, "secret")
-        position = made.secrets.index(secret)
-        drawn = made.sampler().draw([position] * body.count)  # type: ignore[arg-type]
-        return {"answers": [written(made.observables.labels[each]) for each in drawn]}
+        """Random outputs for a secret, from the operating system's randomness."""
+        if body.count > state.limits.samples:
+            raise Refused(413, "TOO_LARGE", f"at most {state.limits.samples} outputs are drawn at once")
+        mechanism = state.mechanisms.get(name).mechanism
+        secret = mechanism.secrets.index(label_from(mechanism.secrets, body.secret, "secret"))
+        drawn = mechanism.sampler().draw([secret] * body.count)  # type: ignore[arg-type]
+        return {"answers": [json_label(mechanism.observables.labels[output]) for output in drawn]}
 
     @app.post("/api/mechanisms/{name}/answers", tags=["mechanisms"])
-    def answers(name: str, body: SecretBody) -> Json:
-        """With which probability each answer is given for a secret."""
-        return answers_view(workshop.mechanisms.get(name), body.secret)
+    def outputs(name: str, body: SecretBody) -> Json:
+        """The probability of each output for a secret."""
+        return outputs_view(state.mechanisms.get(name), body.secret)
 
     @app.get("/api/mechanisms/{name}/table", tags=["mechanisms"])
     def table(name: str) -> Json:
         """The whole table p(o|s), a row for each secret, rounded for pictures."""
-        rows = workshop.mechanisms.get(name).mechanism.probabilities
+        rows = state.mechanisms.get(name).mechanism.probabilities
         return {"probabilities": [rounded(row) for row in rows]}
 
     @app.post("/api/mechanisms/{name}/attack", tags=["mechanisms"])
     def attack(name: str, body: AttackBody) -> Json:
-        """What each attacker believes and guesses after an answer, and how wrong she is on average."""
-        return _json(beliefs_view(workshop.mechanisms.get(name), body.observable))
+        """Each adversary's belief and best guess after an output, and their error on average."""
+        return _json(beliefs_view(state.mechanisms.get(name), body.observable))
 
     @app.post("/api/mechanisms/{name}/evaluate", tags=["mechanisms"])
     def evaluate(name: str, body: EvaluateBody) -> Json:
-        """Everything measured, against an adversary who knows the prior or believes something else."""
-        from privacygames.analysis import evaluate as measured
+        """Cost and privacy, against an adversary who knows the prior or has another one."""
+        from privacygames.analysis import evaluate as evaluated
 
-        kept = workshop.mechanisms.get(name)
+        stored = state.mechanisms.get(name)
         if body.adversary_prior is None:
-            return _json(kept.report.to_dict())
-        prior = Prior(kept.mechanism.secrets, body.adversary_prior)
-        return _json(measured(kept.mechanism, kept.mechanism.problem, adversary_prior=prior).to_dict())
+            return _json(stored.report.to_dict())
+        prior = Prior(stored.mechanism.secrets, body.adversary_prior)
+        return _json(evaluated(stored.mechanism, stored.mechanism.problem, adversary_prior=prior).to_dict())
 
     @app.post("/api/mechanisms/{name}/send", tags=["mechanisms"])
     def send(name: str, body: SendBody) -> Json:
-        """Send a secret again and again, or a typical day, and see what an observer believes by then."""
-        kept = workshop.mechanisms.get(name)
+        """Release a secret several times, or a typical day, with the adversary's belief after each release."""
+        stored = state.mechanisms.get(name)
         if body.secret is not None:
-            secret = label_from(kept.mechanism.secrets, body.secret, "secret")
-            return sent_view(kept, [secret] * body.times, moving=False)
-        day = None if kept.described is None else kept.described.day
+            secret = label_from(stored.mechanism.secrets, body.secret, "secret")
+            return releases_view(stored, [secret] * body.times, moving=False)
+        day = None if stored.source is None else stored.source.typical_day
         if day is None:
-            raise InvalidProblem("no traces are known, so neither is a day: give a secret")
-        return sent_view(kept, day, moving=True)
+            raise InvalidProblem("no traces are known, so neither is a day: give a secret", field="secret")
+        return releases_view(stored, day, moving=True)
 
 
-def _add_exports(app: FastAPI, workshop: AppState) -> None:
+def _add_exports(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}/file", tags=["take away"], response_class=Response, responses=BINARY)
     def file(name: str) -> Response:
-        """The mechanism file, with its certificate's evidence."""
-        content = workshop.mechanisms.get(name).mechanism.to_bytes()
+        """The mechanism file, with the evidence for its certificate."""
+        content = state.mechanisms.get(name).mechanism.to_bytes()
         return _attachment(content, "file", "application/octet-stream")
 
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:
-        """The problem file, the Python and the command that make the mechanism again."""
-        tables = workshop.mechanisms.get(name).tables
+        """The problem file, the Python and the command that design the mechanism again."""
+        tables = state.mechanisms.get(name).tables
         if tables is None:
             raise InvalidProblem("this mechanism was not designed here: there is no problem file of it")
-        return {"toml": private_toml(tables), "python": private_python(tables), "command": COMMAND, "file": PROBLEM}
+        program = private_python(tables)
+        return {"toml": private_toml(tables), "python": program, "command": COMMAND, "file": PROBLEM_FILE}
 
     @app.get("/api/mechanisms/{name}/report", tags=["take away"], response_class=Response)
-    def report(name: str, counts: bool = False) -> Response:
+    def private_report(name: str, counts: bool = False) -> Response:
         """One page about the mechanism; with ``counts``, the visit counts of the problem file are part of it."""
-        kept = workshop.mechanisms.get(name)
-        text = report_of(kept, mechanism_view(name, kept), counts=counts)
+        stored = state.mechanisms.get(name)
+        text = report(stored, mechanism_view(name, stored), counts=counts)
         return _attachment(text.encode(), "report-with-counts" if counts else "report", HTML)
 
     @app.get("/api/mechanisms/{name}/shareable/problem", tags=["take away"], response_class=Response)
     def problem_to_share(name: str) -> Response:
         """The problem file with a uniform prior: nothing in it was computed from visits."""
-        text = shareable_problem(workshop.mechanisms.get(name))
+        text = shareable_problem(state.mechanisms.get(name))
         return _attachment(text.encode(), "shareable-toml", "text/plain; charset=utf-8")
 
     @app.get("/api/mechanisms/{name}/shareable/report", tags=["take away"], response_class=Response)
     def report_to_share(name: str) -> Response:
-        """One page about what is promised: nothing in it was computed from visits."""
-        text = shareable_report(workshop.mechanisms.get(name))
+        """One page about the guarantees: nothing in it was computed from visits."""
+        text = shareable_report(state.mechanisms.get(name))
         return _attachment(text.encode(), "shareable-report", HTML)
 
 
 def _add_page(app: FastAPI) -> None:
-    """The page's files are read once: no address is ever turned into a path."""
+    """Serve the page's files, which are read once: no address is ever turned into a path."""
     folder = files("privacygames.studio") / "page"
     for entry in folder.iterdir():
-        ending = f".{entry.name.rpartition('.')[2]}"
+        ending = PurePosixPath(entry.name).suffix
         if ending in TYPES:
             address = "/" if entry.name == "index.html" else f"/page/{entry.name}"
             app.add_api_route(
@@ -306,10 +317,3 @@ def _attachment(content: bytes, export: str, kind: str) -> Response:
 
 def _json(values: object) -> Json:
     return dict(to_json_value(values))  # type: ignore[call-overload,no-any-return]
-
-
-async def _aside(work: Any) -> Any:
-    """Something that takes a while, in a thread: nobody else waits for it."""
-    from starlette.concurrency import run_in_threadpool
-
-    return await run_in_threadpool(work)

@@ -1,7 +1,13 @@
-"""What a server refuses, and errors as HTTP tells them: one JSON shape, ``{"error": {kind, status, message}}``."""
+"""Errors as HTTP responses, all of one JSON shape: ``{"error": {kind, status, message}}``.
+
+An error about one field of the request has its name as ``field`` and where it stands as ``pointer`` (RFC 6901).
+"""
+
+from collections.abc import Mapping
 
 from privacygames.errors import PrivacyGamesError, Status
 from privacygames.immutable import to_json_value
+from privacygames.studio.requests import BoundsBody, JobBody
 
 CODES = {
     Status.TOO_LARGE: 413,
@@ -11,13 +17,22 @@ CODES = {
     Status.WORKERS_DIED: 503,
     Status.TIME_LIMIT: 503,
 }
-"""HTTP's number for how something ended; 422 for the rest: what was sent cannot be worked with."""
+"""HTTP status code by the status of an error; 422 for the others: the request cannot be processed."""
+
+POINTERS = {name: f"/{name}" for name in (*JobBody.model_fields, "secret", "observable")} | {
+    name: f"/bounds/{name}" for name in BoundsBody.model_fields
+}
+"""Where the library's parameters stand in requests."""
 
 
 class Refused(PrivacyGamesError):
-    """A request that is not served; ``code`` is HTTP's number, ``reason`` a word for programs.
+    """A request that is not served.
 
-    ``retry_after`` is how many seconds to wait before another try, where that helps.
+    Args:
+        code: the HTTP status code.
+        reason: a word for programs, instead of the name of a status.
+        message: a sentence for people.
+        retry_after: seconds to wait before another try, where that helps.
     """
 
     def __init__(self, code: int, reason: str, message: str, *, retry_after: int = 5) -> None:
@@ -30,7 +45,7 @@ class Refused(PrivacyGamesError):
 
 
 class JobFailed(PrivacyGamesError):
-    """What went wrong in a process at work, told on: the error as that process wrote it."""
+    """The error of a worker process, passed on as that process wrote it."""
 
     def __init__(self, error: dict[str, object]) -> None:
         super().__init__(str(error["message"]))
@@ -42,11 +57,22 @@ class JobFailed(PrivacyGamesError):
         return self._error
 
 
-def code_of(error: PrivacyGamesError) -> int:
-    """HTTP's number for an error."""
+def status_code(error: PrivacyGamesError) -> int:
+    """The HTTP status code of an error."""
     return error.code if isinstance(error, Refused) else CODES.get(error.status, 422)
 
 
-def shape(error: PrivacyGamesError) -> dict[str, object]:
-    """The one shape of an error."""
-    return {"error": to_json_value(error.to_dict())}
+def error_body(error: PrivacyGamesError) -> dict[str, object]:
+    """The JSON body of an error."""
+    return {"error": with_pointer(error.to_dict())}
+
+
+def with_pointer(error: Mapping[str, object]) -> dict[str, object]:
+    """An error as JSON values, with a pointer to its field where that is part of a request.
+
+    >>> with_pointer(pg.InvalidProblem("must be positive", field="epsilon").to_dict())["pointer"]
+    '/bounds/epsilon'
+    """
+    values: dict[str, object] = dict(to_json_value(error))  # type: ignore[call-overload]
+    pointer = POINTERS.get(str(values.get("field")))
+    return values if pointer is None else values | {"pointer": pointer}

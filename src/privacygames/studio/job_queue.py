@@ -1,4 +1,4 @@
-"""The queue of jobs: threads hand them to processes, and outlive whatever happens to those."""
+"""The queue of jobs: threads run them in worker processes, and survive whatever happens to those."""
 
 import multiprocessing
 from collections import deque
@@ -13,16 +13,18 @@ from privacygames.studio.limits import Limits
 from privacygames.studio.worker import Spec, work
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
-GRACE = 10.0
-"""Seconds over its time after which a job that does not stop itself is ended."""
+GRACE_SECONDS = 10.0
+"""Seconds over its time limit after which a job that does not stop itself is ended."""
 
-POLL = 0.05
-REUSE = 50
-"""Jobs after which a process makes place for a fresh one."""
+POLL_SECONDS = 0.05
+"""Seconds between looks at a worker process or a job: short beside any design, long beside a look."""
+
+JOBS_PER_PROCESS = 50
+"""Jobs after which a process is replaced, so that memory it has not given back is freed."""
 
 
 class Ticket:
-    """One job: where it stands, and what came of it. Written by the queue's threads, read by anybody."""
+    """One job: its state, progress and result. Written by the queue's threads, read by any thread."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
@@ -31,13 +33,13 @@ class Ticket:
         self.parts: list[dict[str, Any]] = []
         self.result: dict[str, Any] | None = None
         self.error: dict[str, object] | None = None
-        self.asked_to_stop = False
+        self.cancelled = False
         self.began: float | None = None
         self.ended: float | None = None
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """Seconds it has run so far, or ran."""
         if self.began is None:
             return 0.0
         return (self.ended or monotonic()) - self.began
@@ -49,7 +51,7 @@ class Ticket:
 
 
 class _Process:
-    """A process at work and the pipe to it."""
+    """A worker process and the pipe to it."""
 
     def __init__(self, memory: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -66,7 +68,7 @@ class _Process:
 
 
 class JobQueue:
-    """Jobs in the order they came, a few at a time, each in a process that can be ended at any moment."""
+    """Jobs in order of arrival, a few at a time, each in a process that can be ended at any moment."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -76,7 +78,7 @@ class JobQueue:
         self._threads: list[Thread] = []
 
     def submit(self, spec: Spec) -> Ticket:
-        """Put a job into the queue, or refuse it."""
+        """Put a job into the queue; refused where the queue is full."""
         ticket = Ticket(spec)
         with self._changed:
             if self._closed:
@@ -85,22 +87,22 @@ class JobQueue:
                 raise Refused(429, "BUSY", f"{len(self._waiting)} jobs are waiting already: try again in a while")
             self._waiting.append(ticket)
             if len(self._threads) < self.limits.workers:
-                thread = Thread(target=self._serve, daemon=True)
+                thread = Thread(target=self._run_jobs, daemon=True)
                 self._threads.append(thread)
                 thread.start()
             self._changed.notify()
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Stop a job: one that waits at once, one that runs by ending its process."""
+        """Stop a job: a waiting one at once, a running one by ending its process."""
         with self._changed:
-            ticket.asked_to_stop = True
+            ticket.cancelled = True
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
                 _end(ticket, "cancelled")
 
     def ahead_of(self, ticket: Ticket) -> int:
-        """How many jobs wait before this one."""
+        """The number of jobs that wait before this one."""
         with self._changed:
             return self._waiting.index(ticket) if ticket in self._waiting else 0
 
@@ -115,13 +117,13 @@ class JobQueue:
         for thread in self._threads:
             thread.join()
 
-    def _serve(self) -> None:
+    def _run_jobs(self) -> None:
         process: _Process | None = None
-        while (ticket := self._next()) is not None:
-            if process is None or process.jobs >= REUSE or not process.process.is_alive():
+        while (ticket := self._next_ticket()) is not None:
+            if process is None or process.jobs >= JOBS_PER_PROCESS or not process.process.is_alive():
                 if process is not None:
                     process.end()
-                process = self._started(ticket)
+                process = self._start_process(ticket)
             if process is None:
                 continue
             process.jobs += 1
@@ -131,16 +133,18 @@ class JobQueue:
         if process is not None:
             process.end()
 
-    def _started(self, ticket: Ticket) -> _Process | None:
-        """A fresh process; None, and the job has failed, where the system has no room for one."""
+    def _start_process(self, ticket: Ticket) -> _Process | None:
+        """A new process; None where the system has no memory for one, and the job has failed."""
         try:
             return _Process(self.limits.memory)
         except OSError:
-            full = SolveFailed("no process could be started; the job can be tried again", status=Status.WORKERS_DIED)
-            _end(ticket, "failed", full.to_dict())
+            no_process = SolveFailed(
+                "no process could be started; the job can be tried again", status=Status.WORKERS_DIED
+            )
+            _end(ticket, "failed", no_process.to_dict())
             return None
 
-    def _next(self) -> Ticket | None:
+    def _next_ticket(self) -> Ticket | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closed)
             if self._closed:
@@ -150,28 +154,28 @@ class JobQueue:
             return ticket
 
     def _run(self, ticket: Ticket, process: _Process) -> bool:
-        """One job; says whether the process can be used again."""
+        """Run one job; returns whether the process can be used again."""
         try:
             process.pipe.send(ticket.spec)
             while not ticket.over:
-                if not self._heard(ticket, process.pipe):
+                if not self._receive(ticket, process.pipe):
                     return False
         except (EOFError, OSError):
-            died = SolveFailed("the process at work died; the job can be tried again", status=Status.WORKERS_DIED)
+            died = SolveFailed("the worker process died; the job can be tried again", status=Status.WORKERS_DIED)
             _end(ticket, "failed", died.to_dict())
             return False
         return True
 
-    def _heard(self, ticket: Ticket, pipe: Connection) -> bool:
-        """Take the next thing the process says; False once the job has to be ended from here."""
-        if ticket.asked_to_stop or self._closed:
+    def _receive(self, ticket: Ticket, pipe: Connection) -> bool:
+        """Receive one message from the process; False once the process has to be ended."""
+        if ticket.cancelled or self._closed:
             _end(ticket, "cancelled")
             return False
-        if ticket.seconds > ticket.spec["time_limit"] + GRACE:
+        if ticket.seconds > ticket.spec["time_limit"] + GRACE_SECONDS:
             late = SolveFailed(f"stopped after {ticket.seconds:.0f} seconds", status=Status.TIME_LIMIT)
             _end(ticket, "failed", late.to_dict())
             return False
-        if not pipe.poll(POLL):
+        if not pipe.poll(POLL_SECONDS):
             return True
         kind, content = pipe.recv()
         if kind == "progress":

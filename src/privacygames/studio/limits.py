@@ -1,6 +1,9 @@
-"""What one server does at most: everything a stranger could make grow has a limit here."""
+"""Limits of a server, one for everything that a request could make grow; and how memory is measured against them."""
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 MIB = 2**20
 
@@ -13,18 +16,21 @@ class Limits:
         body: bytes of a request.
         document: bytes of a request in JSON; files of traces and mechanisms may be larger.
         values: lists, tables and entries of a request in JSON, which take far more memory than bytes.
-        body_seconds: how long a request may take to arrive, headers and body each.
-        secrets: secrets, and observables, of a problem.
+        body_seconds: seconds a request may take to arrive, headers and body each.
+        secrets: secrets, and outputs, of a problem.
         workers: designs at a time, each in a process of its own.
-        queue: jobs that wait.
-        job_seconds: of one job; a design stops in time with the best mechanism so far.
-        memory: bytes of data of a process at work.
-        kept: problems, traces, jobs and mechanisms kept of each, the ones used last.
-        kept_bytes: of all problems kept, of all traces, of all jobs and of all mechanisms, each.
-        idle_seconds: after which what nobody asked for is forgotten.
-        samples: answers drawn by one request.
+        queue: waiting jobs.
+        job_seconds: seconds of one job; a design stops in time with the best mechanism so far.
+        memory: bytes of data of a worker process.
+        kept: items of each kind (problems, traces, jobs, mechanisms); the most recently used ones are kept.
+        kept_bytes: bytes of all items of one kind.
+        idle_seconds: seconds without use after which an item is forgotten.
+        samples: outputs drawn by one request.
         rows: rows read of one file of traces.
-        connections: open at a time.
+        connections: open connections.
+
+    >>> Limits(workers=2).secrets
+    400
     """
 
     body: int = 32 * MIB
@@ -42,3 +48,21 @@ class Limits:
     samples: int = 10_000
     rows: int = 5_000_000
     connections: int = 200
+
+
+def bytes_of(values: Any) -> int:
+    """Approximate bytes of nested tables and lists and of the values in them; found without recursion.
+
+    >>> bytes_of([]) < bytes_of([["a", {"b": 1}]])
+    True
+    """
+    total, left = 0, [values]
+    while left:
+        value = left.pop()
+        total += sys.getsizeof(value)
+        if isinstance(value, Mapping):
+            left.extend(value.keys())
+            left.extend(value.values())
+        elif isinstance(value, list | tuple):
+            left.extend(value)
+    return total

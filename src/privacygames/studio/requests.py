@@ -1,4 +1,4 @@
-"""What may be asked, field by field: nothing else is accepted."""
+"""The bodies of requests, field by field; nothing else is accepted."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ Cost = Literal["hamming", "euclidean"]
 
 
 class Body(BaseModel):
-    """Unknown fields are refused, and numbers are not made of texts."""
+    """Unknown fields are refused, and texts are not converted to numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -28,7 +28,7 @@ class InventedBody(Body):
 
 
 class TracesBody(Body):
-    """One person of traces that were sent before."""
+    """One user of traces that were sent before."""
 
     id: Name
     user: Annotated[str, Field(max_length=1000)]
@@ -38,7 +38,7 @@ class TracesBody(Body):
 
 
 class ProblemBody(Body):
-    """One of: the tables of a problem document, the document as text, an invented person, or one of traces."""
+    """One of: the tables of a problem document, the document as text, an invented person, or a user of traces."""
 
     document: dict[str, Any] | None = None
     toml: str | None = None
@@ -47,7 +47,7 @@ class ProblemBody(Body):
 
 
 class BoundsBody(Body):
-    """What is asked of a mechanism; what is left out is not asked."""
+    """The bounds of a design; a bound that is left out does not apply."""
 
     epsilon: Amount | None = None
     distortion: Amount | None = None
@@ -57,15 +57,15 @@ class BoundsBody(Body):
     worst_cost_at_most: Amount | None = None
 
     def given(self) -> dict[str, Any]:
-        """Only what is asked."""
+        """The bounds that apply."""
         return {key: value for key, value in self.model_dump().items() if value is not None and value is not False}
 
 
 class JobBody(Body):
     """A design; the frontier of cost against distortion around one; or known mechanisms side by side.
 
-    ``adversaries`` says which share of the most that is possible is promised against each; null: what the problem file
-    promises. ``names`` is for comparisons, which take ``epsilon``, ``distortion`` and ``within`` only.
+    ``adversaries`` says which share of the largest possible error is guaranteed against each; null: the problem file's
+    own guarantee. ``names`` is for comparisons, which take ``epsilon``, ``distortion`` and ``within`` only.
     """
 
     kind: Literal["design", "frontier", "compare"] = "design"
@@ -77,7 +77,7 @@ class JobBody(Body):
 
 
 class SampleBody(Body):
-    """A secret, and how many answers to draw for it."""
+    """A secret, and how many outputs to draw for it."""
 
     secret: LabelBody
     count: Annotated[int, Field(ge=1)] = 1
@@ -90,37 +90,39 @@ class SecretBody(Body):
 
 
 class AttackBody(Body):
-    """An answer somebody saw."""
+    """An output that somebody saw."""
 
     observable: LabelBody
 
 
 class EvaluateBody(Body):
-    """Another belief for the adversary, one weight a secret; by default the problem's prior."""
+    """Another prior for the adversary, one probability for each secret; by default the problem's prior."""
 
     adversary_prior: list[Amount] | None = None
 
 
 class SendBody(Body):
-    """A secret sent so many times; or, without one, the typical day of the person whose traces these are."""
+    """A secret to release several times; or, without one, the typical day of the user whose traces these are."""
 
     secret: LabelBody | None = None
     times: Annotated[int, Field(ge=1, le=48)] = 1
 
 
 class ForgetBody(Body):
-    """Names of what may be forgotten."""
+    """Names of items that may be forgotten."""
 
     ids: Annotated[list[Name], Field(max_length=1000)]
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong: the kind of error, a word for programs, a sentence for people."""
+    """An error: its kind, a word for programs, a sentence for people; and the field it is about, if it is about one."""
 
     model_config = ConfigDict(extra="allow")
     kind: str
     status: str
     message: str
+    field: str | None = None
+    pointer: str | None = None
 
 
 class ErrorBody(BaseModel):

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
-from privacygames.studio.http_errors import Refused, shape
+from privacygames.studio.http_errors import Refused, error_body
 from privacygames.studio.limits import Limits
 from privacygames.studio.token_throttle import TokenThrottle, is_loopback
 
@@ -203,7 +203,7 @@ def _without_port(host: str) -> str:
 
 
 async def _refuse(send: Send, refusal: Refused) -> None:
-    body = json.dumps(shape(refusal)).encode()
+    body = json.dumps(error_body(refusal)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     headers += [(b"connection", b"close")]  # whatever is still on its way is not wanted
     if refusal.code == 401:
@@ -216,7 +216,7 @@ async def _refuse(send: Send, refusal: Refused) -> None:
 
 def written_out(refusal: Refused) -> bytes:
     """A refusal as the bytes of an answer, for what never becomes a request."""
-    body = json.dumps(shape(refusal)).encode()
+    body = json.dumps(error_body(refusal)).encode()
     told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"} | HEADERS
     lines = [f"HTTP/1.1 {refusal.code} {HTTPStatus(refusal.code).phrase}", *(f"{k}: {v}" for k, v in told.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body

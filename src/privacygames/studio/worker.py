@@ -1,4 +1,4 @@
-"""The process in which jobs run: it takes one at a time from a pipe, and tells progress, parts and the result."""
+"""The worker process: it takes jobs from a pipe, one at a time, and sends back progress, parts and the result."""
 
 import sys
 import warnings
@@ -7,29 +7,40 @@ from itertools import product
 from math import floor, log10
 from multiprocessing.connection import Connection
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privacygames.errors import Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed, TooLarge
 from privacygames.jobs import bind_to_parent
 from privacygames.progress import Progress
-from privacygames.studio.memory_use import bytes_of
+from privacygames.studio.limits import bytes_of
 
-EVERY = 0.1
-"""Seconds between two reports of progress at least."""
+if TYPE_CHECKING:
+    from privacygames.mechanism import Mechanism
+    from privacygames.problem import Problem
 
-STEPS = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
-"""At which shares of the largest distortion the frontier is drawn."""
+PROGRESS_SECONDS = 0.1
+"""Least time between two reports of progress: what people can follow."""
+
+FRONTIER_SHARES = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
+"""Shares of the largest distortion at which the frontier is drawn; the last ones are where it is steepest."""
 
 BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response", "uniform")
+"""Known mechanisms that are drawn beside the frontier, where they suit the problem."""
 
 Spec = dict[str, Any]
+"""What a job is to do: its kind, and the arguments of the function of that kind in ``JOBS``."""
 
 
 def work(pipe: Connection, memory: int) -> None:
-    """Do jobs until the pipe is closed or whoever started us is gone."""
+    """Run jobs until the pipe is closed or the parent process is gone.
+
+    Args:
+        pipe: jobs come in; progress, parts and results go out.
+        memory: bytes of data that this process may have.
+    """
     bind_to_parent()
     _limit_memory(memory)
-    warnings.simplefilter("ignore")  # remarks are part of the result
+    warnings.simplefilter("ignore")  # warnings are findings of the result
     while True:
         try:
             spec = pipe.recv()
@@ -45,19 +56,19 @@ def _outcome(spec: Spec, pipe: Connection) -> tuple[str, Any]:
         return "failed", error.to_dict()
     except MemoryError:
         return "failed", TooLarge("the job needs more memory than one may have: use fewer secrets").to_dict()
-    except Exception as error:  # the text of an unknown error may hold a secret: its kind does not
+    except Exception as error:  # the text of an unknown error may contain a secret: its kind does not
         print(f"a job ended with {type(error).__name__}", file=sys.stderr)
         return "failed", SolveFailed("the job failed for a reason that was not foreseen").to_dict()
 
 
 class _Reporter:
-    """Passes progress on, not more often than somebody looks."""
+    """Sends progress to the server, no more often than somebody looks."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe, self.last = pipe, 0.0
 
     def __call__(self, now: Progress) -> None:
-        if monotonic() - self.last >= EVERY:
+        if monotonic() - self.last >= PROGRESS_SECONDS:
             self.last = monotonic()
             self.pipe.send(("progress", {"done": now.done, "gap": now.gap, "value": now.value, "message": now.message}))
 
@@ -65,7 +76,7 @@ class _Reporter:
         self.pipe.send(("part", part))
 
 
-def _designed(spec: Spec, report: _Reporter) -> Spec:
+def _design(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.designer import design
     from privacygames.problem import parse_problem
 
@@ -75,30 +86,30 @@ def _designed(spec: Spec, report: _Reporter) -> Spec:
 
 
 def _frontier(spec: Spec, report: _Reporter) -> Spec:
-    """The least cost at several distortions, everything else as asked, and what others use, each as soon as it is."""
+    """The least cost at several distortions, the other bounds unchanged, and the baselines; each point when ready."""
     from privacygames.designer import design
     from privacygames.problem import max_distortion, parse_problem
 
     tables = spec["tables"]
     bounds = tables["bounds"]
-    kept = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
-    problem, _ = parse_problem(tables | {"bounds": kept})
+    fixed = {key: value for key, value in bounds.items() if key not in ("distortion", "cost_at_most")}
+    problem, _ = parse_problem(tables | {"bounds": fixed})
     most = max_distortion(problem)
-    limit = spec["time_limit"] / (2 * len(STEPS) + len(BASELINES))
-    curves = {"optimal": kept}
-    if "epsilon" in kept:
-        curves["free"] = {key: value for key, value in kept.items() if key not in ("epsilon", "within")}
+    limit = spec["time_limit"] / (2 * len(FRONTIER_SHARES) + len(BASELINES))
+    curves = {"optimal": fixed}
+    if "epsilon" in fixed:
+        curves["free"] = {key: value for key, value in fixed.items() if key not in ("epsilon", "within")}
     left_out = 0
-    for (name, bound), step in product(curves.items(), STEPS):
-        asked = _two_digits(step * most)
-        wanted = bound | {"distortion": asked}
-        _, promised = parse_problem(tables | {"bounds": wanted})  # with every other adversary's promise
+    for (name, curve), share in product(curves.items(), FRONTIER_SHARES):
+        distortion = _two_digits(share * most)
+        point_bounds = curve | {"distortion": distortion}
+        _, guarantees = parse_problem(tables | {"bounds": point_bounds})  # with those against every other adversary
         try:
-            made = design(problem, **promised, time_limit=limit, progress=report)
+            mechanism = design(problem, **guarantees, time_limit=limit, progress=report)
         except (Infeasible, SolveFailed):
             left_out += 1
             continue
-        report.part(_point(name, asked, made, problem) | {"bounds": wanted})
+        report.part(_point(name, distortion, mechanism, problem) | {"bounds": point_bounds})
     target = {"epsilon": bounds["epsilon"]} if "epsilon" in bounds else {"distortion": most / 2}
     for name in BASELINES:
         point = _baseline(name, problem, target, bounds.get("within"))
@@ -115,57 +126,58 @@ def _two_digits(value: float) -> float:
     return floor(value * 10.0**digits) / 10.0**digits
 
 
-def _baseline(name: str, problem: Any, target: dict[str, float], within: float | None) -> Spec | None:
+def _baseline(name: str, problem: "Problem", target: dict[str, float], within: float | None) -> Spec | None:
     from privacygames.analysis import calibrated_baselines
 
     epsilon, distortion = target.get("epsilon"), target.get("distortion")
     form = None if epsilon is None else within
     try:
-        made = calibrated_baselines(problem, epsilon=epsilon, distortion=distortion, within=form, names=[name])[name]()
+        baselines = calibrated_baselines(problem, epsilon=epsilon, distortion=distortion, within=form, names=[name])
+        mechanism = baselines[name]()
     except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
         return None
-    return _point(name, None, made, problem)
+    return _point(name, None, mechanism, problem)
 
 
-def _point(name: str, asked: float | None, made: Any, problem: Any) -> Spec:
+def _point(name: str, distortion: float | None, mechanism: "Mechanism", problem: "Problem") -> Spec:
     from privacygames.analysis import evaluate
 
-    report = evaluate(made, problem)
+    report = evaluate(mechanism, problem)
     return {
         "name": name,
-        "asked": asked,
+        "asked": distortion,
         "cost": report.cost,
         "worst_cost": report.worst_cost,
         "distortion": report.distortion,
         "epsilon": report.epsilon if report.epsilon_promised else None,
         "any_pair": report.any_pair if report.epsilon_promised else None,
-        "bound": made.certificate.bound,
-        "mechanism": made.to_bytes(dual_solution=name in ("optimal", "free")),
+        "bound": mechanism.certificate.bound,
+        "mechanism": mechanism.to_bytes(dual_solution=name in ("optimal", "free")),
     }
 
 
-def _compared(spec: Spec, report: _Reporter) -> Spec:
+def _compare(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.analysis import calibrated_baselines, compare
     from privacygames.problem import parse_problem
 
     problem, _ = parse_problem(spec["tables"])
-    chosen = calibrated_baselines(problem, **spec["at"], names=spec["names"], progress=report)
-    compared = compare(problem, chosen, progress=report)
-    return {"rows": [row.to_dict() for row in compared.rows], "table": compared.table()}
+    baselines = calibrated_baselines(problem, **spec["at"], names=spec["names"], progress=report)
+    comparison = compare(problem, baselines, progress=report)
+    return {"rows": [row.to_dict() for row in comparison.rows], "table": comparison.table()}
 
 
 def _read(spec: Spec, _: _Reporter) -> Spec:
     from privacygames.studio.uploads import read_traces
 
     visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
-    whole = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}
-    if bytes_of(whole) > spec["bytes"]:
+    values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}
+    if bytes_of(values) > spec["bytes"]:
         raise TooLarge("the visits take more memory than is kept here: leave some out, or use the command line")
-    return whole
+    return values
 
 
-JOBS = {"read": _read, "design": _designed, "frontier": _frontier, "compare": _compared}
-"""What can be asked for."""
+JOBS = {"read": _read, "design": _design, "frontier": _frontier, "compare": _compare}
+"""The kinds of jobs."""
 
 
 def _limit_memory(memory: int) -> None:

@@ -132,7 +132,7 @@ def test_a_preview_writes_nothing(folder: Path) -> None:
         ),
         (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--per-unit-limit", "per km"), 3, "takes a number"),
         (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--per-unit-limit", "per km=2"), 3, "names 'per km'"),
-        (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--output-form", "map"), 3, "output_form is 'map'"),
+        (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--output-form", "map"), 3, "--output-form is 'map'"),
         (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--repeat", "same", "--user", "who"), 3, "needs a key"),
         (("age.pgm", "in.csv", "out.csv", "--columns", "age", "--unknown", "default"), 3, "goes with --fleet"),
     ],

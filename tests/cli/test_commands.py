@@ -359,7 +359,7 @@ def test_answers_that_say_nothing_are_said_to(tmp_path: Path) -> None:
         assert "do not depend on the secret" in run(command, tmp_path / "m.pgm").stdout
     answered = run("sample", tmp_path / "m.pgm", stdin="flu\n")
     assert answered.stdout == "none\n"
-    assert "warning: The answers do not depend" in answered.stderr
+    assert "warning: The outputs do not depend" in answered.stderr
     done = run("design", "p.toml", "--out", "m.pgm", "--force", "--epsilon", "1e9", folder=tmp_path)
     assert "warning: The epsilon promised is so large that it limits nothing" in done.stderr
 

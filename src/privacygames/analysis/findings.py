@@ -11,7 +11,7 @@ from typing import ClassVar
 from privacygames.analysis.formatting import amount, percent
 from privacygames.certificates import Usefulness
 from privacygames.problem import Problem
-from privacygames.spaces import shown
+from privacygames.spaces import display_label
 
 MOST_NAMED = 5
 FEW_KINDS = 0.5
@@ -337,7 +337,7 @@ def remarks(useful: Usefulness, problem: Problem) -> list[Finding]:
         return [*warnings, ConstantOutputs()]
     similar = useful.kinds < FEW_KINDS * occurring
     if useful.unserved:
-        named = tuple(shown(problem.space.labels[position]) for position in useful.unserved[:MOST_NAMED])
+        named = tuple(display_label(problem.space.labels[position]) for position in useful.unserved[:MOST_NAMED])
         warnings.append(UnservedSecrets(occurring, len(useful.unserved), named, useful.unserved_share))
     if similar:
         warnings.append(SimilarOutputs(occurring, useful.kinds, useful.bits))

@@ -117,7 +117,7 @@ def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:
         (("--test", "1"), "go together"),
         (("--spread", "2", "--epsilon", "1"), "leave --epsilon out"),
         (("--spread", "2", "--memoised", "x"), "give one of them"),
-        (("--when-spent", "cry"), "when_spent is 'cry'"),
+        (("--when-spent", "cry"), "--when-spent is 'cry'"),
         (("--memoised", "home.toml"), "distortion cannot be promised"),
     ],
 )

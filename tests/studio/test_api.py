@@ -266,7 +266,21 @@ def test_what_a_problem_file_asks_is_told_and_kept(api: TestClient) -> None:
         "/api/jobs", json={"problem": found["id"], "bounds": {"epsilon": 1.0}, "adversaries": {"home": None}}
     )
     assert none.status_code == 422
-    assert "promises nothing" in none.json()["error"]["message"]
+    assert "guarantees nothing" in none.json()["error"]["message"]
+    assert none.json()["error"]["pointer"] == "/adversaries"
+
+
+def test_an_error_points_to_its_field(api: TestClient) -> None:
+    """Where the request is wrong in itself, and where the library finds a bound wrong, at once or in a job."""
+    problem = described(api)
+    wrong = api.post("/api/jobs", json={"problem": problem, "bounds": {"epsilon": -1.0}}).json()["error"]
+    assert (wrong["field"], wrong["pointer"]) == ("epsilon", "/bounds/epsilon")
+    failed = designed(api, problem, bounds={"within": 1.0})["error"]
+    assert (failed["kind"], failed["field"], failed["pointer"]) == ("InvalidProblem", "within", "/bounds/within")
+    infeasible = designed(api, problem, bounds={"distortion": 1e6})["error"]
+    assert (infeasible["bound"], infeasible["pointer"]) == ("distortion", "/bounds/distortion")
+    other = api.post("/api/jobs", json={"problem": problem, "kind": "compare", "bounds": {"worst_case": True}}).json()
+    assert other["error"]["pointer"] == "/bounds/worst_case"
 
 
 def test_the_frontier_keeps_every_other_promise(api: TestClient) -> None:

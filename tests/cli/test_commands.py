@@ -361,7 +361,7 @@ def test_answers_that_say_nothing_are_said_to(tmp_path: Path) -> None:
     assert answered.stdout == "none\n"
     assert "warning: The outputs do not depend" in answered.stderr
     done = run("design", "p.toml", "--out", "m.pgm", "--force", "--epsilon", "1e9", folder=tmp_path)
-    assert "warning: The epsilon promised is so large that it limits nothing" in done.stderr
+    assert "warning: The guaranteed epsilon is so large that it limits nothing" in done.stderr
 
 
 def test_from_positions_to_a_mechanism_in_one_command(tmp_path: Path) -> None:

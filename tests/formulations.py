@@ -7,8 +7,11 @@ from privacygames.arrays import FloatArray
 from privacygames.problem import Bounds
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.presolve import Presolve
-from privacygames.solvers.interior.start import first_present
+from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.start import initial_secrets
 from privacygames.solvers.linalg import BlockAlgebra
+
+SETTINGS = InteriorSettings()
 
 
 def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
@@ -37,10 +40,11 @@ def formulation_of(
         merge_dominated=True,
         drop_implied=True,
         defer_zero_prior=defer_zero_prior,
-        alike=1e-7,
+        merge_exponent=1e-7,
         start=start,
+        settings=SETTINGS,
     )
     program = reduced.program
     blocks, size = program.objective.shape
-    batches = algebra.batches(blocks, width=size + program.adversaries)
-    return Formulation.of(program, first_present(program), batches, algebra.backend)
+    batches = algebra.batches(blocks, width=size + program.adversary_count)
+    return Formulation.of(program, initial_secrets(program, SETTINGS), batches, algebra.backend, SETTINGS)

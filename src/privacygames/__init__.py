@@ -93,6 +93,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     from privacygames.solvers import (
         Highs as Highs,
         Interior as Interior,
+        InteriorSettings as InteriorSettings,
         Solution as Solution,
         SolveEstimate as SolveEstimate,
         SolveOptions as SolveOptions,
@@ -186,6 +187,7 @@ _PACKAGES = {
     "solvers": (
         "Highs",
         "Interior",
+        "InteriorSettings",
         "Solution",
         "SolveEstimate",
         "SolveOptions",

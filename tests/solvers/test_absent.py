@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.solvers.interior.presolve import fill_in, margins, may_be_left_out
+from privacygames.solvers.interior.presolve import can_be_deferred, extend_mechanism, margins
 from support import optimum_by_hand, problem_of
 
 
@@ -67,7 +67,9 @@ def test_a_far_secret_stays_out() -> None:
 
 
 def test_secrets_that_no_ratio_reaches_get_a_row() -> None:
-    rows, whose, failed = fill_in(np.full((3, 3), np.inf), np.array([[0.25], [0.75]]), np.array([0]), np.array([1, 2]))
+    rows, whose, failed = extend_mechanism(
+        np.full((3, 3), np.inf), np.array([[0.25], [0.75]]), np.array([0]), np.array([1, 2])
+    )
     assert rows.sum(axis=0) == pytest.approx(1.0)
     assert sorted(whose) == [1, 2]
     assert not len(failed)
@@ -75,8 +77,8 @@ def test_secrets_that_no_ratio_reaches_get_a_row() -> None:
 
 def test_without_the_triangle_inequality_nobody_is_left_out() -> None:
     exponents = np.array([[np.inf, 5.0, 1.0], [5.0, np.inf, 1.0], [1.0, 1.0, np.inf]])
-    assert not may_be_left_out(exponents, np.array([False, False, True]))
-    assert may_be_left_out(exponents, np.array([True, False, False]))
+    assert not can_be_deferred(exponents, np.array([False, False, True]))
+    assert can_be_deferred(exponents, np.array([True, False, False]))
 
 
 @given(st.integers(0, 10_000))
@@ -97,7 +99,7 @@ def test_rows_filled_in_keep_every_ratio_and_sum_to_one(seed: int) -> None:
     logs = np.log(column)
     allowed = (logs[:, :, None] - logs[:, None, :] <= exponents[np.ix_(known, known)] + 1e-12).all()
     others = np.setdiff1d(np.arange(9), known)
-    rows, whose, failed = fill_in(exponents, column, known, others)
+    rows, whose, failed = extend_mechanism(exponents, column, known, others)
     assert sorted([*whose, *failed]) == others.tolist()
     if not allowed:
         return

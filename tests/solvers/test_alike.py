@@ -15,19 +15,19 @@ from support import optimum_by_hand, problem_of
 def test_groups_by_hand() -> None:
     away = np.inf
     exponents = np.array([[away, 2, 0, 3], [2, away, 1, 1], [0, 1, away, 4], [3, 1, 4, away]], dtype=float)
-    groups = SecretClasses.where(exponents, 0.0)
-    assert groups.of.tolist() == [0, 1, 0, 2]
-    assert groups.between.tolist() == [[away, 1, 3], [1, away, 1], [3, 1, away]]
-    assert groups.summed(np.array([[1.0, 2.0, 3.0, 4.0]])).tolist() == [[4.0, 2.0, 4.0]]
-    assert SecretClasses.where(exponents, 1.0).count == 1  # by way of others
-    assert SecretClasses.where(exponents[1:, 1:] + 1, 0.5).trivial
+    groups = SecretClasses.of(exponents, 0.0)
+    assert groups.class_of.tolist() == [0, 1, 0, 2]
+    assert groups.class_exponents.tolist() == [[away, 1, 3], [1, away, 1], [3, 1, away]]
+    assert groups.sum_members(np.array([[1.0, 2.0, 3.0, 4.0]])).tolist() == [[4.0, 2.0, 4.0]]
+    assert SecretClasses.of(exponents, 1.0).count == 1  # by way of others
+    assert SecretClasses.of(exponents[1:, 1:] + 1, 0.5).trivial
 
 
 def test_one_way_is_enough() -> None:
     """Rows of which one is nowhere larger are equal, since both sum to one."""
     exponents = np.array([[np.inf, 0.0], [1.0, np.inf]])
-    assert SecretClasses.where(exponents, 0.0).count == 1
-    assert SecretClasses.where(exponents + 0.2, 0.1).trivial
+    assert SecretClasses.of(exponents, 0.0).count == 1
+    assert SecretClasses.of(exponents + 0.2, 0.1).trivial
 
 
 @st.composite

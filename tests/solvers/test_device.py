@@ -1,6 +1,7 @@
 """Block algebra by PyTorch, on its CPU device: against NumPy, the host's engine, and programs written out by hand."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 import privacygames as pg
 from privacygames.arrays import FloatArray
 from privacygames.errors import TooLarge
-from privacygames.solvers.interior import steps as steps_module
 from privacygames.solvers.linalg import (
     HOST,
     CouplingRows,
@@ -262,11 +262,11 @@ def city() -> pg.Problem:
 def test_the_same_as_on_the_host(bounds: dict[str, Any], memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """With much memory; and as large problems are: many batches, factors computed anew and by halves."""
     problem = city()
-    monkeypatch.setattr(steps_module, "ADMIT_MORE", steps_module.ADMIT)  # on a device, more secrets join at a time
     if memory is not None:
         monkeypatch.setattr(device_module, "device_free", lambda _: (memory, memory))
         monkeypatch.setattr(device_module, "LARGEST_LEAF", 4)
-    found = pg.design(problem, solver=DEVICE, **bounds)
+    same = pg.InteriorSettings(admit_with_on_device=pg.InteriorSettings().admit_with)  # by default, more join at a time
+    found = pg.design(problem, solver=replace(DEVICE, settings=same), **bounds)
     reference = pg.design(problem, solver=pg.Interior(threads=1), **bounds)
     assert value_of(found) == pytest.approx(value_of(reference), rel=1e-6)
     assert found.certificate.provenance.solver.startswith("blocks")

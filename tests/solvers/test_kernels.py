@@ -15,23 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-import privacygames.solvers.interior.solver as solver_module
 import privacygames.solvers.solve_estimate as effort_module
 from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.interior.elementwise import (
-    SECOND_ORDER,
-    answered,
-    central,
+    add_dual_response,
+    advance,
+    blocking_ratio,
+    complementarity_after,
+    divide,
     dual_change,
-    least_growth,
-    moved,
-    outlying,
-    product_total,
-    ratio,
-    speeds,
-    undone,
-    used_up,
+    gondzio_change,
+    mehrotra_change,
+    min_growth,
+    negative_product,
+    step_ratio,
 )
 from privacygames.solvers.interior.presolve import margins
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
@@ -58,9 +56,9 @@ def working_sets(seed: int, blocks: int, size: int) -> tuple[WorkingSet, Working
     return plain, CompiledWorkingSet(RatioBounds(exponents, COMPILED), blocks, keys), generator
 
 
-def loop_arguments(pairs: WorkingSet) -> tuple[Any, ...]:
+def kernel_arguments(pairs: WorkingSet) -> tuple[Any, ...]:
     assert isinstance(pairs, CompiledWorkingSet)
-    return pairs.loop_arguments
+    return pairs.kernel_arguments
 
 
 @given(sizes)
@@ -72,10 +70,10 @@ def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) 
     assert compiled.forward(u) == pytest.approx(plain.forward(u), rel=1e-12, abs=1e-14)
     assert compiled.adjoint(values) == pytest.approx(plain.adjoint(values), rel=1e-12, abs=1e-12)
     parts = [HessianParts(np.zeros((plain.blocks, plain.bounds.size + 1))) for _ in range(2)]
-    plain.add_to(parts[0], values)
-    compiled.add_to(parts[1], values)
+    plain.add_hessian(parts[0], values)
+    compiled.add_hessian(parts[1], values)
     assert parts[1].diagonal == pytest.approx(parts[0].diagonal, rel=1e-12)
-    first, second = parts[0].beside, parts[1].beside
+    first, second = parts[0].off_diagonal, parts[1].off_diagonal
     assert first is not None
     assert second is not None
     for name in ("starts", "row", "column", "value"):
@@ -84,18 +82,18 @@ def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) 
 
 @given(sizes, st.floats(0.3, 1.3), st.booleans())
 @settings(deadline=None)
-def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, settle: bool) -> None:
+def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, keep_all: bool) -> None:
     plain, compiled, generator = working_sets(*given_sizes)
     before = np.full((plain.blocks, plain.bounds.size), 1.0)
     after = np.exp(spread * generator.uniform(-0.5, 0.5, before.shape))
-    allowed, expected = plain.followed(before, after, settle=settle)
-    found, pairs = compiled.followed(before, after, settle=settle)
+    allowed, expected = plain.check_step(before, after, keep_all=keep_all)
+    found, pairs = compiled.check_step(before, after, keep_all=keep_all)
     assert found == pytest.approx(allowed, rel=1e-12)
     assert np.array_equal(pairs.keys, expected.keys)
     anew = replace(pairs)  # what was found on the way is what the keys say
-    for name in ("starts", "i", "j", "root"):
+    for name in ("row_starts", "i", "j", "root"):
         assert np.array_equal(getattr(anew, name), getattr(expected, name))
-    for kept, found_again in zip(loop_arguments(pairs), loop_arguments(anew), strict=True):
+    for kept, found_again in zip(kernel_arguments(pairs), kernel_arguments(anew), strict=True):
         assert np.array_equal(kept, found_again)
 
 
@@ -104,12 +102,12 @@ def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, sett
 def test_duals_move_to_another_set_and_lose_what_opposites_share(given_sizes: tuple[int, int, int]) -> None:
     plain, compiled, generator = working_sets(*given_sizes)
     dual = generator.uniform(0.0, 2.0, len(plain)) * (generator.random(len(plain)) < 0.8)
-    assert compiled.without_opposites(dual) == pytest.approx(plain.without_opposites(dual), rel=1e-12, abs=1e-15)
+    assert compiled.cancel_opposites(dual) == pytest.approx(plain.cancel_opposites(dual), rel=1e-12, abs=1e-15)
     every = np.flatnonzero(np.broadcast_to(plain.bounds.exponents < inf, (plain.blocks, *plain.bounds.exponents.shape)))
     keys = every[generator.random(len(every)) < 0.5]
     slack = generator.uniform(0.1, 1.0, len(keys))
-    expected = replace(plain, keys=keys).take_over(plain, dual, slack, 0.3)
-    assert np.array_equal(replace(compiled, keys=keys).take_over(compiled, dual, slack, 0.3), expected)
+    expected = replace(plain, keys=keys).inherit_duals(plain, dual, slack, 0.3)
+    assert np.array_equal(replace(compiled, keys=keys).inherit_duals(compiled, dual, slack, 0.3), expected)
 
 
 @given(sizes)
@@ -174,17 +172,17 @@ def test_slacks_and_dual_values_entry_by_entry(seed: int, size: int, target: flo
     (s, z), (ds, dz) = generator.uniform(1e-3, 2.0, (2, size)), generator.normal(size=(2, size))
     wanted = generator.normal(size=size)
     operations: list[Callable[[HostBackend], Any]] = [
-        lambda backend: ratio(backend, s, z),
-        lambda backend: undone(backend, s, z),
-        lambda backend: used_up(backend, s, ds),
-        lambda backend: moved(backend, s, 0.3, ds),
-        lambda backend: answered(backend, wanted, z, ds, s),
+        lambda backend: divide(backend, s, z),
+        lambda backend: negative_product(backend, s, z),
+        lambda backend: step_ratio(backend, s, ds),
+        lambda backend: advance(backend, s, 0.3, ds),
+        lambda backend: add_dual_response(backend, wanted, z, ds, s),
         lambda backend: dual_change(backend, wanted, z, ds, s),
-        lambda backend: least_growth(backend, s, ds),
-        lambda backend: speeds(backend, s, ds, z, dz),
-        lambda backend: product_total(backend, (s, z), (ds, dz), (0.3, 0.7)),
-        lambda backend: central(backend, (s, z), (ds, dz), target),
-        lambda backend: outlying(backend, (s, z), (ds, dz), (0.3, 0.7), target),
+        lambda backend: min_growth(backend, s, ds),
+        lambda backend: blocking_ratio(backend, s, ds, z, dz),
+        lambda backend: complementarity_after(backend, (s, z), (ds, dz), (0.3, 0.7)),
+        lambda backend: mehrotra_change(backend, (s, z), (ds, dz), target, 100 * target),
+        lambda backend: gondzio_change(backend, (s, z), (ds, dz), (0.3, 0.7), (target, 10.0)),
     ]
     for operation in operations:
         assert operation(COMPILED) == pytest.approx(operation(HOST), rel=1e-12, abs=1e-12)
@@ -193,8 +191,8 @@ def test_slacks_and_dual_values_entry_by_entry(seed: int, size: int, target: flo
 @pytest.mark.parametrize("backend", [HOST, COMPILED])
 def test_second_order_changes_count_up_to_a_multiple_of_the_target(backend: HostBackend) -> None:
     now, change = (np.ones(4), np.ones(4)), (np.array([0.0, 2.0, 1e3, 1e3]), np.array([5.0, -3.0, 1e3, -1e3]))
-    wanted = central(backend, now, change, 0.5)
-    most = SECOND_ORDER * 0.5
+    most = pg.InteriorSettings().second_order_limit * 0.5
+    wanted = mehrotra_change(backend, now, change, 0.5, most)
     assert wanted.tolist() == [0.5 - 1 - 0, 0.5 - 1 + 6, 0.5 - 1 - most, 0.5 - 1 + most]
 
 
@@ -215,7 +213,7 @@ def test_products_of_matrices(seed: int, rows: int, between: int, columns: int) 
 
 
 def test_what_is_not_a_number_is_not_lost() -> None:
-    assert np.isnan(least_growth(COMPILED, np.ones(3), np.array([0.0, np.nan, 1.0])))
+    assert np.isnan(min_growth(COMPILED, np.ones(3), np.array([0.0, np.nan, 1.0])))
 
 
 def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,11 +223,11 @@ def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_designs_in_several_threads_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver_module, "SMALL", 0)
     monkeypatch.setattr(effort_module, "SMALL", 0)
-    problem, alone = city(), pg.design(city(), epsilon=0.8, solver=pg.Interior(threads=2))
+    solver = pg.Interior(threads=2, settings=pg.InteriorSettings(plain_steps_below=0))
+    problem, alone = city(), pg.design(city(), epsilon=0.8, solver=solver)
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(pg.design, problem, epsilon=0.8, solver=pg.Interior(threads=2)) for _ in range(3)]
+        asked = [pool.submit(pg.design, problem, epsilon=0.8, solver=solver) for _ in range(3)]
         assert {each.result().certificate.cost for each in asked} == {alone.certificate.cost}
 
 

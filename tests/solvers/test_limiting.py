@@ -1,4 +1,4 @@
-"""The few inequalities that limit a step: their small system, and the directions under forces on them."""
+"""The few inequalities that limit a step: their small system, and the directions under solve on them."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 import privacygames as pg
 from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
-from privacygames.solvers.interior import blocking_constraints
-from privacygames.solvers.interior.blocking_constraints import max_feasible_step
+from privacygames.solvers.interior.blocking_constraints import lengthen_step
 from privacygames.solvers.interior.newton import Newton
-from privacygames.solvers.interior.sensitivities import Inequalities
-from privacygames.solvers.interior.smoothed_complementarity import ACCURATE, forces
-from privacygames.solvers.interior.start import first_state
+from privacygames.solvers.interior.sensitivities import SelectedInequalities
+from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.smoothed_complementarity import solve
+from privacygames.solvers.interior.start import initial_state
 from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import torch_with
 from support import block_iterations
+
+SETTINGS = InteriorSettings()
+ACCURATE = SETTINGS.smoothing_accuracy
 
 
 def positive_definite(random: np.random.Generator, count: int) -> NDArray[np.float64]:
@@ -37,7 +40,7 @@ def test_small_systems_are_solved(seed: int, count: int, scale: float) -> None:
     # R as it comes about: the inverse of a matrix that has these inequalities in it, and others.
     response = np.asarray(np.linalg.inv(np.diag(weight) + positive_definite(random, count) / scale**2), dtype=float)
     change = random.normal(size=count) * 5 * slack, random.normal(size=count) * 5 * dual
-    found = forces((slack, dual), change, response, target, np.zeros(count))
+    found = solve((slack, dual), change, response, target, np.zeros(count))
     assert found is not None
     s = slack + change[0] + response @ found
     z = dual + change[1] + found - weight * (response @ found)
@@ -49,7 +52,7 @@ def test_small_systems_are_solved(seed: int, count: int, scale: float) -> None:
 def test_one_inequality_by_hand() -> None:
     # s = p + R f and z = q + f − w R f with p = −1, q = 2, w = 1, R = 1/2: s = f/2 − 1, z = 2 + f/2, s z = 1.
     one = np.ones(1)
-    found = forces((one, one), (-2 * one, one), np.full((1, 1), 0.5), 1.0, np.zeros(1))
+    found = solve((one, one), (-2 * one, one), np.full((1, 1), 0.5), 1.0, np.zeros(1))
     assert found is not None
     half = (-1 + np.sqrt(13)) / 2  # of h² + h − 3 = 0, h = f/2
     assert found[0] == pytest.approx(2 * half, rel=ACCURATE)
@@ -57,13 +60,13 @@ def test_one_inequality_by_hand() -> None:
 
 def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> Newton:
     form = formulation_of(problem, bounds, algebra)
-    return Newton(form, first_state(form, 1e-6), algebra)
+    return Newton(form, initial_state(form, 1e-6, SETTINGS), algebra)
 
 
-def values(few: Inequalities, insides: Sequence[SlackDual], algebra: BlockAlgebra) -> NDArray[np.float64]:
+def values(few: SelectedInequalities, insides: Sequence[SlackDual], algebra: BlockAlgebra) -> NDArray[np.float64]:
     """The slacks and dual values of some inequalities, which are in the order of batches."""
     parts = [
-        np.array([algebra.backend.to_numpy(array)[few.at[few.batch == batch]] for array in inside.both])
+        np.array([algebra.backend.to_numpy(array)[few.index[few.batch == batch]] for array in inside.both])
         for batch, inside in enumerate(insides)
     ]
     return np.concatenate(parts, axis=1)
@@ -89,34 +92,34 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
     with somewhere as algebra:
         newton = newton_of(scattered(9, 3), bounds, algebra)
         state = newton.state
-        coupled = -state.coupling_slack * state.limit_dual
-        base = newton.direction(lambda at: -state.inside[at].slacks * state.inside[at].duals, coupled)
-        few = newton.limiting(base, base, 0.5, 7)
-        assert 1 <= len(few.at) <= 7
-        answers = newton.answers(few)
+        coupled = -state.coupling_slack * state.inequality_dual
+        base = newton.direction(lambda at: -state.batches[at].slacks * state.batches[at].duals, coupled)
+        few = newton.blocking_inequalities(base, base, 0.5, 7)
+        assert 1 <= len(few.index) <= 7
+        answers = newton.sensitivities(few)
         slack, dual, *before = few.values
-        force = np.random.default_rng(1).normal(size=len(few.at)) * dual
-        step = newton.forced(base, few, answers, force)
+        force = np.random.default_rng(1).normal(size=len(few.index)) * dual
+        step = newton.shift_duals(base, few, answers, force)
         # The slacks of the few change as the response says, and so do their dual values.
-        after = values(few, step.inside, algebra)
-        assert values(few, base.inside, algebra).tolist() == np.array(before).tolist()
-        moved = answers.to_forces_on(answers) @ force
+        after = values(few, step.changes, algebra)
+        assert values(few, base.changes, algebra).tolist() == np.array(before).tolist()
+        moved = answers.response_to(answers) @ force
         assert np.abs(after[0] - before[0] - moved).max() <= 1e-8 * np.abs(moved).max()
         wanted = force - dual / slack * moved
         assert np.abs(after[1] - before[1] - wanted).max() <= 1e-8 * np.abs(wanted).max()
         # Rows still sum to one at the end of a whole step.
-        n = newton.size
+        n = newton.secret_count
         ends = state.u + np.concatenate([algebra.backend.to_numpy(each) for each in step.u])
         assert np.abs(ends[:, :n].sum(axis=0) - 1).max() <= 1e-9
-        # All products but those of the few change to first order as they did without forces.
-        for at, (now, one, other) in enumerate(zip(state.inside, base.inside, step.inside, strict=True)):
+        # All products but those of the few change to first order as they did without solve.
+        for at, (now, one, other) in enumerate(zip(state.batches, base.changes, step.changes, strict=True)):
             here = [algebra.backend.to_numpy(each) for each in now.both]
             changes = [
                 here[0] * algebra.backend.to_numpy(each.duals) + here[1] * algebra.backend.to_numpy(each.slacks)
                 for each in (one, other)
             ]
             spared = np.ones(len(here[0]), dtype=bool)
-            spared[few.at[few.batch == at]] = False
+            spared[few.index[few.batch == at]] = False
             assert np.abs(changes[0] - changes[1])[spared].max(initial=0.0) <= 1e-8 * np.abs(changes[0]).max()
 
 
@@ -127,16 +130,16 @@ def test_compiled_directions_are_the_same(bounds: Bounds) -> None:
     for compiled in (False, True):
         with host_algebra(1, compiled=compiled) as algebra:
             newton = newton_of(scattered(9, 3), bounds, algebra)
-            state, target = newton.state, newton.state.complementarity / 2
-            coupled = -state.coupling_slack * state.limit_dual
-            aimed = [target - each.slacks * each.duals for each in state.inside]
+            state, target = newton.state, newton.state.mean_product / 2
+            coupled = -state.coupling_slack * state.inequality_dual
+            aimed = [target - each.slacks * each.duals for each in state.batches]
             first = newton.direction(aimed.__getitem__, coupled, refinements=2)
-            second = newton.corrected(first, lambda at, aimed=aimed: 0.1 * aimed[at])  # type: ignore[misc]
+            second = newton.correct(first, lambda at, aimed=aimed: 0.1 * aimed[at])  # type: ignore[misc]
             found.append((newton.direction(None, coupled, refinements=1), first, second))
     for plain, fused in zip(*found, strict=True):
-        assert (fused.primal, fused.dual) == pytest.approx((plain.primal, plain.dual), rel=1e-8)
-        for one, other in zip(plain.parts, fused.parts, strict=True):
-            for a, b in ((one.u, other.u), *zip(one.inside.both, other.inside.both, strict=True)):
+        assert (fused.primal_step, fused.dual_step) == pytest.approx((plain.primal_step, plain.dual_step), rel=1e-8)
+        for one, other in zip(plain.batches, fused.batches, strict=True):
+            for a, b in ((one.u, other.u), *zip(one.change.both, other.change.both, strict=True)):
                 assert np.abs(a - b).max() <= 1e-9 * np.abs(a).max()
 
 
@@ -146,27 +149,29 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
     with host_algebra(1) as algebra:
         newton = newton_of(scattered(12, seed), Bounds(epsilon=1.0), algebra)
         state = newton.state
-        base = newton.direction(lambda at: -state.inside[at].slacks * state.inside[at].duals, np.zeros(0))
-        assume(min(base.primal, base.dual) < 0.5)
-        step = max_feasible_step(newton, base, state.complementarity)
-    assert min(step.primal, step.dual) + 0.1 * (step.primal + step.dual) >= min(base.primal, base.dual)
-    assert 0 < step.primal <= 1
-    assert 0 < step.dual <= 1
+        base = newton.direction(lambda at: -state.batches[at].slacks * state.batches[at].duals, np.zeros(0))
+        assume(min(base.primal_step, base.dual_step) < 0.5)
+        step = lengthen_step(newton, base, state.mean_product, SETTINGS)
+    assert min(step.primal_step, step.dual_step) + 0.1 * (step.primal_step + step.dual_step) >= min(
+        base.primal_step, base.dual_step
+    )
+    assert 0 < step.primal_step <= 1
+    assert 0 < step.dual_step <= 1
 
 
 def test_inequalities_are_told_apart() -> None:
-    one = Inequalities(np.array([0, 1]), np.array([5, 5]), np.array([7, 8]), np.ones((4, 2)))
-    other = Inequalities(np.array([1, 1, 0]), np.array([5, 4, 6]), np.array([8, 9, 7]), np.zeros((4, 3)))
-    new = one.new_in(other)
-    assert list(zip(new.batch, new.at, new.keys, strict=True)) == [(1, 4, 9), (0, 6, 7)]
-    assert len(one.and_then(new).at) == 4
+    one = SelectedInequalities(np.array([0, 1]), np.array([5, 5]), np.array([7, 8]), np.ones((4, 2)))
+    other = SelectedInequalities(np.array([1, 1, 0]), np.array([5, 4, 6]), np.array([8, 9, 7]), np.zeros((4, 3)))
+    new = one.difference(other)
+    assert list(zip(new.batch, new.index, new.keys, strict=True)) == [(1, 4, 9), (0, 6, 7)]
+    assert len(one.concatenate(new).index) == 4
 
 
-def test_it_takes_far_fewer_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_takes_far_fewer_iterations() -> None:
     problem = scattered(70, 0)
     few = block_iterations(problem, epsilon=1.0)
-    monkeypatch.setattr(blocking_constraints, "MOST_ROUNDS", 0)
-    assert few <= 0.8 * block_iterations(problem, epsilon=1.0)
+    linearised = pg.InteriorSettings(max_blocking_rounds=0)
+    assert few <= 0.8 * block_iterations(problem, linearised, epsilon=1.0)
 
 
 def test_forces_found_before_are_where_the_next_ones_start() -> None:
@@ -174,17 +179,17 @@ def test_forces_found_before_are_where_the_next_ones_start() -> None:
     slack, dual = random.exponential(size=20), random.exponential(size=20)
     response = np.asarray(np.linalg.inv(np.diag(dual / slack) + positive_definite(random, 20)), dtype=float)
     change = random.normal(size=20) * 5 * slack, random.normal(size=20) * 5 * dual
-    fewer = forces((slack[:15], dual[:15]), (change[0][:15], change[1][:15]), response[:15, :15], 1.0, np.zeros(15))
+    fewer = solve((slack[:15], dual[:15]), (change[0][:15], change[1][:15]), response[:15, :15], 1.0, np.zeros(15))
     assert fewer is not None
-    anew = forces((slack, dual), change, response, 1.0, np.zeros(20))
-    onwards = forces((slack, dual), change, response, 1.0, np.pad(fewer, (0, 5)))
+    anew = solve((slack, dual), change, response, 1.0, np.zeros(20))
+    onwards = solve((slack, dual), change, response, 1.0, np.pad(fewer, (0, 5)))
     assert anew is not None
     assert onwards == pytest.approx(anew, rel=4 * ACCURATE, abs=4 * ACCURATE)
-    assert forces((slack, dual), change, response, 1.0, anew) is anew  # nothing is left to do
+    assert solve((slack, dual), change, response, 1.0, anew) is anew  # nothing is left to do
 
 
 def test_the_price_of_the_worst_case_starts_on_many() -> None:
     with host_algebra(1) as algebra:
         state = newton_of(scattered(40, 2), Bounds(epsilon=1.0, worst_case=True), algebra).state
-    assert state.limit_dual.sum() == pytest.approx(1.0, rel=1e-5)
-    assert state.limit_dual.max() < 0.2
+    assert state.inequality_dual.sum() == pytest.approx(1.0, rel=1e-5)
+    assert state.inequality_dual.max() < 0.2

@@ -9,9 +9,12 @@ import privacygames as pg
 from formulations import formulation_of, scattered
 from privacygames.problem import Bounds
 from privacygames.solvers.interior.presolve import margins
-from privacygames.solvers.interior.start import MOST_USED, first_state
+from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.start import initial_state
 from privacygames.solvers.linalg import host_algebra
 from support import block_iterations, problem_of
+
+SETTINGS = InteriorSettings()
 
 
 @given(
@@ -32,17 +35,17 @@ def test_the_start_is_inside(
         form = formulation_of(
             problem, Bounds(epsilon=epsilon, distortion=distortion), algebra, defer_zero_prior=absent > 0
         )
-        state = first_state(form, 1e-6)
-    column = state.u[:, : form.size]
+        state = initial_state(form, 1e-6, SETTINGS)
+    column = state.u[:, : form.secret_count]
     assert column.min() > 0
     assert np.abs(column.sum(axis=0) - 1).max() <= 1e-12
     logs = np.log(column)
-    bounded = form.whole.exponents[np.ix_(form.present, form.present)]
-    assert ((logs[:, :, None] - logs[:, None, :]) <= MOST_USED * bounded + 1e-12).all()
-    assert all((each.slacks > 0).all() for each in state.inside)
+    bounded = form.full_program.exponents[np.ix_(form.secrets, form.secrets)]
+    assert ((logs[:, :, None] - logs[:, None, :]) <= SETTINGS.exponential_max_use * bounded + 1e-12).all()
+    assert all((each.slacks > 0).all() for each in state.batches)
     assert (state.coupling_slack > 0).all()
-    if len(form.absent):
-        assert margins(form.whole.exponents, column, form.present, form.absent).min() > 0
+    if len(form.deferred):
+        assert margins(form.full_program.exponents, column, form.secrets, form.deferred).min() > 0
     nothing = form.program.objective.sum(axis=1).mean()  # what it costs to reveal nothing, answers all alike
     assert (form.program.objective * column).sum() <= nothing * (1 + 1e-12)
 
@@ -51,9 +54,9 @@ def test_it_is_exponential_where_that_costs_less() -> None:
     problem = scattered(30, 1)
     with host_algebra(1) as algebra:
         form = formulation_of(problem, Bounds(epsilon=2.0), algebra)
-        column = first_state(form, 1e-6).u
+        column = initial_state(form, 1e-6, SETTINGS).u
         blind = formulation_of(problem, Bounds(epsilon=1e-3), algebra)
-        constant = first_state(blind, 1e-6).u
+        constant = initial_state(blind, 1e-6, SETTINGS).u
     assert np.ptp(constant, axis=1).max() <= 1e-12
     assert (form.program.objective * column).sum() < 0.7 * (form.program.objective * constant).sum()
 
@@ -64,8 +67,10 @@ def test_exponents_that_are_no_distances_get_a_start_inside_them() -> None:
     problem = problem_of(np.ones(3) / 3, 1 - np.eye(3), 1 - np.eye(3), far)
     with host_algebra(1) as algebra:
         form = formulation_of(problem, Bounds(epsilon=1.0), algebra)
-        logs = np.log(first_state(form, 1e-6).u)
-    assert ((logs[:, :, None] - logs[:, None, :]) <= MOST_USED * form.whole.exponents + 1e-12).all()
+        logs = np.log(initial_state(form, 1e-6, SETTINGS).u)
+    assert (
+        (logs[:, :, None] - logs[:, None, :]) <= SETTINGS.exponential_max_use * form.full_program.exponents + 1e-12
+    ).all()
 
 
 def test_revealing_problems_take_few_iterations() -> None:
@@ -80,8 +85,8 @@ def test_the_price_of_a_limit_starts_at_what_a_unit_of_cost_buys() -> None:
         bounds = Bounds(epsilon=3.0, cost_at_most=0.3)
         for wrong in (0.06, 0.2):
             start = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
-            state = first_state(formulation_of(problem, bounds, algebra, start=start), 1e-6)
-            assert state.limit_dual == pytest.approx([1.0])
+            state = initial_state(formulation_of(problem, bounds, algebra, start=start), 1e-6, SETTINGS)
+            assert state.inequality_dual == pytest.approx([1.0])
 
 
 @given(
@@ -98,8 +103,9 @@ def test_the_prices_of_guesses_add_up_to_the_price_of_the_distortion(
     bounds = Bounds(epsilon=epsilon, distortion=share * pg.max_distortion(problem))
     with host_algebra(1) as algebra:
         form = formulation_of(problem, bounds, algebra)
-        state = first_state(form, 1e-6)
-    assert form.guesses is not None
-    place, price = form.place(form.guesses), state.coupling_dual[form.size]
-    for batch, duals in zip(form.batches, state.duals, strict=True):
-        assert batch.by_family(duals)[place].sum(axis=1) == pytest.approx(price, rel=0.02)
+        state = initial_state(form, 1e-6, SETTINGS)
+    assert form.guess_rows is not None
+    price = state.coupling_dual[form.secret_count]
+    place = next(at for at, family in enumerate(form.batches[0].families) if family is form.guess_rows)
+    for batch, duals in zip(form.batches, state.batch_duals, strict=True):
+        assert batch.split_by_family(duals)[place].sum(axis=1) == pytest.approx(price, rel=0.02)

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.solvers.interior.presolve import implied_pairs
-from privacygames.solvers.interior.working_set import DETOUR, MOST_SPANNING, NEIGHBOURS, THIN, RatioBounds
+from privacygames.solvers.interior.working_set import RatioBounds
 from privacygames.solvers.linalg import HOST
 from support import block_iterations
+
+SETTINGS = pg.InteriorSettings()
 
 
 def always(exponents: np.ndarray) -> np.ndarray:
@@ -33,11 +35,11 @@ def test_a_way_over_one_of_them_is_not_much_longer(seed: int, size: int) -> None
     assert (chosen == chosen.T).all()
     assert not chosen.diagonal().any()
     for i in range(size):
-        if chosen[i].sum() >= MOST_SPANNING:
+        if chosen[i].sum() >= SETTINGS.spanner_degree:
             continue
         for k in np.flatnonzero(~chosen[i] & (np.arange(size) != i)):
             first = np.flatnonzero(chosen[i] & (apart[:, k] < apart[i, k]))
-            assert (apart[i, first] + apart[first, k] <= DETOUR * apart[i, k]).any()
+            assert (apart[i, first] + apart[first, k] <= SETTINGS.spanner_stretch * apart[i, k]).any()
 
 
 @given(st.integers(0, 10_000), st.integers(2, 40))
@@ -55,8 +57,8 @@ def test_of_numbers_on_a_line_only_neighbours() -> None:
 
 def test_more_neighbours_where_exponents_are_small() -> None:
     apart = scattered(1, 60)
-    assert (always(apart).sum(axis=1) < NEIGHBOURS).all()
-    assert (always(THIN / 4 * apart).sum(axis=1) >= NEIGHBOURS).all()
+    assert (always(apart).sum(axis=1) < SETTINGS.thin_neighbours).all()
+    assert (always(SETTINGS.thin_exponent / 4 * apart).sum(axis=1) >= SETTINGS.thin_neighbours).all()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -2,7 +2,7 @@
 
 from privacygames.solvers.concave import maximise
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
-from privacygames.solvers.interior import Interior, dominating_observables, implied_pairs
+from privacygames.solvers.interior import Interior, InteriorSettings, dominating_observables, implied_pairs
 from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
@@ -13,6 +13,7 @@ from privacygames.solvers.solve_estimate import SolveEstimate
 __all__ = [
     "Highs",
     "Interior",
+    "InteriorSettings",
     "Scaling",
     "Solution",
     "SolveEstimate",

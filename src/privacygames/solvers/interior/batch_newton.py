@@ -1,4 +1,4 @@
-"""The Newton system of one batch of blocks, and the part of a direction in it."""
+"""The Newton system of one batch of blocks, and the part of a direction within it."""
 
 from dataclasses import dataclass
 
@@ -7,16 +7,16 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.elementwise import (
-    Number,
-    answered,
+    Scalar,
+    add_dual_response,
+    advance,
+    blocking_ratio,
+    complementarity_after,
+    divide,
     dual_change,
-    least_growth,
-    moved,
-    product_total,
-    ratio,
-    speeds,
-    undone,
-    used_up,
+    min_growth,
+    negative_product,
+    step_ratio,
 )
 from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
@@ -24,116 +24,132 @@ from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
 
 @dataclass(frozen=True)
 class BatchDirection:
-    """The part of a direction in one batch, and the least growth of slacks and of duals along it."""
+    """The part of a direction in one batch, and the least relative growth of slacks and of dual values along it."""
 
     u: FloatArray
-    inside: SlackDual
-    slack_growth: Number
-    dual_growth: Number
+    change: SlackDual
+    slack_growth: Scalar
+    dual_growth: Scalar
 
 
 class BatchNewton:
-    """The Newton system of one batch, factorised, and a direction while it is found."""
+    """The Newton system of one batch, H_o du_o = r_o + J_oᵀ dμ for each block, factorised.
+
+    A direction is computed in phases, between which the coupling rows' system is solved: ``begin`` with dμ = 0,
+    ``refine`` any number of times, ``finish`` with the final dμ.
+    """
 
     def __init__(self, batch: Batch, now: SlackDual, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
         self.batch, self.now = batch, now
-        self.total = float(now.slacks @ now.duals)
-        self._left = batch.uncoupled(coupling_dual)
-        self._residual = self._left - batch.adjoint(now.duals)
-        parts = batch.hessian(ratio(batch.backend, now.duals, now.slacks))
-        blocks = SymmetricBlocks(parts.diagonal, parts.beside, parts.grams)
-        self._factors, self.schur = algebra.factorise(blocks, batch.coupling.links)
+        self.complementarity = float(now.slacks @ now.duals)
+        self._reduced_objective = batch.reduced_objective(coupling_dual)
+        self._dual_residual = self._reduced_objective - batch.adjoint(now.duals)
+        parts = batch.hessian(divide(batch.backend, now.duals, now.slacks))
+        blocks = SymmetricBlocks(parts.diagonal, parts.off_diagonal, parts.grams)
+        self._factors, self.schur = algebra.factorise(blocks, batch.coupling.block_rows)
 
-    def unsettled(self, u: FloatArray) -> float:
-        """Σ |residual·u| over the batch's blocks."""
-        return float(abs(self._residual * u[self.batch.blocks]).sum())
+    def residual_contribution(self, u: FloatArray) -> float:
+        """Σ |dual residual · u| over the batch's blocks."""
+        return float(abs(self._dual_residual * u[self.batch.blocks]).sum())
 
-    def begin(self, wanted: FloatArray | None, *, feasible: bool) -> FloatArray:
-        """Start a direction, one that restores feasibility unless it is ``feasible`` already; J du.
+    def begin(self, product_change: FloatArray | None, *, feasible: bool) -> FloatArray:
+        """Solve with unchanged coupling duals, and return J du.
 
-        Where nothing is wanted of products but that they vanish, all that duals bear is let go of.
+        Args:
+            product_change: wanted change of every product slack·dual; None for the affine direction, along which all
+                products vanish, so that no product Aᵀ z has to be computed.
+            feasible: whether the dual residual is left as it is, rather than removed.
         """
-        if wanted is None:
-            self._wanted, self._right = undone(self.batch.backend, *self.now.both), -self._left
-            self._du = self._factors.solve(self._right)
+        if product_change is None:
+            self._product_change = negative_product(self.batch.backend, *self.now.both)
+            self._right = -self._reduced_objective
         else:
-            self._wanted = wanted
-            self._right, self._du = self._begun(wanted, feasible=feasible)
-        return self.batch.coupling.gather(self._du)
+            self._product_change = product_change
+            self._right = self.batch.adjoint(divide(self.batch.backend, product_change, self.now.slacks))
+            if not feasible:
+                self._right -= self._dual_residual
+        self._du = self._factors.solve(self._right)
+        return self.batch.coupling.matvec(self._du)
 
-    def _begun(self, wanted: FloatArray, *, feasible: bool) -> tuple[FloatArray, FloatArray]:
-        """The right-hand sides of the blocks' equations, and their solutions."""
-        right = self.batch.adjoint(ratio(self.batch.backend, wanted, self.now.slacks))
-        if not feasible:
-            right -= self._residual
-        return right, self._factors.solve(right)
+    def refine(self, more: FloatArray, total: FloatArray) -> FloatArray:
+        """Add more coupling duals, then one step of iterative refinement given their total; return J du.
 
-    def refine(self, more: FloatArray, dual: FloatArray) -> FloatArray:
-        """Take more coupling duals into account and, with all of them, what the blocks' equations miss; J du."""
-        spread = self.batch.coupling.spread
-        self._du = self._refined(self._factors.solve(spread(more), self._du), self._right + spread(dual))
-        return self.batch.coupling.gather(self._du)
-
-    def _refined(self, du: FloatArray, right: FloatArray) -> FloatArray:
-        """Du with H⁻¹ (right − H du) added, and H du computed from the inequalities."""
-        now, backend = self.now, self.batch.backend
-        weighted = ratio(backend, now.duals, now.slacks)
+        The residual is computed from the inequalities, not from the assembled H.
+        """
+        now, backend, rmatvec = self.now, self.batch.backend, self.batch.coupling.rmatvec
+        du = self._factors.solve(rmatvec(more), self._du)
+        weighted = divide(backend, now.duals, now.slacks)
         weighted *= self.batch.slacks(du)
-        return self._factors.solve(right - self.batch.adjoint(weighted), du)
+        self._du = self._factors.solve(self._right + rmatvec(total) - self.batch.adjoint(weighted), du)
+        return self.batch.coupling.matvec(self._du)
 
     def finish(self, more: FloatArray, base: BatchDirection | None) -> BatchDirection:
-        """The direction with more coupling duals, added to a base where there is one."""
-        wanted, now, backend = self._wanted, self.now, self.batch.backend
-        du = self._factors.solve(self.batch.coupling.spread(more), self._du)
+        """The direction with more coupling duals, added to a base direction where there is one."""
+        product_change, now, backend = self._product_change, self.now, self.batch.backend
+        du = self._factors.solve(self.batch.coupling.rmatvec(more), self._du)
         slacks = self.batch.slacks(du)
-        change = SlackDual(slacks, dual_change(backend, wanted, now.duals, slacks, now.slacks))
-        del self._wanted, wanted  # at large sizes every array counts
+        change = SlackDual(slacks, dual_change(backend, product_change, now.duals, slacks, now.slacks))
+        del self._product_change, product_change  # at large sizes every array counts
         if base is not None:
-            du, change = base.u + du, base.inside.plus(change, backend)
-        return self._measured(du, change)
+            du, change = base.u + du, base.change.add(change, backend)
+        return self._with_growth(du, change)
 
-    def forced(
-        self, coupling_dual: FloatArray, within: FloatArray, at: IntArray, force: FloatArray, base: BatchDirection
+    def shift_duals(
+        self, coupling_dual: FloatArray, within: FloatArray, indices: IntArray, shifts: FloatArray, base: BatchDirection
     ) -> BatchDirection:
-        """A base with forces: changes inside the blocks, of coupling duals, and what they press on."""
-        backend, now = self.batch.backend, self.now
-        du = self._factors.solve(self.batch.coupling.spread(coupling_dual), within)
-        slacks = self.batch.slacks(du)
-        duals = answered(backend, base.inside.duals, now.duals, slacks, now.slacks)
-        backend.index_add(duals, backend.indices_to_device(at), force)
-        return self._measured(base.u + du, SlackDual(moved(backend, base.inside.slacks, 1.0, slacks), duals))
+        """A base direction with the dual values of some inequalities shifted.
 
-    def _measured(self, du: FloatArray, change: SlackDual) -> BatchDirection:
-        """A direction, with the least growths along it."""
-        now, backend = self.now, self.batch.backend
-        growth = least_growth(backend, now.slacks, change.slacks)
-        return BatchDirection(du, change, growth, least_growth(backend, now.duals, change.duals))
-
-    def limiting(self, change: SlackDual, base: SlackDual, level: float, most: int) -> FloatArray:
-        """At most so many that end a step before 1/level, (7, …), on the host.
-
-        By how much sooner, their positions and keys, slacks and dual values, and how another change changes these.
+        Args:
+            coupling_dual: the coupling duals' response.
+            within: response of the blocks' unknowns with fixed coupling duals.
+            indices: the inequalities of this batch.
+            shifts: their shifts.
+            base: the direction without shifts.
         """
         backend, now = self.batch.backend, self.now
-        found = speeds(backend, now.slacks, change.slacks, now.duals, change.duals)
-        speed, at = backend.top_k(found, level, most)
-        values = [array[at] for array in (*now.both, *base.both)]
-        fetched = backend.stack_to_numpy([speed, at, self.batch.keys(at), *values])
-        return np.asarray(fetched[:, fetched[0] > level])
+        du = self._factors.solve(self.batch.coupling.rmatvec(coupling_dual), within)
+        slacks = self.batch.slacks(du)
+        duals = add_dual_response(backend, base.change.duals, now.duals, slacks, now.slacks)
+        backend.index_add(duals, backend.indices_to_device(indices), shifts)
+        return self._with_growth(base.u + du, SlackDual(advance(backend, base.change.slacks, 1.0, slacks), duals))
 
-    def fastest(self, change: SlackDual, count: int) -> list[FloatArray]:
-        """The largest shares of slacks, and of duals, that a change uses up: at most so many, all above one."""
-        backend, both = self.batch.backend, zip(self.now.both, change.both, strict=True)
-        return backend.top_k_values([used_up(backend, *each) for each in both], 1.0, count)
+    def _with_growth(self, du: FloatArray, change: SlackDual) -> BatchDirection:
+        now, backend = self.now, self.batch.backend
+        growth = min_growth(backend, now.slacks, change.slacks)
+        return BatchDirection(du, change, growth, min_growth(backend, now.duals, change.duals))
 
-    def total_after(self, change: SlackDual, primal: float, dual: float) -> float:
-        """The sum of the products after steps of these lengths along a change."""
-        return float(product_total(self.batch.backend, self.now.both, change.both, (primal, dual)))
+    def blocking(self, change: SlackDual, base: SlackDual, ratio: float, count: int) -> FloatArray:
+        """The inequalities that limit a step to less than 1/ratio, the most limiting first, (7, …), on the host.
 
-    def answers(self, at: IntArray, keys: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
-        """The rows of some inequalities, their blocks, H⁻¹ rows, and what that does to the coupling rows."""
+        Rows: their step ratio, indices, keys, slacks, dual values, and the changes of both along a base direction.
+
+        Args:
+            change: the direction whose step they limit.
+            base: the base direction.
+            ratio: one over the step length.
+            count: how many at most.
+        """
+        backend, now = self.batch.backend, self.now
+        ratios = blocking_ratio(backend, now.slacks, change.slacks, now.duals, change.duals)
+        largest, indices = backend.top_k(ratios, ratio, count)
+        values = [array[indices] for array in (*now.both, *base.both)]
+        table = backend.stack_to_numpy([largest, indices, self.batch.keys(indices), *values])
+        return np.asarray(table[:, table[0] > ratio])
+
+    def largest_step_ratios(self, change: SlackDual, count: int) -> list[FloatArray]:
+        """The largest step ratios of slacks and of dual values, at most so many, all above one."""
+        backend, pairs = self.batch.backend, zip(self.now.both, change.both, strict=True)
+        return backend.top_k_values([step_ratio(backend, *pair) for pair in pairs], 1.0, count)
+
+    def complementarity_after(self, change: SlackDual, primal: float, dual: float) -> float:
+        """The complementarity after steps of these lengths along a direction."""
+        return float(complementarity_after(self.batch.backend, self.now.both, change.both, (primal, dual)))
+
+    def sensitivities(self, indices: IntArray, keys: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
+        """The rows a of some inequalities, their blocks, H⁻¹ a and J H⁻¹ a."""
         backend, start = self.batch.backend, self.batch.blocks.start
-        block, found = self.batch.rows(at, keys)
-        rows, held = backend.to_device(found), backend.indices_to_device(block)
-        within = self._factors.solve_rows(held, rows)
-        return rows, held + start if start else held, within, self.batch.coupling.gather_each(held, within)
+        block, rows = self.batch.rows(indices, keys)
+        device_rows, device_block = backend.to_device(rows), backend.indices_to_device(block)
+        within = self._factors.solve_rows(device_block, device_rows)
+        coupling = self.batch.coupling.matvec_blocks(device_block, within)
+        return device_rows, device_block + start if start else device_block, within, coupling

@@ -1,88 +1,95 @@
-"""The few inequalities that limit a step, not linearised.
+"""Blocking constraints: the few inequalities that limit a step, whose complementarity is solved without linearisation.
 
-A direction of Newton's method takes s z for linear, and where an inequality is about to bind, or to let go, that is
-far from true. There are a few such among a hundred thousand, but the steps are as long as the worst of them allows.
-A force on an inequality adds to its dual value; how all of the few answer to forces on each is a small matrix, which
-costs a solution with one block each. With it their true complementarity is solved (``small_system.py``), the direction
-is changed accordingly, and what limits it then joins the few. docs/theory/solver.md has the equations.
+Newton's direction takes s z to be linear, and where an inequality is about to bind, or to let go, that is far from
+true. There are a few such inequalities among a hundred thousand, but the step is as long as the worst of them allows.
+Shifting the dual value of an inequality changes the direction linearly; how all blocking constraints respond to shifts
+of each is a small matrix, which costs a solution with one block each. With it their true complementarity is solved
+(``smoothed_complementarity.py``), the direction is changed accordingly, and the inequalities that limit the new
+direction join them. docs/theory/solver.md has the equations.
 """
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.solvers.interior import smoothed_complementarity
 from privacygames.solvers.interior.newton import Direction, Newton
-from privacygames.solvers.interior.sensitivities import Inequalities, Sensitivities
-from privacygames.solvers.interior.smoothed_complementarity import forces
-from privacygames.solvers.predictor_corrector import MIN_STEP_GAIN
-
-FEW = 80
-"""So many more of them are solved for in every round."""
-
-ROUNDS, MOST_ROUNDS, SECRETS_A_ROUND, ENOUGH = 3, 10, 30, 0.5
-"""There are so many rounds; and up to so many, one for so many secrets, while a step is shorter than the last: by then
-they take as long as the blocks' factors."""
-
-LONG = 0.9
-"""Inequalities that allow steps as long as this limit nothing."""
+from privacygames.solvers.interior.sensitivities import SelectedInequalities, Sensitivities
+from privacygames.solvers.interior.settings import InteriorSettings
 
 
-def max_feasible_step(newton: Newton, base: Direction, target: float) -> Direction:
-    """A direction with longer steps than a given one, or that."""
-    few = _Few(newton, base, target)
+def lengthen_step(newton: Newton, base: Direction, target: float, settings: InteriorSettings) -> Direction:
+    """A direction that allows longer steps than a given one, or that one.
+
+    Args:
+        newton: the Newton system.
+        base: the direction.
+        target: the products that the blocking constraints should reach.
+        settings: how many constraints, and how often.
+    """
+    blocking = _BlockingConstraints(newton, base, target, settings)
     best = base
-    rounds = ROUNDS if newton.on_device else max(ROUNDS, newton.size // SECRETS_A_ROUND)
-    for at in range(min(rounds, MOST_ROUNDS)):
-        if at >= ROUNDS and min(best.primal, best.dual) >= ENOUGH:
+    rounds = settings.blocking_rounds
+    if not newton.on_device:
+        rounds = max(rounds, newton.secret_count // settings.secrets_per_blocking_round)
+    for at in range(min(rounds, settings.max_blocking_rounds)):
+        if at >= settings.blocking_rounds and min(best.primal_step, best.dual_step) >= settings.sufficient_step:
             break
-        step = few.joined(newton.limiting(few.step, base, 1 / LONG, FEW))
-        if step is None:
+        limiting = newton.blocking_inequalities(
+            blocking.direction, base, 1 / settings.nonblocking_step, settings.blocking_per_round
+        )
+        direction = blocking.extend(limiting)
+        if direction is None:
             break
-        if _worth(step) > _worth(best) + MIN_STEP_GAIN:
-            best = step
+        if _merit(direction, settings) > _merit(best, settings) + settings.min_step_gain:
+            best = direction
     return best
 
 
-class _Few:
-    """The inequalities that limit a direction, and the direction with forces on them."""
+class _BlockingConstraints:
+    """The blocking constraints of a direction, and the direction with shifts of their dual values."""
 
-    def __init__(self, newton: Newton, base: Direction, target: float) -> None:
-        self._newton, self._base, self._target = newton, base, target
-        self._found: tuple[Inequalities, Sensitivities] | None = None
+    def __init__(self, newton: Newton, base: Direction, target: float, settings: InteriorSettings) -> None:
+        self._newton, self._base, self._target, self._settings = newton, base, target, settings
+        self._selected: tuple[SelectedInequalities, Sensitivities] | None = None
         self._response = np.zeros((0, 0))
-        self._force = np.zeros(0)
-        self.step = base
+        self._shifts = np.zeros(0)
+        self.direction = base
 
-    def joined(self, others: Inequalities) -> Direction | None:
-        """The direction with forces on others, too; None where none are new, or forces were not found."""
+    def extend(self, others: SelectedInequalities) -> Direction | None:
+        """The direction with more blocking constraints; None if none are new, or no shifts solve their system."""
         newton = self._newton
-        new = others if self._found is None else self._found[0].new_in(others)
-        if not len(new.at):
+        new = others if self._selected is None else self._selected[0].difference(others)
+        if not len(new.index):
             return None
-        answers = newton.answers(new)
-        few, all_answers = new, answers
-        if self._found is not None:
-            few, all_answers = self._found[0].and_then(new), self._found[1].and_then(answers)
-        self._found = few, all_answers
-        self._response = _bordered(self._response, answers.to_forces_on(all_answers))
-        slack, dual, ds, dz = few.values
-        started = np.pad(self._force, (0, len(new.at)))
-        force = forces((slack, dual), (ds, dz), self._response, self._target, started)
-        if force is None:
+        new_sensitivities = newton.sensitivities(new)
+        selected, sensitivities = new, new_sensitivities
+        if self._selected is not None:
+            selected = self._selected[0].concatenate(new)
+            sensitivities = self._selected[1].concatenate(new_sensitivities)
+        self._selected = selected, sensitivities
+        self._response = _extend_symmetric(self._response, new_sensitivities.response_to(sensitivities))
+        slack, dual, ds, dz = selected.values
+        initial = np.pad(self._shifts, (0, len(new.index)))
+        shifts = smoothed_complementarity.solve(
+            (slack, dual), (ds, dz), self._response, self._target, initial, settings=self._settings
+        )
+        if shifts is None:
             return None
-        self._force = force
-        self.step = newton.forced(self._base, few, all_answers, force)
-        return self.step
+        self._shifts = shifts
+        self.direction = newton.shift_duals(self._base, selected, sensitivities, shifts)
+        return self.direction
 
 
-def _bordered(before: FloatArray, rows: FloatArray) -> FloatArray:
-    """A symmetric matrix with more rows, and the same as columns."""
-    old, size = len(before), rows.shape[1]
-    found = np.empty((size, size))
-    found[:old, :old], found[old:], found[:old, old:] = before, rows, rows[:, :old].T
-    found[old:, old:] = (rows[:, old:] + rows[:, old:].T) / 2
-    return found
+def _extend_symmetric(matrix: FloatArray, rows: FloatArray) -> FloatArray:
+    """A symmetric matrix with more rows, and their transposes as columns."""
+    old, size = len(matrix), rows.shape[1]
+    extended = np.empty((size, size))
+    extended[:old, :old], extended[old:], extended[:old, old:] = matrix, rows, rows[:, :old].T
+    extended[old:, old:] = (rows[:, old:] + rows[:, old:].T) / 2
+    return extended
 
 
-def _worth(step: Direction) -> float:
-    """What the lengths of a direction's steps are worth: the shorter counts most, for both have to come along."""
-    return min(step.primal, step.dual) + 0.1 * (step.primal + step.dual)
+def _merit(direction: Direction, settings: InteriorSettings) -> float:
+    """The value of a direction's step lengths: the shorter counts most, for primal and dual have to come along."""
+    primal, dual = direction.primal_step, direction.dual_step
+    return min(primal, dual) + settings.step_sum_weight * (primal + dual)

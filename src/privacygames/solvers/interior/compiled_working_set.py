@@ -1,4 +1,4 @@
-"""A working set whose loops over pairs are compiled."""
+"""A working set whose loops over pairs are compiled kernels."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.constraint_families import HessianParts
-from privacygames.solvers.interior.working_set import BROKEN, WorkingSet
+from privacygames.solvers.interior.working_set import VIOLATED, WorkingSet
 from privacygames.solvers.linalg import OffDiagonal
 
 
@@ -18,53 +18,52 @@ class CompiledWorkingSet(WorkingSet):
     """The same pairs, methods and results as :class:`WorkingSet`."""
 
     @cached_property
-    def _pairs(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Starts, i and j."""
-        return self.starts, np.asarray(self.i, dtype=np.int32), np.asarray(self.j, dtype=np.int32)
+    def _csr(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Row starts, i and j."""
+        return self.row_starts, np.asarray(self.i, dtype=np.int32), np.asarray(self.j, dtype=np.int32)
 
     @property
-    def loop_arguments(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """What compiled loops take: starts, i, j and √γ."""
-        return *self._pairs, self.root
+    def kernel_arguments(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """What kernels over pairs take: row starts, i, j and √γ."""
+        return *self._csr, self.root
 
     @property
-    def _loops(self) -> Any:
+    def _kernels(self) -> Any:
         return self.bounds.backend.kernels
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
-        return np.asarray(self._loops.pair_slacks(np.ascontiguousarray(u), *self.loop_arguments))
+        return np.asarray(self._kernels.pair_slacks(np.ascontiguousarray(u), *self.kernel_arguments))
 
     def adjoint(self, values: FloatArray) -> FloatArray:
-        """Values put back at the secrets of their pairs."""
-        return np.asarray(self._loops.pair_totals(values, *self.loop_arguments, self.bounds.size))
+        """The transpose: values scattered to the secrets of their pairs."""
+        return np.asarray(self._kernels.pair_totals(values, *self.kernel_arguments, self.bounds.size))
 
-    def add_to(self, parts: HessianParts, weights: FloatArray) -> None:
-        """On the diagonals, and one entry beside them for each pair."""
+    def add_hessian(self, parts: HessianParts, weights: FloatArray) -> None:
+        """On the diagonals, and one off-diagonal entry for each pair."""
         size = self.bounds.size
-        diagonals, beside = self._loops.pair_squares(weights, *self.loop_arguments, size)
+        diagonals, off_diagonal = self._kernels.pair_squares(weights, *self.kernel_arguments, size)
         parts.diagonal[:, :size] += diagonals
-        parts.beside = OffDiagonal(*self._pairs, beside)
+        parts.off_diagonal = OffDiagonal(*self._csr, off_diagonal)
 
-    def followed(self, before: FloatArray, after: FloatArray, *, settle: bool) -> tuple[float, WorkingSet]:
-        """How much of the way from some columns to others all pairs allow, and the set at its end."""
+    def check_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
+        """The fraction of a step that all ratio bounds allow, ∞ for the whole step, and the working set at its end."""
         bounds = self.bounds
-        tables = bounds.enter, bounds.leave, bounds.limits, bounds.always, bounds.root
+        tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.always, bounds.root
         columns = np.ascontiguousarray(before), np.ascontiguousarray(after)
-        found = self._loops.near_pairs(*columns, *tables, *self._pairs, settle, BROKEN)
-        allowed, keys, starts, i, j, root = found
+        allowed, keys, starts, i, j, root = self._kernels.near_pairs(*columns, *tables, *self._csr, keep_all, VIOLATED)
         if allowed.min() < inf:
             return float(allowed.min()), self
         near = replace(self, keys=keys)
-        near.__dict__.update(_pairs=(starts, i, j), root=root)  # found on the way
+        near.__dict__.update(_csr=(starts, i, j), root=root)  # computed on the way
         return inf, near
 
-    def take_over(self, old: WorkingSet, dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
-        """The duals of this set: those an older one had, and central ones for pairs that have joined."""
+    def inherit_duals(self, old: WorkingSet, dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
+        """Dual values for this set: those of an older set, and central ones for pairs that joined."""
         if not isinstance(old, CompiledWorkingSet):
-            return super().take_over(old, dual, slack, target)
-        return np.asarray(self._loops.taken_over(*self._pairs, *old._pairs, dual, slack, target))
+            return super().inherit_duals(old, dual, slack, target)
+        return np.asarray(self._kernels.taken_over(*self._csr, *old._csr, dual, slack, target))
 
-    def without_opposites(self, dual: FloatArray) -> FloatArray:
-        """Dual values that prove more."""
-        return np.asarray(self._loops.less_opposites(dual, *self.loop_arguments, self.bounds.size))
+    def cancel_opposites(self, dual: FloatArray) -> FloatArray:
+        """Dual values that prove a better bound."""
+        return np.asarray(self._kernels.less_opposites(dual, *self.kernel_arguments, self.bounds.size))

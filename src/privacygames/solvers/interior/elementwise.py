@@ -1,6 +1,6 @@
-"""What is done to slacks s, dual values z and their changes ds and dz, entry by entry, wherever they are.
+"""Elementwise operations on slacks s, dual values z and their changes ds and dz, on any backend.
 
-All are arrays of one dimension. Compiled loops, where there are any, read each once.
+All arrays have one dimension. With compiled kernels, each operation reads every array once.
 """
 
 from typing import Any
@@ -9,96 +9,99 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg import Backend
-from privacygames.solvers.predictor_corrector import CENTRAL_NEIGHBOURHOOD, centrality_correction
+from privacygames.solvers.predictor_corrector import centrality_correction
 
-Both = tuple[FloatArray, FloatArray]
+Pair = tuple[FloatArray, FloatArray]
 """Slacks and dual values, or their changes."""
 
-SECOND_ORDER = 100.0
-"""The second-order change of a product counts up to so many times the target: beyond, no step goes as far as it is."""
-
-Number = Any
-"""A single number, where the arrays are."""
+Scalar = Any
+"""A number, where the arrays are."""
 
 
-def ratio(backend: Backend, first: FloatArray, second: FloatArray) -> FloatArray:
-    """One over the other."""
-    loops = backend.kernels
-    return first / second if loops is None else np.asarray(loops.ratio(first, second))
+def divide(backend: Backend, first: FloatArray, second: FloatArray) -> FloatArray:
+    """First / second."""
+    kernels = backend.kernels
+    return first / second if kernels is None else np.asarray(kernels.ratio(first, second))
 
 
-def undone(backend: Backend, s: FloatArray, z: FloatArray) -> FloatArray:
-    """What takes products to zero: −s z."""
-    loops = backend.kernels
-    return -(s * z) if loops is None else np.asarray(loops.undone(s, z))
+def negative_product(backend: Backend, s: FloatArray, z: FloatArray) -> FloatArray:
+    """−s z: the change of products that takes them to zero, as the affine direction wants."""
+    kernels = backend.kernels
+    return -(s * z) if kernels is None else np.asarray(kernels.undone(s, z))
 
 
-def used_up(backend: Backend, value: FloatArray, change: FloatArray) -> FloatArray:
-    """The shares of values that changes use up."""
-    loops = backend.kernels
-    return -(change / value) if loops is None else np.asarray(loops.used_up(value, change))
+def step_ratio(backend: Backend, value: FloatArray, change: FloatArray) -> FloatArray:
+    """−change/value: a step of one over this takes a value to zero."""
+    kernels = backend.kernels
+    return -(change / value) if kernels is None else np.asarray(kernels.used_up(value, change))
 
 
-def moved(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
-    """Where a step of this length along a change leads."""
-    loops = backend.kernels
-    return backend.axpy(step, change, value) if loops is None else np.asarray(loops.moved(value, step, change))
+def advance(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
+    """Value + step · change."""
+    kernels = backend.kernels
+    return backend.axpy(step, change, value) if kernels is None else np.asarray(kernels.moved(value, step, change))
 
 
-def dual_change(backend: Backend, wanted: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
-    """How dual values change with their slacks so that, to first order, products change by what is wanted."""
-    loops = backend.kernels
-    return (
-        backend.multiply_subtract(wanted, z, ds) / s
-        if loops is None
-        else np.asarray(loops.dual_change(wanted, z, ds, s))
-    )
+def dual_change(
+    backend: Backend, product_change: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray
+) -> FloatArray:
+    """The dual values' change with which products change as wanted, to first order: (product_change − z ds)/s."""
+    kernels = backend.kernels
+    if kernels is None:
+        return backend.multiply_subtract(product_change, z, ds) / s
+    return np.asarray(kernels.dual_change(product_change, z, ds, s))
 
 
-def answered(backend: Backend, base: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
-    """A base and how dual values change with their slacks so that, to first order, products do not: base − z ds/s."""
-    loops = backend.kernels
-    return backend.divide_subtract(base, z * ds, s) if loops is None else np.asarray(loops.answered(base, z, ds, s))
+def add_dual_response(backend: Backend, base: FloatArray, z: FloatArray, ds: FloatArray, s: FloatArray) -> FloatArray:
+    """A base plus the dual values' change with which products stay as they are, to first order: base − z ds/s."""
+    kernels = backend.kernels
+    return backend.divide_subtract(base, z * ds, s) if kernels is None else np.asarray(kernels.answered(base, z, ds, s))
 
 
-def least_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Number:
-    """The least of change/value; 0 of none."""
-    loops = backend.kernels
-    if loops is not None and len(value):
-        return loops.least_growth(value, change)
+def min_growth(backend: Backend, value: FloatArray, change: FloatArray) -> Scalar:
+    """Min change/value, which limits the step length; 0 for empty arrays."""
+    kernels = backend.kernels
+    if kernels is not None and len(value):
+        return kernels.least_growth(value, change)
     growth = change / value
     return growth.min() if len(growth) else growth.sum()
 
 
-def speeds(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
-    """The larger of the shares of slacks and of dual values that their changes use up."""
-    loops = backend.kernels
-    return -backend.minimum(ds / s, dz / z) if loops is None else np.asarray(loops.speeds(s, ds, z, dz))
+def blocking_ratio(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArray, dz: FloatArray) -> FloatArray:
+    """The larger of −ds/s and −dz/z for each inequality."""
+    kernels = backend.kernels
+    return -backend.minimum(ds / s, dz / z) if kernels is None else np.asarray(kernels.speeds(s, ds, z, dz))
 
 
-def product_total(backend: Backend, now: Both, change: Both, steps: tuple[float, float]) -> Number:
-    """Σ s z after steps of these lengths along a change."""
-    (s, z), (ds, dz), loops = now, change, backend.kernels
-    if loops is None:
+def complementarity_after(backend: Backend, now: Pair, change: Pair, steps: tuple[float, float]) -> Scalar:
+    """Σ s z after a primal and a dual step of these lengths."""
+    (s, z), (ds, dz), kernels = now, change, backend.kernels
+    if kernels is None:
         return backend.axpy(steps[0], ds, s) @ backend.axpy(steps[1], dz, z)
-    return loops.product_total(s, ds, z, dz, *steps)
+    return kernels.product_total(s, ds, z, dz, *steps)
 
 
-def central(backend: Backend, now: Both, change: Both, target: float) -> FloatArray:
-    """What makes products the target, to second order along a change."""
-    (s, z), (ds, dz), loops, most = now, change, backend.kernels, SECOND_ORDER * target
-    if loops is None:
-        second: FloatArray = (ds * dz).clip(-most, most)
-        return target - backend.multiply_add(second, s, z)
-    return np.asarray(loops.central(s, ds, z, dz, target, most))
+def mehrotra_change(backend: Backend, now: Pair, affine: Pair, target: float, limit: float) -> FloatArray:
+    """Mehrotra's corrector: target − s z − ds dz, with the affine direction's second order ds dz cut off at ±limit."""
+    (s, z), (ds, dz), kernels = now, affine, backend.kernels
+    if kernels is None:
+        second_order: FloatArray = (ds * dz).clip(-limit, limit)
+        return target - backend.multiply_add(second_order, s, z)
+    return np.asarray(kernels.central(s, ds, z, dz, target, limit))
 
 
-def outlying(backend: Backend, now: Both, change: Both, steps: tuple[float, float], target: float) -> FloatArray:
-    """What Gondzio's correctors want of products after steps along a change."""
-    (s, z), (ds, dz), loops = now, change, backend.kernels
-    if loops is None:
+def gondzio_change(
+    backend: Backend, now: Pair, change: Pair, steps: tuple[float, float], centre: tuple[float, float]
+) -> FloatArray:
+    """Gondzio's corrector: what brings products after trial steps back to the neighbourhood of the target.
+
+    ``centre`` is the target and the factor within which products are in its neighbourhood.
+    """
+    (s, z), (ds, dz), kernels = now, change, backend.kernels
+    target, neighbourhood = centre
+    if kernels is None:
         products = backend.axpy(steps[0], ds, s)
         products *= backend.axpy(steps[1], dz, z)
-        return centrality_correction(products, target)
-    bounds = target / CENTRAL_NEIGHBOURHOOD, target * CENTRAL_NEIGHBOURHOOD
-    return np.asarray(loops.outlying(s, ds, z, dz, *steps, *bounds))
+        return centrality_correction(products, target, neighbourhood)
+    bounds = target / neighbourhood, target * neighbourhood
+    return np.asarray(kernels.outlying(s, ds, z, dz, *steps, *bounds))

@@ -1,4 +1,4 @@
-"""What the method works on: the program for the secrets that are present, and the inequalities its matrix sees."""
+"""``Formulation``: the program with the secrets that are in it now, and the inequalities that its matrix contains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,164 +10,180 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
-from privacygames.solvers.interior.constraint_families import Family, Guesses, MaxDistortionRows, Positivity
+from privacygames.solvers.interior.constraint_families import GuessRows, MaxDistortionRows, PositivityRows
 from privacygames.solvers.interior.coupling import Coupling
-from privacygames.solvers.interior.presolve import exponents_between, implied_pairs, widest_margins
+from privacygames.solvers.interior.presolve import constant_margins, exponents_between, implied_pairs
 from privacygames.solvers.interior.program import BlockProgram
+from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
 from privacygames.solvers.linalg import Backend
 
 
 @dataclass(frozen=True)
 class Formulation:
-    """A program in the form the method takes.
+    """A program in the form that the method works on.
 
     Attributes:
-        whole: the program with every secret.
-        present: the secrets that are in it now; the others are left out as long as they can have a row.
+        full_program: the program with every secret.
+        secrets: the secrets that are in it now; the others are deferred as long as the mechanism extends to them.
         program: the program with these.
-        ratios: the bounds on all ratios between them; None where there are none.
-        guesses: the inequalities of distortion privacy; None where it plays no part.
-        preferred: the inequalities of the largest distortion privacy there is; None where it is not asked for.
-        coupling: the rows in which blocks meet.
-        batches: the blocks, each with the inequalities that the Newton matrix sees.
+        ratio_bounds: the bounds on all ratios between them; None where there are none.
+        guess_rows: the inequalities of distortion privacy; None where it plays no part.
+        max_distortion_rows: the inequalities of the largest possible distortion; None where it is not asked for.
+        coupling: the coupling rows.
+        batches: the blocks, each with the inequalities that the Newton matrix contains.
     """
 
-    whole: BlockProgram
-    present: IntArray
+    full_program: BlockProgram
+    secrets: IntArray
     program: BlockProgram
-    ratios: RatioBounds | None
-    guesses: Guesses | None
-    preferred: MaxDistortionRows | None
+    ratio_bounds: RatioBounds | None
+    guess_rows: GuessRows | None
+    max_distortion_rows: MaxDistortionRows | None
     coupling: Coupling
     batches: tuple[Batch, ...]
 
     @classmethod
-    def of(cls, whole: BlockProgram, present: IntArray, batches: Sequence[slice], backend: Backend) -> "Formulation":
-        """The formulation with these secrets present, and the pairs that are always there in the working sets."""
-        program, size = restrict(whole, present, backend), len(present)
-        width = size + program.adversaries
-        ratios = RatioBounds(program.exponents, backend) if np.isfinite(program.exponents).any() else None
-        unsure = np.flatnonzero(~_positivity_implied(program.exponents))
-        guesses = None if program.errors is None else Guesses(program.errors, program.owner, backend)
-        positivity = Positivity(backend.indices_to_device(unsure), width, backend) if len(unsure) else None
-        preferred = None
-        if program.preferred is not None:
-            preferred = MaxDistortionRows(
-                backend.to_device(program.preferred), backend.indices_to_device(np.arange(size)), backend
+    def of(
+        cls,
+        full_program: BlockProgram,
+        secrets: IntArray,
+        batches: Sequence[slice],
+        backend: Backend,
+        settings: InteriorSettings,
+    ) -> "Formulation":
+        """The formulation with these secrets, and the pairs that are always in the working sets."""
+        program, size = restrict(full_program, secrets, backend), len(secrets)
+        width = size + program.adversary_count
+        bounded = np.isfinite(program.exponents).any()
+        ratio_bounds = RatioBounds(program.exponents, backend, settings) if bounded else None
+        unbounded = np.flatnonzero(~_positivity_implied(program.exponents))
+        guess_rows = None if program.errors is None else GuessRows(program.errors, program.owner, backend)
+        positivity = PositivityRows(backend.indices_to_device(unbounded), width, backend) if len(unbounded) else None
+        max_distortion_rows = None
+        if program.max_distortion_rows is not None:
+            max_distortion_rows = MaxDistortionRows(
+                backend.to_device(program.max_distortion_rows), backend.indices_to_device(np.arange(size)), backend
             )
-        others = tuple(each for each in (guesses, positivity, preferred) if each is not None)
-        totals = len(program.distortion)
-        coupling = Coupling(size, width, totals, program.limited, program.whose, program.limit, program.shares)
-        objective = _objective(program, width)
+        other_families = tuple(family for family in (guess_rows, positivity, max_distortion_rows) if family is not None)
+        coupling = Coupling(
+            size,
+            width,
+            len(program.distortion),
+            program.limited_cost,
+            program.cost_secret,
+            program.limit,
+            program.average_weights,
+        )
+        objective = _full_objective(program, width)
         kind = WorkingSet if backend.kernels is None else CompiledWorkingSet
         parts = (
             Batch(
                 blocks,
                 backend.to_device(objective[blocks]),
-                coupling.among(blocks, backend),
-                None if ratios is None else kind.first(ratios, blocks.stop - blocks.start),
-                others,
+                coupling.restrict(blocks, backend),
+                None if ratio_bounds is None else kind.initial(ratio_bounds, blocks.stop - blocks.start),
+                other_families,
                 backend,
             )
             for blocks in batches
         )
-        return cls(whole, present, program, ratios, guesses, preferred, coupling, tuple(parts))
+        return cls(
+            full_program, secrets, program, ratio_bounds, guess_rows, max_distortion_rows, coupling, tuple(parts)
+        )
 
     @cached_property
-    def absent(self) -> IntArray:
+    def deferred(self) -> IntArray:
         """The secrets that are left out."""
-        return np.setdiff1d(np.arange(len(self.whole.absent)), self.present)
+        return np.setdiff1d(np.arange(len(self.full_program.zero_prior)), self.secrets)
 
     @cached_property
-    def to_absent(self) -> tuple[FloatArray, FloatArray]:
-        """The exponents from those present to each of the absent, (absent, present), and back; where u is."""
-        return exponents_between(self.whole.exponents, self.present, self.absent, self.batches[0].backend)
+    def deferred_exponents(self) -> tuple[FloatArray, FloatArray]:
+        """Exponents from the secrets to each deferred one, (deferred, secrets), and back; on the device."""
+        exponents, backend = self.full_program.exponents, self.batches[0].backend
+        return exponents_between(exponents, self.secrets, self.deferred, backend)
 
     @cached_property
-    def widest_margins(self) -> FloatArray:
-        """The margins of the absent where nothing is revealed."""
-        return widest_margins(self.whole.exponents, self.present, self.absent)
+    def constant_margins(self) -> FloatArray:
+        """The margins of the deferred secrets in a constant mechanism."""
+        return constant_margins(self.full_program.exponents, self.secrets, self.deferred)
 
     @property
-    def size(self) -> int:
-        """How many secrets are present."""
-        return len(self.present)
+    def secret_count(self) -> int:
+        """Number of secrets in the program."""
+        return len(self.secrets)
 
     @property
     def ratio_count(self) -> int:
-        """How many ratios the program has."""
+        """Number of ratio bounds of the program."""
         return int(np.isfinite(self.program.exponents).sum())
 
     @property
-    def working_ratios(self) -> int:
-        """How many ratios the working sets have."""
+    def working_ratio_count(self) -> int:
+        """Number of ratios in the working sets."""
         return sum(0 if batch.working_set is None else len(batch.working_set) for batch in self.batches)
 
     def with_batches(self, batches: Sequence[Batch]) -> "Formulation":
         """The same with other working sets."""
         changed = replace(self, batches=tuple(batches))
-        for name in {"absent", "to_absent", "widest_margins"} & self.__dict__.keys():  # they do not depend on them
-            changed.__dict__[name] = self.__dict__[name]
+        for name in {"deferred", "deferred_exponents", "constant_margins"} & self.__dict__.keys():
+            changed.__dict__[name] = self.__dict__[name]  # these do not depend on batches
         return changed
-
-    def place(self, family: Family) -> int:
-        """Which of the families of inequalities one is."""
-        return next(at for at, each in enumerate(self.batches[0].families) if each is family)
 
     def slacks(self, u: FloatArray) -> list[FloatArray]:
         """The slacks of all families, batch by batch."""
         return [batch.slacks(u[batch.blocks]) for batch in self.batches]
 
     def dual_residual(self, coupling_dual: FloatArray, duals: Sequence[FloatArray]) -> FloatArray:
-        """What dual values leave of the objective, for all blocks."""
+        """The dual residual of all blocks, on the host."""
         pairs = zip(self.batches, duals, strict=True)
-        parts = [batch.backend.to_numpy(batch.dual_residual(coupling_dual, each)) for batch, each in pairs]
+        parts = [batch.backend.to_numpy(batch.dual_residual(coupling_dual, dual)) for batch, dual in pairs]
         return np.concatenate(parts)
 
-    def coupling_slack(self, u: FloatArray, worst: float) -> FloatArray:
-        """What the inequalities among the coupling rows leave."""
+    def coupling_slack(self, u: FloatArray, worst_cost: float) -> FloatArray:
+        """The slacks of the inequalities among the coupling rows."""
         program = self.program
-        found = self.coupling.gather(u)[self.size :]
-        totals = self.coupling.totals
-        found[:totals] -= program.distortion
+        slack = self.coupling.matvec(u)[self.secret_count :]
+        count = self.coupling.distortion_count
+        slack[:count] -= program.distortion
         if program.limit != "none":
-            found[totals:] += worst if program.cost_at_most is None else program.cost_at_most
-        if program.shares is not None:
-            found[-1] += program.average_at_most - (program.cost_at_most or 0.0)
-        return found
+            slack[count:] += worst_cost if program.cost_at_most is None else program.cost_at_most
+        if program.average_weights is not None:
+            slack[-1] += program.average_at_most - (program.cost_at_most or 0.0)
+        return slack
 
 
 def restrict(program: BlockProgram, secrets: IntArray, backend: Backend) -> BlockProgram:
     """The program with some of its secrets, without the ratios between them that others imply.
 
-    Where each secret's cost is limited they are all there.
+    Where each secret's cost is limited, all of them are there.
     """
     exponents = program.exponents[np.ix_(secrets, secrets)]
     if program.drop_implied:
         exponents[implied_pairs(exponents, backend)] = np.inf
+    rows = program.max_distortion_rows
     return replace(
         program,
         objective=program.objective[:, secrets],
         exponents=exponents,
-        absent=program.absent[secrets],
+        zero_prior=program.zero_prior[secrets],
         errors=None if program.errors is None else program.errors[:, secrets],
-        limited=program.limited if program.limit == "each" else program.limited[:, secrets],
+        limited_cost=program.limited_cost if program.limit == "each" else program.limited_cost[:, secrets],
         start=None if program.start is None else program.start[:, secrets],
-        preferred=None if program.preferred is None else program.preferred[:, secrets],
+        max_distortion_rows=None if rows is None else rows[:, secrets],
     )
 
 
-def _objective(program: BlockProgram, width: int) -> FloatArray:
-    """What is minimised, in all unknowns: (observables, width)."""
+def _full_objective(program: BlockProgram, width: int) -> FloatArray:
+    """The objective in all unknowns, (observables, width)."""
     full = np.zeros((len(program.objective), width))
     full[:, : program.objective.shape[1]] = program.objective
-    if program.reverse:
+    if program.maximises_distortion:
         full[:, -1] = -1.0
     return full
 
 
 def _positivity_implied(exponents: FloatArray) -> NDArray[np.bool_]:
-    """Secrets s with a finite ratio to some s' and back: v(s) ≤ γ v(s') ≤ γγ' v(s) forces v(s) ≥ 0."""
+    """Secrets s with a ratio bound to some s' and back: v(s) ≤ γ v(s') ≤ γγ' v(s) implies v(s) ≥ 0."""
     both = np.isfinite(exponents) & np.isfinite(exponents.T)
     return np.asarray(both.any(axis=1))

@@ -1,4 +1,4 @@
-"""Weak duality: what the dual values of a state prove about the minimum."""
+"""The lower bound: what the dual values of a state prove about the minimum, by weak duality."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.elementwise import ratio
+from privacygames.solvers.interior.elementwise import divide
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
 
 
 @dataclass(frozen=True)
 class BatchDuals:
-    """The dual values of a batch's ratios and guesses, and the least they leave of the objective, secret by secret."""
+    """Dual values of a batch's inequalities, and the least reduced objective of each secret over its blocks."""
 
     ratio: FloatArray | None
     attack: FloatArray | None
-    top: FloatArray | None
+    max_distortion: FloatArray | None
     least: FloatArray
 
 
 @dataclass(frozen=True)
 class CouplingDuals:
-    """The dual values of the rows in which blocks meet.
+    """Dual values of the coupling rows.
 
     Attributes:
-        sums: of the row sums.
+        sums: of the sums to one.
         distortion: of the total distortions, adversary by adversary; 1 for the one that is maximised.
-        limits: of the limits on the cost; where the worst case is minimised they add up to one.
+        limits: of the limits on the cost; where the worst case is minimised they sum to one.
     """
 
     sums: FloatArray
@@ -39,94 +39,99 @@ class CouplingDuals:
     @classmethod
     def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "CouplingDuals":
         """Those of a state."""
-        program, n, totals = formulation.program, formulation.size, formulation.coupling.totals
-        limits = coupling_dual[n + totals :]
-        if program.minimises_worst:
+        program, n, count = formulation.program, formulation.secret_count, formulation.coupling.distortion_count
+        limits = coupling_dual[n + count :]
+        if program.minimises_worst_cost:
             limits = limits / limits.sum()
-        distortion = np.append(coupling_dual[n : n + totals], [1.0] * program.reverse)
+        distortion = np.append(coupling_dual[n : n + count], [1.0] * program.maximises_distortion)
         return cls(coupling_dual[:n], distortion, limits)
 
 
 @dataclass(frozen=True)
 class DualBound:
-    """Dual values of one iterate, and what they prove.
+    """Dual values of one iterate, and the bound that they prove.
 
     Attributes:
-        formulation: what they are dual values of.
-        parts: those inside the blocks, batch by batch.
-        prices: those of the rows in which blocks meet.
-        bound: what the minimum is at least.
-        estimate: what it would be at least if the dual residual were zero: the dual objective, which proves nothing.
+        formulation: the formulation they are dual values of.
+        batches: those within the blocks, batch by batch.
+        coupling: those of the coupling rows.
+        bound: a lower bound on the minimum.
+        dual_objective: the bound if the dual residual were zero, which proves nothing but shows progress.
     """
 
     formulation: Formulation
-    parts: tuple[BatchDuals, ...]
-    prices: CouplingDuals
+    batches: tuple[BatchDuals, ...]
+    coupling: CouplingDuals
     bound: float
-    estimate: float
+    dual_objective: float
 
     @property
     def point(self) -> DualPoint:
-        """All of them as plain arrays."""
+        """The dual values as plain arrays."""
         form = self.formulation
-        pairs = [(batch, batch.working_set, part) for batch, part in zip(form.batches, self.parts, strict=True)]
-        working = [(batch, pairs, part) for batch, pairs, part in pairs if pairs is not None and part.ratio is not None]
-        nothing = np.zeros(0, dtype=np.int64)
-        named = [pairs.fetched() for _, pairs, _ in working]
-        starts = [batch.blocks.start for batch, _, _ in working]
-        ratios = [batch.backend.to_numpy(part.ratio) for batch, _, part in working if part.ratio is not None]
+        triples = [(batch, batch.working_set, duals) for batch, duals in zip(form.batches, self.batches, strict=True)]
+        pairs = [
+            (batch, working_set, duals.ratio)
+            for batch, working_set, duals in triples
+            if working_set is not None and duals.ratio is not None
+        ]
+        none = np.zeros(0, dtype=np.int64)
+        indices = [working_set.to_numpy() for _, working_set, _ in pairs]
+        starts = [batch.blocks.start for batch, _, _ in pairs]
+        ratios = [batch.backend.to_numpy(ratio) for batch, _, ratio in pairs]
         return DualPoint(
-            np.concatenate([nothing, *(block + start for (block, _, _), start in zip(named, starts, strict=True))]),
-            np.concatenate([nothing, *(form.present[i] for _, i, _ in named)]),
-            np.concatenate([nothing, *(form.present[j] for _, _, j in named)]),
+            np.concatenate([none, *(block + start for (block, _, _), start in zip(indices, starts, strict=True))]),
+            np.concatenate([none, *(form.secrets[i] for _, i, _ in indices)]),
+            np.concatenate([none, *(form.secrets[j] for _, _, j in indices)]),
             np.concatenate([np.zeros(0), *ratios]),
-            self._joined([part.attack for part in self.parts]),
-            self._joined([part.top for part in self.parts]),
-            self.prices.distortion,
-            self.prices.limits,
+            self._concatenate([batch.attack for batch in self.batches]),
+            self._concatenate([batch.max_distortion for batch in self.batches]),
+            self.coupling.distortion,
+            self.coupling.limits,
         )
 
-    def _joined(self, parts: Sequence[FloatArray | None]) -> FloatArray | None:
-        """What all batches have, as one array; None where they have nothing."""
-        fetched = self.formulation.batches[0].backend.to_numpy
-        there = [fetched(part) for part in parts if part is not None]
-        return np.concatenate(there) if there else None
+    def _concatenate(self, parts: Sequence[FloatArray | None]) -> FloatArray | None:
+        """Arrays of all batches as one on the host; None where batches have none."""
+        to_numpy = self.formulation.batches[0].backend.to_numpy
+        arrays = [to_numpy(part) for part in parts if part is not None]
+        return np.concatenate(arrays) if arrays else None
 
 
 def batch_duals(
-    formulation: Formulation, batch: Batch, duals: FloatArray, prices: CouplingDuals, *, thorough: bool
+    formulation: Formulation, batch: Batch, duals: FloatArray, coupling: CouplingDuals, *, thorough: bool
 ) -> BatchDuals:
-    """The dual values of a batch as a proof uses them: better ones if thorough."""
-    n, values = formulation.size, dict(zip(map(id, batch.families), batch.by_family(duals), strict=True))
-    left = batch.objective[:, :n]
+    """A batch's dual values as the bound uses them; if ``thorough``, with opposite ratios cancelled."""
+    n = formulation.secret_count
+    values = dict(zip(map(id, batch.families), batch.split_by_family(duals), strict=True))
+    reduced = batch.objective[:, :n]
     if formulation.program.limit != "none":
-        left = left + batch.coupling.charged(prices.limits)
-    attack = top = ratios = None
-    if formulation.guesses is not None:
-        attack = formulation.guesses.shares(values[id(formulation.guesses)])
-        priced = attack * batch.backend.to_device(prices.distortion[formulation.program.owner])
-        left = left - formulation.guesses.adjoint(priced)[:, :n]
-    if formulation.preferred is not None:
-        top = values[id(formulation.preferred)]
-        left = left - formulation.preferred.adjoint(top)
+        reduced = reduced + batch.coupling.weighted_cost(coupling.limits)
+    attack = max_distortion = ratios = None
+    if formulation.guess_rows is not None:
+        attack = formulation.guess_rows.normalise(values[id(formulation.guess_rows)])
+        weighted = attack * batch.backend.to_device(coupling.distortion[formulation.program.owner])
+        reduced = reduced - formulation.guess_rows.adjoint(weighted)[:, :n]
+    if formulation.max_distortion_rows is not None:
+        max_distortion = values[id(formulation.max_distortion_rows)]
+        reduced = reduced - formulation.max_distortion_rows.adjoint(max_distortion)
     pairs = batch.working_set
     if pairs is not None:
         dual = values[id(pairs)]
-        dual = pairs.without_opposites(dual) if thorough else dual
-        left = left - pairs.adjoint(dual)
-        ratios = ratio(batch.backend, dual, pairs.root)  # undo the balancing by √γ
-    return BatchDuals(ratios, attack, top, batch.backend.to_numpy(batch.backend.min(left)))
+        dual = pairs.cancel_opposites(dual) if thorough else dual
+        reduced = reduced - pairs.adjoint(dual)
+        ratios = divide(batch.backend, dual, pairs.root)  # undo the balancing by √γ
+    return BatchDuals(ratios, attack, max_distortion, batch.backend.to_numpy(batch.backend.min(reduced)))
 
 
-def proof(formulation: Formulation, parts: Sequence[BatchDuals], prices: CouplingDuals) -> DualBound:
-    """What the dual values of all batches prove about what is minimised."""
+def dual_bound(formulation: Formulation, batches: Sequence[BatchDuals], coupling: CouplingDuals) -> DualBound:
+    """The bound that the dual values of all batches prove."""
     program = formulation.program
-    bound = float(np.min([part.least for part in parts], axis=0).sum())
-    estimate = float(prices.sums.sum())
-    # Plus what is promised, minus what the limits are worth: for the privacy that is sought, minus that is minimised.
-    held = float(prices.distortion[: len(program.distortion)] @ program.distortion)
-    fixed = held - (0.0 if program.minimises_worst else program.spent(prices.limits))
-    bound, estimate = bound + fixed, estimate + fixed
-    if program.reverse:  # nothing beats revealing nothing
-        bound = max(bound, -float(program.sought.sum(axis=1).min()))
-    return DualBound(formulation, tuple(parts), prices, bound, estimate)
+    bound = float(np.min([batch.least for batch in batches], axis=0).sum())
+    dual_objective = float(coupling.sums.sum())
+    # Plus the distortion guarantees, minus the limits; where distortion is maximised, its negative is minimised.
+    guarantees = float(coupling.distortion[: len(program.distortion)] @ program.distortion)
+    constant = guarantees - (0.0 if program.minimises_worst_cost else program.limit_value(coupling.limits))
+    bound, dual_objective = bound + constant, dual_objective + constant
+    if program.maximises_distortion:  # no mechanism has more distortion than one that reveals nothing
+        bound = max(bound, -float(program.maximised_errors.sum(axis=1).min()))
+    return DualBound(formulation, tuple(batches), coupling, bound, dual_objective)

@@ -1,13 +1,12 @@
-"""The loop: a primal-dual interior-point method with one dense block per observable.
+"""The main loop: a primal-dual interior-point method with one dense block per observable.
 
 Mehrotra's predictor-corrector with Gondzio's centrality correctors on
 
-    min Σ_o ⟨c_o, v_o⟩   s.t.   Σ_o v_o = 1,  Σ_o x_o ≥ d_m,  and in each block ratios, guesses, v ≥ 0,
+    min Σ_o ⟨c_o, v_o⟩   s.t.   Σ_o v_o = 1,  Σ_o x_o ≥ d_m,  and in each block ratio bounds, guesses, v ≥ 0,
 
-started from a mechanism that reveals nothing, which is strictly feasible. The Newton matrix sees a working set of
-ratios and of secrets that changes as the method goes on; steps are cut so that *every* ratio holds and every secret
-left out can still have a row, so each iterate is a valid mechanism and stopping early is safe.
-docs/theory/solver.md derives it.
+started from a strictly feasible mechanism. The Newton matrix contains a working set of ratios and of secrets that
+changes as the method goes on; steps are cut so that *every* ratio bound holds and the mechanism extends to every
+deferred secret, so each iterate is a valid mechanism and stopping early is safe. docs/theory/solver.md derives it.
 """
 
 from dataclasses import dataclass
@@ -20,55 +19,59 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.lower_bound import DualBound
-from privacygames.solvers.interior.presolve import Filled, fill_in
+from privacygames.solvers.interior.presolve import Extension, extend_mechanism
 from privacygames.solvers.interior.program import BlockProgram, DualPoint
-from privacygames.solvers.interior.start import first_present, first_state
+from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.start import initial_secrets, initial_state
 from privacygames.solvers.interior.steps import Iterate, Stepper
 from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra, FactorisationFailed
 
-MOST_ITERATIONS = 300
-PATIENCE, LAST_PATIENCE = 40, 5
-"""After so many iterations without a tenth off the gap, proved or estimated, rounding has won; and after so many once
-products are as small as they are meant to be."""
-
-ROOM, LEAST_ROOM = 0.3, 1e-3
-"""A value is far enough below what is enough when that leaves so much of what may still be gained, and so much of it in
-any case: a start from there is more central than from the minimum."""
+FIRST_MIXTURE, MIXTURE_GROWTH = 1e-9, 4
+"""Fraction of a constant mechanism that is mixed in first where a stopped run does not extend to every secret, and the
+factor by which it grows."""
 
 
 @dataclass
-class Outcome:
-    """A mechanism, and the proof of a bound on the optimum.
+class BlockSolution:
+    """The best mechanism of a run so far, and the best bound.
 
-    ``secrets`` are those in the program at the end, and ``ratios`` how many it has between them; ``scale`` is what
-    counts as next to nothing.
+    Attributes:
+        probabilities: (observables, secrets): of the secrets in the program, and at the end of all.
+        dual_bound: the dual values with the best bound.
+        value: the mechanism's value.
+        iterations: iterations made.
+        secrets: the secrets in the program.
+        ratio_count: ratio bounds between them.
+        scale: the value that counts as negligible.
+        finished: whether the gap is small enough and the mechanism extends to every secret.
+        out_of_time: whether the time limit ended the run.
     """
 
     probabilities: FloatArray
-    proof: DualBound
+    dual_bound: DualBound
     value: float
     iterations: int
     secrets: IntArray
-    ratios: int
+    ratio_count: int
     scale: float
     finished: bool = False
     out_of_time: bool = False
 
     @property
     def bound(self) -> float:
-        """What the minimum is at least."""
-        return self.proof.bound
+        """A lower bound on the minimum."""
+        return self.dual_bound.bound
 
     @property
     def gap(self) -> float:
-        """How much less the minimum may be, as a share of the value; ∞ where nothing is known."""
-        left = self.value - self.bound
-        return left / max(self.value, -self.bound, self.scale) if isfinite(left) else inf
+        """The relative gap; ∞ where there is no mechanism or no bound yet."""
+        difference = self.value - self.bound
+        return difference / max(self.value, -self.bound, self.scale) if isfinite(difference) else inf
 
     @property
-    def dual(self) -> DualPoint:
-        """The dual values that prove it."""
-        return self.proof.point
+    def dual_point(self) -> DualPoint:
+        """The dual values that prove the bound."""
+        return self.dual_bound.point
 
 
 def minimise(
@@ -77,104 +80,117 @@ def minimise(
     *,
     tolerance: float,
     scale: float,
+    settings: InteriorSettings,
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
     enough: float | None = None,
-    careful: bool = False,
-) -> Outcome:
-    """Solve a program until value − bound ≤ tolerance·max(|bound or value|, scale), or time or accuracy runs out.
+    plain: bool = False,
+) -> BlockSolution:
+    """Solve a program until the relative gap is at most the tolerance, or time or accuracy runs out.
 
-    Where some value is ``enough`` it may end well below that.
+    The value is the cost, or minus the distortion where that is maximised; it counts only while the iterate satisfies
+    the limits on the cost.
 
-    The value is the cost, or minus the distortion privacy where that is maximised; it counts only once the
-    iterate keeps its limits. ``careful`` steps are shorter, and end what others do not.
+    Args:
+        program: the program.
+        algebra: the linear algebra of blocks.
+        tolerance: relative gap to stop at.
+        scale: the value that counts as negligible beside costs.
+        settings: the method's settings.
+        time_limit: seconds after which to stop.
+        progress: called after every iteration.
+        enough: a value well below which the run may end.
+        plain: whether steps leave blocking constraints linearised, which converges where other steps do not.
     """
     started = monotonic()
-    stepper = Stepper(algebra, tolerance, scale)
+    stepper = Stepper(algebra, tolerance, scale, settings)
     blocks, size = program.objective.shape
     formulation = Formulation.of(
         program,
-        first_present(program),
-        algebra.batches(blocks, width=size + program.adversaries),
+        initial_secrets(program, settings),
+        algebra.batches(blocks, width=size + program.adversary_count),
         algebra.backend,
+        settings,
     )
-    now = stepper.first(formulation, first_state(formulation, scale))
-    reached, since = (inf, inf), 0
-    best = Outcome(now.column, now.proof, now.value, 0, formulation.present, formulation.ratio_count, scale)
-    for iteration in range(1, MOST_ITERATIONS + 1):
+    now = stepper.initial_iterate(formulation, initial_state(formulation, scale, settings))
+    lowest_gaps, last_progress = (inf, inf), 0
+    best = BlockSolution(now.columns, now.dual_bound, now.value, 0, formulation.secrets, formulation.ratio_count, scale)
+    for iteration in range(1, settings.max_iterations + 1):
         gap = best.gap
         seconds = monotonic() - started
         if progress is not None:
-            progress(_told(now, best, iteration - 1, gap, seconds))
-        # While multipliers settle the bound may stand still, or below 0: the estimate shows that they do.
-        hoped = abs(now.value - now.proof.estimate) if now.value < inf else inf
-        if gap < 0.9 * reached[0] or hoped < 0.9 * reached[1]:
-            reached, since = (min(gap, reached[0]), min(hoped, reached[1])), iteration
-        close = gap <= tolerance or (enough is not None and _is_below(best.value, hoped, enough))
-        others = _others(program, best.probabilities, best.secrets, algebra.backend) if close else None
-        best.finished = others is not None and not len(others.failed)
+            progress(_progress(now, best, iteration - 1, gap, seconds))
+        # While dual values settle the bound may stand still, or below 0: the estimate shows that they do.
+        estimated_gap = abs(now.value - now.dual_bound.dual_objective) if now.value < inf else inf
+        factor = settings.progress_factor
+        if gap < factor * lowest_gaps[0] or estimated_gap < factor * lowest_gaps[1]:
+            lowest_gaps = min(gap, lowest_gaps[0]), min(estimated_gap, lowest_gaps[1])
+            last_progress = iteration
+        close = gap <= tolerance or (enough is not None and _is_enough(best.value, estimated_gap, enough, settings))
+        extension = _extension(program, best.probabilities, best.secrets, algebra.backend) if close else None
+        best.finished = extension is not None and not len(extension.failed)
         best.out_of_time = not best.finished and time_limit is not None and seconds > time_limit
         if best.finished or best.out_of_time:
             break
-        if others is not None:
-            admitted = stepper.admit(now, others.failed)
+        if extension is not None:
+            admitted = stepper.admit(now, extension.failed)
             if admitted is None:
                 break
             now = admitted
         try:
-            moved = stepper.step(now, careful=careful)
-            if moved is None and not careful:  # where a longer step goes nowhere, a plain one may
-                moved = stepper.step(now, careful=True)
+            moved = stepper.step(now, plain=plain)
+            if moved is None and not plain:  # where a lengthened step leads nowhere, a plain one may
+                moved = stepper.step(now, plain=True)
         except FactorisationFailed:
             break
         if moved is None:
             break
         now = moved
-        _keep_best(best, now, iteration)
-        waited = iteration - since
-        if waited > PATIENCE or (waited > LAST_PATIENCE and stepper.arrived(now)):
+        _update_best(best, now, iteration)
+        waited = iteration - last_progress
+        if waited > settings.patience or (waited > settings.final_patience and stepper.products_converged(now)):
             break
-    if not best.finished or others is None:
-        others = _others(program, best.probabilities, best.secrets, algebra.backend)
-    best.probabilities = _everyone(program, best.probabilities, best.secrets, others)
+    if not best.finished or extension is None:
+        extension = _extension(program, best.probabilities, best.secrets, algebra.backend)
+    best.probabilities = _all_secrets(program, best.probabilities, best.secrets, extension)
     return best
 
 
-def _is_below(value: float, hoped: float, enough: float) -> bool:
-    """Whether a value, of which so much may still be gained, is well below what is enough."""
-    return enough - value >= max(ROOM * hoped, LEAST_ROOM * abs(enough))
+def _is_enough(value: float, estimated_gap: float, enough: float, settings: InteriorSettings) -> bool:
+    """Whether a value is below what is enough by a good part of what may still be gained."""
+    return enough - value >= max(settings.enough_gain * estimated_gap, settings.enough_cost * abs(enough))
 
 
-def _keep_best(best: Outcome, now: Iterate, iteration: int) -> None:
-    """Remember the best mechanism and the best bound so far; what more secrets have agreed to is always better."""
-    present = now.formulation.present
-    value = now.value
-    if value < best.value or len(present) > len(best.secrets):
-        best.value, best.probabilities = value, now.column
-        best.secrets, best.ratios = present, now.formulation.ratio_count
-    if now.proof.bound > best.bound:
-        best.proof = now.proof
+def _update_best(best: BlockSolution, now: Iterate, iteration: int) -> None:
+    """Remember the best mechanism and bound so far; a mechanism for more secrets is always better."""
+    secrets, value = now.formulation.secrets, now.value
+    if value < best.value or len(secrets) > len(best.secrets):
+        best.value, best.probabilities = value, now.columns
+        best.secrets, best.ratio_count = secrets, now.formulation.ratio_count
+    if now.dual_bound.bound > best.bound:
+        best.dual_bound = now.dual_bound
     best.iterations = iteration
 
 
-def _told(now: Iterate, best: Outcome, iteration: int, gap: float, seconds: float) -> Progress:
-    message = f"iteration {iteration}, gap {gap:.1e}, {now.formulation.working_ratios} ratios in the working set"
+def _progress(now: Iterate, best: BlockSolution, iteration: int, gap: float, seconds: float) -> Progress:
+    count = now.formulation.working_ratio_count
+    message = f"iteration {iteration}, gap {gap:.1e}, {count} ratios in the working set"
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 
 
-def _others(program: BlockProgram, column: FloatArray, secrets: IntArray, backend: Backend) -> Filled:
-    """What goes with columns of some secrets."""
-    left_out = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
-    return fill_in(program.exponents, column, secrets, left_out, backend)
+def _extension(program: BlockProgram, columns: FloatArray, secrets: IntArray, backend: Backend) -> Extension:
+    """The columns of some secrets extended to all others."""
+    deferred = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
+    return extend_mechanism(program.exponents, columns, secrets, deferred, backend)
 
 
-def _everyone(program: BlockProgram, column: FloatArray, secrets: IntArray, others: Filled) -> FloatArray:
-    """The mechanism for every secret of a program, (observables, secrets)."""
-    share, mixed = 0.0, column
-    while len(others.failed):  # only after a run that was stopped: a constant mechanism has a margin for everyone
-        share = min(1.0, 4 * share + 1e-9)
-        mixed = (1 - share) * column + share * column.mean(axis=1, keepdims=True)
-        others = _others(program, mixed, secrets, HOST)
+def _all_secrets(program: BlockProgram, columns: FloatArray, secrets: IntArray, extension: Extension) -> FloatArray:
+    """The mechanism for all secrets of a program, (observables, secrets)."""
+    fraction, mixed = 0.0, columns
+    while len(extension.failed):  # only after a run that was stopped: a constant mechanism extends to every secret
+        fraction = min(1.0, MIXTURE_GROWTH * fraction + FIRST_MIXTURE)
+        mixed = (1 - fraction) * columns + fraction * columns.mean(axis=1, keepdims=True)
+        extension = _extension(program, mixed, secrets, HOST)
     full = np.empty(program.objective.shape)
-    full[:, secrets], full[:, others.whose] = mixed, others.columns
+    full[:, secrets], full[:, extension.secrets] = mixed, extension.columns
     return full

@@ -1,8 +1,9 @@
-"""The Newton system at one state, and directions from it.
+"""The Newton system at one state: blocks, Schur complement of the coupling rows, and directions.
 
-Each block o has a Hessian H_o; the blocks meet in the rows J of ``coupling.py``. Eliminating the blocks leaves the
-Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and with a free variable y one column more. All work on
-blocks is done batch by batch at the same time, in as few phases as the solutions with S in between allow.
+With slacks and dual values eliminated, each block o has a Hessian H_o = Aᵀ diag(dual/slack) A; the blocks meet in the
+coupling rows J. Eliminating the blocks leaves the Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and
+with a free variable y (the worst secret's cost) one border column more. Work on blocks is done batch by batch at the
+same time, in as few phases as the solutions with S in between allow.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,42 +15,41 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch_newton import BatchDirection, BatchNewton
-from privacygames.solvers.interior.compiled_batch_newton import CompiledBatchNewton
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.sensitivities import Inequalities, Sensitivities
+from privacygames.solvers.interior.sensitivities import SelectedInequalities, Sensitivities
 from privacygames.solvers.interior.state import SlackDual, State
 from privacygames.solvers.linalg import BlockAlgebra
 from privacygames.solvers.predictor_corrector import max_step, step_from_ratio
 
 Result = TypeVar("Result")
 
-Wanted = Callable[[int], FloatArray]
-"""By how much slack·dual is to change in a batch, given by its number."""
+ProductChange = Callable[[int], FloatArray]
+"""The wanted change of every product slack·dual in a batch, given by its number."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A change of a state, and the longest steps along it, at most 1, that keep slacks and dual values positive."""
+    """A change of a state, and the largest step lengths along it, at most 1, that keep slacks and duals positive."""
 
-    parts: tuple[BatchDirection, ...]
+    batches: tuple[BatchDirection, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
-    worst: float
-    primal: float
-    dual: float
+    worst_cost: float
+    primal_step: float
+    dual_step: float
 
     @property
     def u(self) -> list[FloatArray]:
         """The change of the unknowns, batch by batch."""
-        return [part.u for part in self.parts]
+        return [batch.u for batch in self.batches]
 
     @property
-    def inside(self) -> list[SlackDual]:
-        """The changes of slacks and dual values, batch by batch."""
-        return [part.inside for part in self.parts]
+    def changes(self) -> list[SlackDual]:
+        """The changes of slacks and dual values within the blocks, batch by batch."""
+        return [batch.change for batch in self.batches]
 
     @property
-    def limit_dual(self) -> FloatArray:
+    def inequality_dual(self) -> FloatArray:
         """The change of the dual values of the inequalities among the coupling rows."""
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
 
@@ -59,39 +59,38 @@ class Newton:
 
     def __init__(self, formulation: Formulation, state: State, algebra: BlockAlgebra) -> None:
         self._formulation, self.state, self._algebra = formulation, state, algebra
-        n, rows = formulation.size, formulation.coupling.rows
-        pairs = list(zip(formulation.batches, state.inside, strict=True))
-        fused = algebra.backend.kernels is not None and formulation.ratios is not None
-        kind = CompiledBatchNewton if fused else BatchNewton
-        self._parts: list[BatchNewton] = algebra.map(lambda pair: kind(*pair, state.coupling_dual, algebra), pairs)
-        self._softness = state.coupling_slack / state.limit_dual
-        self._held_softness = algebra.backend.to_device(self._softness)
-        first, *others = (part.schur for part in self._parts)
-        schur = formulation.coupling.completed(sum(others, first), algebra.backend)
+        n, rows = formulation.secret_count, formulation.coupling.row_count
+        pairs = list(zip(formulation.batches, state.batches, strict=True))
+        self._batches = algebra.map(lambda pair: BatchNewton(*pair, state.coupling_dual, algebra), pairs)
+        self._slack_by_dual = state.coupling_slack / state.inequality_dual
+        self._device_slack_by_dual = algebra.backend.to_device(self._slack_by_dual)
+        first, *others = (batch.schur for batch in self._batches)
+        schur = formulation.coupling.complete_schur(sum(others, first), algebra.backend)
         if rows > n:
             diagonal = schur.reshape(-1)[n * (rows + 1) :: rows + 1]
-            diagonal += self._held_softness
+            diagonal += self._device_slack_by_dual
         self._schur = algebra.schur(schur)
-        if formulation.program.minimises_worst:
+        if formulation.program.minimises_worst_cost:
             border = algebra.backend.zeros((rows,))
-            border[-len(formulation.program.whose) :] = 1.0
+            border[-len(formulation.program.cost_secret) :] = 1.0
             solved = self._schur.solve(border)
             self._border = border, solved, float(border @ solved)
 
     @property
-    def size(self) -> int:
-        """How many secrets are present."""
-        return self._formulation.size
+    def secret_count(self) -> int:
+        """Number of secrets in the program."""
+        return self._formulation.secret_count
 
     @property
-    def total(self) -> float:
+    def complementarity(self) -> float:
         """The sum of all products slack·dual."""
-        return float(self.state.coupling_slack @ self.state.limit_dual) + sum(part.total for part in self._parts)
+        coupling = float(self.state.coupling_slack @ self.state.inequality_dual)
+        return coupling + sum(batch.complementarity for batch in self._batches)
 
     @property
-    def unsettled(self) -> float:
-        """What the dual residual weighs, with the unknowns as they are: Σ |residual·u|."""
-        return sum(self._each(lambda part, _: part.unsettled(self.state.there)))
+    def residual_contribution(self) -> float:
+        """The dual residual's contribution to the gap at the present unknowns: Σ |residual·u|."""
+        return sum(self._map(lambda batch, _: batch.residual_contribution(self.state.device_u)))
 
     @property
     def on_device(self) -> bool:
@@ -99,160 +98,180 @@ class Newton:
         return self._algebra.backend.prefer_fused_operations
 
     @cached_property
-    def _missed(self) -> FloatArray:
-        """What the coupling rows miss: sums to one, and inequalities to their slacks."""
+    def _primal_residual(self) -> FloatArray:
+        """Residuals of the coupling rows: of sums to one, and of inequalities to their slacks."""
         form, state = self._formulation, self.state
-        sums = 1.0 - state.u[:, : form.size].sum(axis=0)
-        return np.append(sums, state.coupling_slack - form.coupling_slack(state.u, state.worst))
+        sums = 1.0 - state.u[:, : form.secret_count].sum(axis=0)
+        return np.append(sums, state.coupling_slack - form.coupling_slack(state.u, state.worst_cost))
 
-    def direction(self, wanted: Wanted | None, coupled: FloatArray, *, refinements: int = 1) -> Direction:
-        """Where slack·dual changes by ``wanted`` to first order, and feasibility is kept or restored.
+    def direction(
+        self, product_change: ProductChange | None, coupling_change: FloatArray, *, refinements: int = 1
+    ) -> Direction:
+        """The direction along which products change as wanted, to first order, and residuals vanish.
 
-        None for products that vanish.
+        Args:
+            product_change: for products within the blocks; None for those that vanish (the affine direction).
+            coupling_change: for products of the inequalities among the coupling rows.
+            refinements: steps of iterative refinement.
         """
         form, state = self._formulation, self.state
-        n, coupling = form.size, form.coupling
-        goal = self._missed.copy()
-        goal[n:] += coupled / state.limit_dual
-        backend, free = self._algebra.backend, form.program.minimises_worst
-        # The worst case's duals sum to one.
-        lacking = 1.0 - float(state.limit_dual[coupling.totals :].sum()) if free else 0.0
-        asked = backend.to_device(goal)
-        gathered = self._added(lambda part, at: part.begin(wanted and wanted(at), feasible=False))
-        held, worst = self._solve_coupling(asked - gathered, lacking)
-        more = held
+        n, coupling = form.secret_count, form.coupling
+        goal = self._primal_residual.copy()
+        goal[n:] += coupling_change / state.inequality_dual
+        backend, free = self._algebra.backend, form.program.minimises_worst_cost
+        # Where y is free, the dual values of the worst case sum to one.
+        border_goal = 1.0 - float(state.inequality_dual[coupling.distortion_count :].sum()) if free else 0.0
+        device_goal = backend.to_device(goal)
+        product = self._sum(lambda batch, at: batch.begin(product_change and product_change(at), feasible=False))
+        coupling_dual, worst_cost = self._solve_schur(device_goal - product, border_goal)
+        more = coupling_dual
         for _ in range(refinements):
-            missing = asked - self._refined(more, held)
-            if coupling.rows > n:
-                limits = missing[n:]
-                limits -= self._held_softness * held[n:]
+            residual = device_goal - self._refine(more, coupling_dual)
+            if coupling.row_count > n:
+                inequalities = residual[n:]
+                inequalities -= self._device_slack_by_dual * coupling_dual[n:]
             if free:
-                missing -= worst * self._border[0]
-            more, further = self._solve_coupling(missing, lacking - float(self._border[0] @ held) if free else 0.0)
-            held, worst = held + more, worst + further
-        found = self._each(lambda part, _: part.finish(more, None))
-        dual, lengths = self._fetched(held, found)
-        slack = (coupled - state.coupling_slack * dual[n:]) / state.limit_dual
-        return self._assembled(found, lengths, slack, dual, worst)
+                residual -= worst_cost * self._border[0]
+            border_residual = border_goal - float(self._border[0] @ coupling_dual) if free else 0.0
+            more, more_worst_cost = self._solve_schur(residual, border_residual)
+            coupling_dual, worst_cost = coupling_dual + more, worst_cost + more_worst_cost
+        parts = self._map(lambda batch, _: batch.finish(more, None))
+        dual, steps = self._to_host(coupling_dual, parts)
+        slack = (coupling_change - state.coupling_slack * dual[n:]) / state.inequality_dual
+        return self._assemble(parts, steps, slack, dual, worst_cost)
 
-    def corrected(self, step: Direction, wanted: Wanted) -> Direction:
-        """The direction with more ``wanted``: the system is linear, so only the difference is solved for."""
-        gathered = self._added(lambda part, at: part.begin(wanted(at), feasible=True))
-        held, worst = self._solve_coupling(-gathered, 0.0)
-        found = self._each(lambda part, at: part.finish(held, step.parts[at]))
-        dual, lengths = self._fetched(held, found)
-        slack = step.coupling_slack - self._softness * dual[self._formulation.size :]
-        return self._assembled(found, lengths, slack, step.coupling_dual + dual, step.worst + worst)
+    def correct(self, direction: Direction, product_change: ProductChange) -> Direction:
+        """The direction with a further change of products; the system is linear, so only that is solved for."""
+        product = self._sum(lambda batch, at: batch.begin(product_change(at), feasible=True))
+        coupling_dual, worst_cost = self._solve_schur(-product, 0.0)
+        parts = self._map(lambda batch, at: batch.finish(coupling_dual, direction.batches[at]))
+        dual, steps = self._to_host(coupling_dual, parts)
+        slack = direction.coupling_slack - self._slack_by_dual * dual[self._formulation.secret_count :]
+        return self._assemble(parts, steps, slack, direction.coupling_dual + dual, direction.worst_cost + worst_cost)
 
-    def limiting(self, step: Direction, base: Direction, level: float, most: int) -> Inequalities:
-        """The inequalities that end a direction before a step of 1/level: at most so many, that do soonest.
+    def blocking_inequalities(
+        self, direction: Direction, base: Direction, ratio: float, count: int
+    ) -> SelectedInequalities:
+        """The inequalities that limit a direction to a step below 1/ratio: the most limiting ones, at most so many.
 
-        With how another direction, the base, changes them.
+        Their values are slacks, dual values and the changes of both along another direction, the base.
         """
-        found = self._each(lambda part, at: part.limiting(step.inside[at], base.inside[at], level, most))
-        batch = np.repeat(np.arange(len(found)), [each.shape[1] for each in found])
-        speed, at, keys, *values = np.concatenate(found, axis=1)
-        first = np.argsort(-speed, kind="stable")[:most]
+        tables = self._map(lambda batch, at: batch.blocking(direction.changes[at], base.changes[at], ratio, count))
+        batch = np.repeat(np.arange(len(tables)), [table.shape[1] for table in tables])
+        ratios, index, keys, *values = np.concatenate(tables, axis=1)
+        first = np.argsort(-ratios, kind="stable")[:count]
         first = first[np.argsort(batch[first], kind="stable")]  # in the order of batches
-        named = at[first].astype(np.int64), keys[first].astype(np.int64)
-        return Inequalities(batch[first], *named, np.array(values)[:, first])
+        names = index[first].astype(np.int64), keys[first].astype(np.int64)
+        return SelectedInequalities(batch[first], *names, np.array(values)[:, first])
 
-    def answers(self, those: Inequalities) -> Sensitivities:
-        """What forces on some inequalities do; they are in the order of batches."""
+    def sensitivities(self, selected: SelectedInequalities) -> Sensitivities:
+        """The direction's derivatives with respect to the right-hand sides of inequalities in the order of batches."""
         backend = self._algebra.backend
 
-        def answered(part: BatchNewton, batch: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
-            which = those.within(batch)
-            return [part.answers(those.at[which], those.keys[which])] if len(which) else []
+        def in_batch(batch: BatchNewton, at: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
+            which = selected.in_batch(at)
+            return [batch.sensitivities(selected.index[which], selected.keys[which])] if len(which) else []
 
-        found = [each for part in self._each(answered) for each in part]
-        rows, block, within, gathered = (backend.concatenate(parts) for parts in zip(*found, strict=True))
-        dual = self._schur.solve_rows(-gathered)
-        if self._formulation.program.minimises_worst:
-            border, solved, both = self._border
-            worst = (dual @ border)[:, None] / both
-            dual = backend.concatenate([(dual - worst * solved).T, worst.T]).T
-        return Sensitivities(rows, block, within, gathered, dual, backend)
+        parts = [part for batch in self._map(in_batch) for part in batch]
+        rows, block = backend.concatenate([part[0] for part in parts]), backend.concatenate([part[1] for part in parts])
+        within = backend.concatenate([part[2] for part in parts])
+        coupling = backend.concatenate([part[3] for part in parts])
+        dual = self._schur.solve_rows(-coupling)
+        if self._formulation.program.minimises_worst_cost:
+            border, solved, pivot = self._border
+            worst_cost = (dual @ border)[:, None] / pivot
+            dual = backend.concatenate([(dual - worst_cost * solved).T, worst_cost.T]).T
+        return Sensitivities(rows, block, within, coupling, dual, backend)
 
-    def forced(self, step: Direction, those: Inequalities, answers: Sensitivities, force: FloatArray) -> Direction:
-        """The direction with forces on some inequalities added."""
-        backend, rows = self._algebra.backend, self._formulation.coupling.rows
-        held = backend.to_device(force)
-        answer = held @ answers.coupling_dual
-        within = backend.scatter_add(answers.block, held[:, None] * answers.within, len(self.state.u))
+    def shift_duals(
+        self,
+        direction: Direction,
+        selected: SelectedInequalities,
+        sensitivities: Sensitivities,
+        shifts: FloatArray,
+    ) -> Direction:
+        """The direction with the dual values of some inequalities shifted, and everything else in response."""
+        backend, rows = self._algebra.backend, self._formulation.coupling.row_count
+        device_shifts = backend.to_device(shifts)
+        response = device_shifts @ sensitivities.coupling_dual
+        change = device_shifts[:, None] * sensitivities.within
+        within = backend.scatter_add(sensitivities.block, change, len(self.state.u))
 
-        def finished(part: BatchNewton, at: int) -> BatchDirection:
-            which = those.within(at)
-            mine = held if len(which) == len(force) else backend.to_device(force[which])
-            return part.forced(answer[:rows], within[part.batch.blocks], those.at[which], mine, step.parts[at])
+        def in_batch(batch: BatchNewton, at: int) -> BatchDirection:
+            which = selected.in_batch(at)
+            own = device_shifts if len(which) == len(shifts) else backend.to_device(shifts[which])
+            blocks = batch.batch.blocks
+            return batch.shift_duals(response[:rows], within[blocks], selected.index[which], own, direction.batches[at])
 
-        found = self._each(finished)
-        dual, lengths = self._fetched(answer, found)
-        slack = step.coupling_slack - self._softness * dual[self._formulation.size : rows]
-        worst = step.worst + float(dual[rows:].sum())
-        return self._assembled(found, lengths, slack, step.coupling_dual + dual[:rows], worst)
+        parts = self._map(in_batch)
+        dual, steps = self._to_host(response, parts)
+        slack = direction.coupling_slack - self._slack_by_dual * dual[self._formulation.secret_count : rows]
+        worst_cost = direction.worst_cost + float(dual[rows:].sum())
+        return self._assemble(parts, steps, slack, direction.coupling_dual + dual[:rows], worst_cost)
 
-    def lengths_but_few(self, step: Direction, few: int) -> tuple[float, float]:
-        """The longest steps along a direction, at most 1, that keep all but so few slacks, and duals, positive."""
-        found = self._each(lambda part, at: part.fastest(step.inside[at], few + 1))
-        slacks, duals = (np.concatenate(each) for each in zip(*found, strict=True))
+    def steps_ignoring(self, direction: Direction, count: int) -> tuple[float, float]:
+        """The largest primal and dual step lengths, at most 1, that keep all but so many slacks and duals positive."""
+        ratios = self._map(lambda batch, at: batch.largest_step_ratios(direction.changes[at], count + 1))
+        slack_ratios, dual_ratios = (np.concatenate(parts) for parts in zip(*ratios, strict=True))
         state = self.state
         return (
-            min(max_step(state.coupling_slack, step.coupling_slack), _step_but_few(slacks, few)),
-            min(max_step(state.limit_dual, step.limit_dual), _step_but_few(duals, few)),
+            min(max_step(state.coupling_slack, direction.coupling_slack), _step_ignoring(slack_ratios, count)),
+            min(max_step(state.inequality_dual, direction.inequality_dual), _step_ignoring(dual_ratios, count)),
         )
 
-    def total_after(self, step: Direction, primal: float, dual: float) -> float:
-        """The sum of all products after steps of these lengths along a direction."""
+    def complementarity_after(self, direction: Direction, primal: float, dual: float) -> float:
+        """The complementarity after steps of these lengths along a direction."""
         state = self.state
-        duals = state.limit_dual + dual * step.limit_dual
-        total = float((state.coupling_slack + primal * step.coupling_slack) @ duals)
-        return total + sum(self._each(lambda part, at: part.total_after(step.inside[at], primal, dual)))
+        duals = state.inequality_dual + dual * direction.inequality_dual
+        total = float((state.coupling_slack + primal * direction.coupling_slack) @ duals)
+        return total + sum(
+            self._map(lambda batch, at: batch.complementarity_after(direction.changes[at], primal, dual))
+        )
 
-    def _fetched(self, held: FloatArray, found: Sequence[BatchDirection]) -> tuple[FloatArray, tuple[float, float]]:
-        """An array on the host, and with the same transfer the longest steps inside the blocks, at most 1."""
-        growths = [each for part in found for each in (part.slack_growth, part.dual_growth)]
-        array, *slowest = self._algebra.backend.all_to_numpy([held, *growths])
-        lengths = [step_from_ratio(-float(each)) for each in slowest]
-        return array, (min(lengths[::2]), min(lengths[1::2]))
+    def _to_host(self, array: FloatArray, parts: Sequence[BatchDirection]) -> tuple[FloatArray, tuple[float, float]]:
+        """An array on the host, and with the same transfer the primal and dual step lengths within the blocks."""
+        growths = [growth for part in parts for growth in (part.slack_growth, part.dual_growth)]
+        on_host, *least = self._algebra.backend.all_to_numpy([array, *growths])
+        steps = [step_from_ratio(-float(growth)) for growth in least]
+        return on_host, (min(steps[::2]), min(steps[1::2]))
 
-    def _assembled(
+    def _assemble(
         self,
-        found: Sequence[BatchDirection],
-        lengths: tuple[float, float],
+        parts: Sequence[BatchDirection],
+        steps: tuple[float, float],
         slack: FloatArray,
         coupling_dual: FloatArray,
-        worst: float,
+        worst_cost: float,
     ) -> Direction:
         """One direction from those of all batches."""
-        limits = coupling_dual[len(coupling_dual) - len(slack) :]
-        primal = min(max_step(self.state.coupling_slack, slack), lengths[0])
-        dual = min(max_step(self.state.limit_dual, limits), lengths[1])
-        return Direction(tuple(found), slack, coupling_dual, worst, primal, dual)
+        inequality_dual = coupling_dual[len(coupling_dual) - len(slack) :]
+        primal = min(max_step(self.state.coupling_slack, slack), steps[0])
+        dual = min(max_step(self.state.inequality_dual, inequality_dual), steps[1])
+        return Direction(tuple(parts), slack, coupling_dual, worst_cost, primal, dual)
 
-    def _each(self, work: Callable[[BatchNewton, int], Result]) -> list[Result]:
-        """What work gives for every batch, several at the same time."""
-        return self._algebra.map(lambda at: work(self._parts[at], at), range(len(self._parts)))
+    def _map(self, work: Callable[[BatchNewton, int], Result]) -> list[Result]:
+        """The results of work for every batch, several at the same time."""
+        return self._algebra.map(lambda at: work(self._batches[at], at), range(len(self._batches)))
 
-    def _added(self, work: Callable[[BatchNewton, int], FloatArray]) -> FloatArray:
-        """The sum over all batches of what work gives, where that is."""
-        first, *others = self._each(work)
+    def _sum(self, work: Callable[[BatchNewton, int], FloatArray]) -> FloatArray:
+        """The sum of the results over all batches."""
+        first, *others = self._map(work)
         return sum(others, first)
 
-    def _refined(self, more: FloatArray, dual: FloatArray) -> FloatArray:
-        """J du of a direction with more coupling duals, then refined."""
-        return self._added(lambda part, _: part.refine(more, dual))
+    def _refine(self, more: FloatArray, total: FloatArray) -> FloatArray:
+        """J du after more coupling duals and one step of refinement within the blocks."""
+        return self._sum(lambda batch, _: batch.refine(more, total))
 
-    def _solve_coupling(self, missing: FloatArray, lacking: float) -> tuple[FloatArray, float]:
-        """Duals (and y, where it is free) that make up for what rows miss and what their duals lack to one."""
-        found = self._schur.solve(missing)
-        if not self._formulation.program.minimises_worst:
-            return found, 0.0
-        border, solved, both = self._border
-        worst = (float(found @ border) - lacking) / both
-        return found - worst * solved, worst
+    def _solve_schur(self, right: FloatArray, border_right: float) -> tuple[FloatArray, float]:
+        """Coupling duals, and y where it is free, from the bordered Schur system."""
+        dual = self._schur.solve(right)
+        if not self._formulation.program.minimises_worst_cost:
+            return dual, 0.0
+        border, solved, pivot = self._border
+        worst_cost = (float(dual @ border) - border_right) / pivot
+        return dual - worst_cost * solved, worst_cost
 
 
-def _step_but_few(speeds: FloatArray, few: int) -> float:
-    """The longest step, at most 1, that all but the fastest few allow."""
-    return 1.0 if len(speeds) <= few else 1 / float(np.partition(speeds, -few - 1)[-few - 1])
+def _step_ignoring(ratios: FloatArray, count: int) -> float:
+    """The largest step length, at most 1, that all but the so many largest step ratios allow."""
+    return 1.0 if len(ratios) <= count else 1 / float(np.partition(ratios, -count - 1)[-count - 1])

@@ -1,4 +1,4 @@
-"""The program that the interior-point method solves, in plain numbers, and what it returns."""
+"""``BlockProgram``: the program that the interior-point method solves, as plain arrays, and its dual values."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,102 +9,104 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray
 
 Limit = Literal["none", "average", "each"]
+"""Which cost is limited, or minimised at its worst: none, the average, or each secret's."""
 
 
 @dataclass(frozen=True)
 class BlockProgram:
-    """The numbers of a design after reductions.
+    """A design program after presolve, with one block of unknowns per observable.
 
     Attributes:
-        objective: what the mechanism's entries cost in the objective, (observables, secrets).
-        exponents: logarithms of the ratio bounds, ∞ where there is none.
-        absent: which secrets are left out until they limit the others (``absent.py``).
+        objective: coefficients of the mechanism's entries in the objective, (observables, secrets).
+        exponents: logarithms of the ratio bounds, (secrets, secrets), ∞ where there is none.
+        zero_prior: mask of the secrets that are left out until they constrain the others (``presolve/zero_prior.py``).
         drop_implied: whether ratios that follow from others are left out.
         errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other; None where
             distortion privacy plays no part.
-        owner: which adversary each of these guesses is one of. Each has an x of her own in every block.
-        distortion: d_k, below what the uniform mechanism has, for all of them, but for the last where ``reverse``.
-        preferred: where d_k is the largest there is, no answer may make another guess better than the best blind one:
-            by how much the others err more, π_k(s) (E_k(g,s) − E_k(g*,s)), (other guesses, secrets); None otherwise.
-        reverse: whether distortion privacy, against the last adversary, is maximised (and ``objective`` only breaks
-            ties).
-        limited: c_o(s) of the cost that is limited or whose worst case is minimised, (observables, secrets); for "each"
-            secret's, a column per row of ``whose``.
-        whose: for "each": the secret of this program that each such cost is a cost of; several may be one's.
-        limit: "none", the "average" (``limited`` then includes the prior) or "each" secret's.
+        owner: the adversary of each of these guesses. Each adversary has an unknown x of its own in every block.
+        distortion: lower bounds d_k on the adversaries' errors, without the last adversary's where
+            ``maximises_distortion``.
+        max_distortion_rows: where d_k is the largest possible, no output may make another guess better than the best
+            blind guess g*: π_k(s) (E_k(g,s) − E_k(g*,s)), (other guesses, secrets); None otherwise.
+        maximises_distortion: whether the last adversary's error is maximised (and ``objective`` only breaks ties).
+        limited_cost: c_o(s) of the cost that is limited, or whose worst case is minimised, (observables, secrets); for
+            "each" secret's, one column per entry of ``cost_secret``.
+        cost_secret: for "each": the secret of this program that each such column is a cost of; merged secrets have
+            several.
+        limit: which cost is limited; ``limited_cost`` includes the prior where it is the "average".
         cost_at_most: the limit; None where the worst case is minimised.
-        shares: where both the average and each secret's cost are limited, the prior of each row of ``whose``.
-        average_at_most: the limit on the average, then.
-        start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for the uniform one.
+        average_weights: where the average is limited beside each secret's cost, the prior of each column.
+        average_at_most: the limit on the average in that case.
+        start: a mechanism strictly inside all limits and ratios, (observables, secrets); None for a constant one.
     """
 
     objective: FloatArray
     exponents: FloatArray
-    absent: NDArray[np.bool_]
+    zero_prior: NDArray[np.bool_]
     drop_implied: bool
     errors: FloatArray | None
     owner: IntArray
     distortion: FloatArray
-    reverse: bool
-    limited: FloatArray
-    whose: IntArray
+    maximises_distortion: bool
+    limited_cost: FloatArray
+    cost_secret: IntArray
     limit: Limit
     cost_at_most: float | None
     start: FloatArray | None = None
-    preferred: FloatArray | None = None
-    shares: FloatArray | None = None
+    max_distortion_rows: FloatArray | None = None
+    average_weights: FloatArray | None = None
     average_at_most: float = 0.0
 
     @property
-    def adversaries(self) -> int:
-        """How many adversaries have an x of their own."""
-        return len(self.distortion) + self.reverse
+    def adversary_count(self) -> int:
+        """Number of adversaries with an unknown x of their own."""
+        return len(self.distortion) + self.maximises_distortion
 
     def errors_of(self, adversary: int) -> FloatArray:
-        """The errors of one of them."""
+        """The errors of one adversary's guesses, weighted by their prior: (guesses, secrets)."""
         if self.errors is None:
-            raise ValueError("nothing is promised against anybody")
-        return self.errors[self.owner == adversary] if self.adversaries > 1 else self.errors
-
-    def cost(self, column: FloatArray) -> float:
-        """What a mechanism, (observables, secrets), costs in the objective."""
-        return float((self.objective * column).sum())
-
-    def least_error(self, adversary: int, column: FloatArray) -> float:
-        """What one of them errs by after a mechanism's answers, with her best guesses."""
-        return float((column @ self.errors_of(adversary).T).min(axis=1).sum())
+            raise ValueError("the program has no distortion guarantee")
+        return self.errors[self.owner == adversary] if self.adversary_count > 1 else self.errors
 
     @property
-    def sought(self) -> FloatArray:
+    def maximised_errors(self) -> FloatArray:
         """The errors of the adversary whose error is maximised."""
-        return self.errors_of(self.adversaries - 1)
+        return self.errors_of(self.adversary_count - 1)
 
-    def spent(self, prices: FloatArray) -> float:
-        """What the limits are worth at these prices of theirs."""
+    def cost(self, columns: FloatArray) -> float:
+        """The objective's value for a mechanism, (observables, secrets)."""
+        return float((self.objective * columns).sum())
+
+    def adversary_error(self, adversary: int, columns: FloatArray) -> float:
+        """The expected error of one adversary with their best guess after each output of a mechanism."""
+        return float((columns @ self.errors_of(adversary).T).min(axis=1).sum())
+
+    def limit_value(self, duals: FloatArray) -> float:
+        """The limits on the cost times their dual values, added up."""
         limit = self.cost_at_most or 0.0
-        if self.shares is None:
-            return float(prices.sum()) * limit
-        return float(prices[:-1].sum()) * limit + float(prices[-1]) * self.average_at_most
+        if self.average_weights is None:
+            return float(duals.sum()) * limit
+        return float(duals[:-1].sum()) * limit + float(duals[-1]) * self.average_at_most
 
     @property
-    def minimises_worst(self) -> bool:
-        """Whether the worst secret's cost is a variable y of its own, to be minimised."""
+    def minimises_worst_cost(self) -> bool:
+        """Whether the worst secret's cost is a variable y of its own, which is minimised."""
         return self.limit == "each" and self.cost_at_most is None
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Dual values of one iterate: parallel arrays for the ratios, an attack, and prices.
+    """Dual values of one iterate, as plain arrays; those of ratios are parallel arrays.
 
     Attributes:
-        observable: of each ratio in the working set.
+        observable: observable of each ratio in the working set.
         secret: its first secret.
         other: its second secret.
         ratio: its dual value.
-        attack: q_k(g|o), the guesses of all adversaries beside each other, where distortion privacy plays a part.
-        top: where it is the largest there is, the dual values of the guesses that are not the preferred one.
-        distortion: the dual values of the total distortions, 1 for the one that is maximised.
-        limits: the dual values of the limits on the cost: none, one, or one per secret (and then one for the average).
+        attack: q_k(g|o), the guesses of all adversaries beside each other; None without distortion guarantees.
+        max_distortion: dual values of the guesses other than the best blind one; None without such rows.
+        distortion: dual values of the distortion guarantees, 1 for the distortion that is maximised.
+        limits: dual values of the limits on the cost: none, one, or one per secret (and one for the average).
     """
 
     observable: IntArray
@@ -112,6 +114,6 @@ class DualPoint:
     other: IntArray
     ratio: FloatArray
     attack: FloatArray | None
-    top: FloatArray | None
+    max_distortion: FloatArray | None
     distortion: FloatArray
     limits: FloatArray

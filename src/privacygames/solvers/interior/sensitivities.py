@@ -1,4 +1,4 @@
-"""Some of the inequalities inside the blocks, and what forces on them do."""
+"""Some of the inequalities, and how all unknowns respond to changes of their dual values."""
 
 from dataclasses import dataclass
 
@@ -9,37 +9,37 @@ from privacygames.solvers.linalg import Backend
 
 
 @dataclass(frozen=True)
-class Inequalities:
-    """Some inequalities inside the blocks.
+class SelectedInequalities:
+    """Some of the inequalities within the blocks.
 
     Attributes:
-        batch: of each.
-        at: its position among those of the batch.
-        keys: of those that are pairs, the key in the working set.
-        values: slacks, dual values, and how a direction changes both, (4, …).
+        batch: batch of each.
+        index: its index among the inequalities of the batch.
+        keys: for those that are pairs, the key in the working set.
+        values: slacks, dual values, and the changes of both along a direction, (4, …).
     """
 
     batch: IntArray
-    at: IntArray
+    index: IntArray
     keys: IntArray
     values: FloatArray
 
-    def within(self, batch: int) -> IntArray:
-        """Which of them are in a batch."""
+    def in_batch(self, batch: int) -> IntArray:
+        """Indices of those in a batch."""
         return np.flatnonzero(self.batch == batch)
 
-    def new_in(self, other: "Inequalities") -> "Inequalities":
-        """Those of another set that are not in this one."""
-        mine = set(zip(self.batch.tolist(), self.at.tolist(), strict=True))
-        theirs = zip(other.batch.tolist(), other.at.tolist(), strict=True)
-        new = np.array([each not in mine for each in theirs], dtype=bool)
-        return Inequalities(other.batch[new], other.at[new], other.keys[new], other.values[:, new])
+    def difference(self, other: "SelectedInequalities") -> "SelectedInequalities":
+        """Those of another selection that are not in this one."""
+        mine = set(zip(self.batch.tolist(), self.index.tolist(), strict=True))
+        theirs = zip(other.batch.tolist(), other.index.tolist(), strict=True)
+        new = np.array([named not in mine for named in theirs], dtype=bool)
+        return SelectedInequalities(other.batch[new], other.index[new], other.keys[new], other.values[:, new])
 
-    def and_then(self, other: "Inequalities") -> "Inequalities":
-        """These, then others."""
-        return Inequalities(
+    def concatenate(self, other: "SelectedInequalities") -> "SelectedInequalities":
+        """These, then those of another selection."""
+        return SelectedInequalities(
             np.append(self.batch, other.batch),
-            np.append(self.at, other.at),
+            np.append(self.index, other.index),
             np.append(self.keys, other.keys),
             np.append(self.values, other.values, axis=1),
         )
@@ -47,38 +47,42 @@ class Inequalities:
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """What forces of one on some inequalities do: the changes of their own blocks' unknowns, and of what blocks share.
+    """Derivatives of the Newton direction with respect to the right-hand sides of some inequalities.
+
+    Adding f to the right-hand side of an inequality with row a changes its own block's unknowns by H⁻¹ a f while the
+    coupling duals are fixed, and the coupling duals so that the coupling rows still hold.
 
     Attributes:
-        rows: the inequalities' rows, (…, width).
+        rows: rows of the inequalities, (…, width).
         block: the block of each, among all.
-        within: H⁻¹ rows, (…, width): the change of that block as long as the coupling rows' duals do not change.
-        gathered: what that does to the coupling rows, (…, coupling rows).
-        coupling_dual: how the coupling rows' duals change in answer, (…, coupling rows), and y, last, where it is free.
+        within: H⁻¹ rows, (…, width).
+        coupling: J H⁻¹ rows, (…, coupling rows).
+        coupling_dual: response of the coupling rows' dual values, (…, coupling rows), and of y, last, where it is free.
         backend: where all of these are.
     """
 
     rows: FloatArray
     block: IntArray
     within: FloatArray
-    gathered: FloatArray
+    coupling: FloatArray
     coupling_dual: FloatArray
     backend: Backend
 
-    def to_forces_on(self, others: "Sensitivities") -> FloatArray:
-        """How the slack of each changes by a force on each of others, (…, …), on the host."""
-        together = self.block[:, None] == others.block[None, :]
-        shared = self.gathered @ others.coupling_dual[:, : self.gathered.shape[1]].T
-        return self.backend.to_numpy(self.backend.multiply_add(shared, self.rows @ others.within.T, together))
+    def response_to(self, others: "Sensitivities") -> FloatArray:
+        """Derivative of each slack with respect to each right-hand side of others, (…, …), on the host."""
+        same_block = self.block[:, None] == others.block[None, :]
+        through_coupling = self.coupling @ others.coupling_dual[:, : self.coupling.shape[1]].T
+        response = self.backend.multiply_add(through_coupling, self.rows @ others.within.T, same_block)
+        return self.backend.to_numpy(response)
 
-    def and_then(self, other: "Sensitivities") -> "Sensitivities":
+    def concatenate(self, other: "Sensitivities") -> "Sensitivities":
         """These, then others."""
-        joined = self.backend.concatenate
+        concatenate = self.backend.concatenate
         return Sensitivities(
-            joined([self.rows, other.rows]),
-            joined([self.block, other.block]),
-            joined([self.within, other.within]),
-            joined([self.gathered, other.gathered]),
-            joined([self.coupling_dual, other.coupling_dual]),
+            concatenate([self.rows, other.rows]),
+            concatenate([self.block, other.block]),
+            concatenate([self.within, other.within]),
+            concatenate([self.coupling, other.coupling]),
+            concatenate([self.coupling_dual, other.coupling_dual]),
             self.backend,
         )

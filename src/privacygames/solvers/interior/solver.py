@@ -1,7 +1,7 @@
 """``Interior``: exact reductions, then the block interior-point method."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 import numpy as np
@@ -11,21 +11,16 @@ from privacygames.errors import InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import Progress
 from privacygames.solvers.highs import Highs
-from privacygames.solvers.interior.main_loop import Outcome, minimise
+from privacygames.solvers.interior.main_loop import BlockSolution, minimise
 from privacygames.solvers.interior.presolve import Presolve, ReducedProblem, SecretClasses, reduced_adversaries
+from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
-from privacygames.solvers.solve_estimate import SMALL, SolveEstimate
-from privacygames.validation import is_integer
+from privacygames.solvers.solve_estimate import SolveEstimate
+from privacygames.validation import is_integer, require_instance
 
-LEAST_EXPONENT = 1e-8
-NEAR_THE_TOP = 1e-6
-AIM, NEARLY = 0.3, 0.6
-"""The gap to aim for, as a share of the tolerance, which leaves room for repair; and the one that needs no second run,
-where rounding ends the first before it gets there."""
-
-WORTH_TELLING = 2_000_000
-"""Blocks with fewer entries than this, together, take a few seconds."""
+ANNOUNCED_ENTRIES = 2_000_000
+"""Entries of all blocks from which the expected time is reported before a design starts: below, it takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +31,34 @@ class Interior:
 
     Attributes:
         merge_dominated: leave out observables (and guesses) that others dominate.
-        drop_implied: leave out ratios that shorter ones imply.
-        defer_zero_prior: leave out secrets nobody has until they limit the mechanism.
-        threads: how many threads to work with; None for one a processor that this process may use, or fewer where
-            there is little to do.
+        drop_implied: leave out ratio bounds that others imply.
+        defer_zero_prior: leave out secrets without prior until they constrain the mechanism.
+        merge_exponent: merge secrets that an exponent of at most this connects: 0 for those with equal rows only.
+        threads: number of threads; None for one per processor that this process may use, or fewer where there is
+            little to do.
         device: "host" for those threads; or one of PyTorch's devices, such as "cuda" for a GPU (extra ``gpu``).
-        alike: take secrets together that this much of an exponent, or less, ties together: 0 for those that are equal.
+        settings: numerical choices of the method.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))), cost="absolute")
+    >>> mechanism = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=1))
+    >>> mechanism.certificate.provenance.solver
+    'blocks: 4 of 4 observables, 4 of 4 secrets, 6 of 12 ratios, ... iterations'
     """
 
     merge_dominated: bool = True
     drop_implied: bool = True
     defer_zero_prior: bool = True
-    alike: float = 1e-7
+    merge_exponent: float = 1e-7
     threads: int | None = None
     device: str = "host"
+    settings: InteriorSettings = field(default_factory=InteriorSettings)
 
     def __post_init__(self) -> None:
         if self.device != "host":
             torch_with(self.device)
         if self.threads is not None and not (is_integer(self.threads) and self.threads >= 1):
             raise InvalidProblem(f"threads is {self.threads!r}; it must be a whole number of at least 1, or None")
+        require_instance(self.settings, InteriorSettings, "settings")
 
     @property
     def fallbacks(self) -> tuple[Solver, ...]:
@@ -63,24 +66,42 @@ class Interior:
         return (Highs("ipm"), Highs("simplex"))
 
     def can_solve(self, problem: Problem, bounds: Bounds) -> bool:
-        """Whether the program is of the kind this method is for."""
+        """Whether the program is of the kind this method is for.
+
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))), cost="absolute")
+        >>> pg.Interior().can_solve(problem, pg.Bounds(epsilon=1.0))
+        True
+        """
         if np.isinf(problem.cost).any():
             return False
         exponents = bounds.log_ratio_bounds(problem.distinguishability)
-        if (SecretClasses.where(exponents, self.alike).between < LEAST_EXPONENT).any():
-            return False  # a constant mechanism is hardly inside
-        for each in reduced_adversaries(problem, bounds, merge_dominated=True):
-            least = float(each.blind.min())
-            if each.part == "sought" and not least > NEAR_THE_TOP * float(each.adversary.errors.max()):
+        classes = SecretClasses.of(exponents, self.merge_exponent)
+        if (classes.class_exponents < self.settings.min_exponent).any():
+            return False  # a constant mechanism is hardly interior
+        tolerance = self.settings.tie_tolerance
+        for adversary in reduced_adversaries(problem, bounds, merge_dominated=True, settings=self.settings):
+            least = float(adversary.blind_errors.min())
+            if adversary.role == "maximised" and not least > tolerance * float(adversary.adversary.errors.max()):
                 return False
-            if each.part == "top" and (each.blind <= least * (1 + NEAR_THE_TOP)).sum() > 1:
-                return False  # without one best guess there is no inside
+            if adversary.role == "largest" and (adversary.blind_errors <= least * (1 + tolerance)).sum() > 1:
+                return False  # without a single best guess the cone has no interior
         return True
 
     def estimate(self, problem: Problem, bounds: Bounds) -> SolveEstimate:
-        """What a design is going to take on this machine."""
-        kept = ReducedProblem.of(problem, bounds, merge_dominated=self.merge_dominated, alike=self.alike)
-        return kept.estimate(self.threads, self.device)
+        """The time and memory that a design takes on this machine.
+
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))), cost="absolute")
+        >>> pg.Interior().estimate(problem, pg.Bounds(epsilon=1.0)).fits
+        True
+        """
+        reduced = ReducedProblem.of(
+            problem,
+            bounds,
+            merge_dominated=self.merge_dominated,
+            merge_exponent=self.merge_exponent,
+            settings=self.settings,
+        )
+        return reduced.estimate(self.threads, self.device)
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
         """Solve the design program for these bounds."""
@@ -90,24 +111,25 @@ class Interior:
                 'for, and secrets that are not too nearly the same; use solver="auto" or Highs()'
             )
         started = monotonic()
-        reduced, outcome = self._minimised(problem, bounds, options)
-        near = NEARLY * options.tolerance
-        if not (outcome.finished or outcome.out_of_time or outcome.gap <= near):
-            # With everyone there, and the other kind of steps.
+        presolve, solution = self._minimise(problem, bounds, options)
+        accepted = self.settings.gap_accepted * options.tolerance
+        if not (solution.finished or solution.out_of_time or solution.gap <= accepted):
+            # With every secret in the program, and the other kind of steps.
             left = None if options.time_limit is None else max(options.time_limit - (monotonic() - started), 1e-3)
-            whole = replace(self, defer_zero_prior=False)
-            second = whole._minimised(problem, bounds, replace(options, time_limit=left), another=True)
-            if second[1].finished or second[1].gap < outcome.gap:
-                reduced, outcome = second
-        if not np.isfinite(outcome.bound):
+            everyone = replace(self, defer_zero_prior=False)
+            second = everyone._minimise(problem, bounds, replace(options, time_limit=left), retry=True)
+            if second[1].finished or second[1].gap < solution.gap:
+                presolve, solution = second
+        if not np.isfinite(solution.bound):
             raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
+        size = presolve.describe(len(solution.secrets), solution.ratio_count)
         where = "" if self.device == "host" else f", on {self.device}"
-        stopped = Status.TIME_LIMIT if outcome.out_of_time else Status.NUMERICAL
+        stopped = Status.TIME_LIMIT if solution.out_of_time else Status.NUMERICAL
         return Solution(
-            reduced.expand(outcome.probabilities),
-            reduced.dual_solution(outcome.dual, outcome.probabilities),
-            Status.OPTIMAL if outcome.finished or outcome.gap <= near else stopped,
-            f"blocks: {reduced.describe(len(outcome.secrets), outcome.ratios)}, {outcome.iterations} iterations{where}",
+            presolve.expand(solution.probabilities),
+            presolve.dual_solution(solution.dual_point, solution.probabilities),
+            Status.OPTIMAL if solution.finished or solution.gap <= accepted else stopped,
+            f"blocks: {size}, {solution.iterations} iterations{where}",
         )
 
     def _algebra(self, estimate: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
@@ -115,40 +137,44 @@ class Interior:
             return host_algebra(estimate.workers, compiled=estimate.loops != "none")
         return device_algebra(self.device, threads=self.threads)
 
-    def _minimised(
-        self, problem: Problem, bounds: Bounds, options: SolveOptions, *, another: bool = False
-    ) -> tuple[Presolve, Outcome]:
-        reduced = Presolve(
+    def _minimise(
+        self, problem: Problem, bounds: Bounds, options: SolveOptions, *, retry: bool = False
+    ) -> tuple[Presolve, BlockSolution]:
+        """One run of the method; a retry takes plain steps where the first run did not, and vice versa."""
+        presolve = Presolve(
             problem,
             bounds,
             merge_dominated=self.merge_dominated,
             drop_implied=self.drop_implied,
             defer_zero_prior=self.defer_zero_prior,
-            alike=self.alike,
+            merge_exponent=self.merge_exponent,
             start=options.start,
+            settings=self.settings,
             threads=self.threads,
             device=self.device,
         )
-        _tell(reduced.estimate, options)
+        estimate = presolve.estimate
+        _announce(estimate, options)
         unit = objective_scale(bounds, problem.cost, problem.prior.probabilities, bounds.adversaries(problem))
-        # Where rounding wins, the iterates are not numbers; the bound is looked at before anything is returned.
-        with self._algebra(reduced.estimate) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            outcome = minimise(
-                reduced.program,
+        # Where rounding errors win, iterates are not numbers; the bound is checked before anything is returned.
+        with self._algebra(estimate) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            solution = minimise(
+                presolve.program,
                 algebra,
-                tolerance=AIM * options.tolerance,
+                tolerance=self.settings.gap_target * options.tolerance,
                 scale=NEGLIGIBLE * unit,
+                settings=self.settings,
                 time_limit=options.time_limit,
                 progress=options.progress,
                 enough=options.enough,
-                careful=(reduced.estimate.entries < SMALL) != another,
+                plain=(estimate.entries < self.settings.plain_steps_below) != retry,
             )
-        return reduced, outcome
+        return presolve, solution
 
 
-def _tell(estimate: SolveEstimate, options: SolveOptions) -> None:
-    """Say what is to be expected of a long design before it starts."""
-    if options.progress is None or estimate.entries < WORTH_TELLING:
+def _announce(estimate: SolveEstimate, options: SolveOptions) -> None:
+    """Report the expected time and memory of a long design before it starts."""
+    if options.progress is None or estimate.entries < ANNOUNCED_ENTRIES:
         return
     message = f"expected: {estimate}"
     if estimate.on_host and estimate.loops == "to compile":

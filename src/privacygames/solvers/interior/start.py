@@ -1,4 +1,4 @@
-"""Where the method starts: central dual values of a mechanism that is given, reveals nothing, or is exponential."""
+"""The starting point: central dual values of a mechanism that is given, constant, or exponential."""
 
 from math import inf
 
@@ -6,217 +6,212 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.presolve import margins, widest_margins
+from privacygames.solvers.interior.presolve import constant_margins, margins
 from privacygames.solvers.interior.program import BlockProgram
+from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.state import SlackDual, State
 
-START, INFORMED_START, REVERSE_START = 0.25, 0.1, 0.03
-"""The products at the start add up to this share of what the program costs where nothing is revealed; to the second of
-what an exponential mechanism costs; and to the third of the privacy of the mechanism to start from, where that is
-maximised."""
 
-SHARPNESS, MOST_USED = 0.4, 0.9
-"""An exponential mechanism uses up twice this share of every exponent, where they are distances, and no more than the
-other share where they are not."""
+def initial_secrets(program: BlockProgram, settings: InteriorSettings) -> IntArray:
+    """The secrets to start with: all but zero-prior ones to which a constant mechanism leaves a margin.
 
-WORTHWHILE = 0.99
-"""It has to cost less than this share of what revealing nothing does."""
-
-FARTHEST = 1000.0
-"""Exponents beyond are as good as this one: what is likelier by its exponential is all there is."""
-
-LEAST_SUITED = 0.9
-"""So many of the observables have to suit a secret of their own: with costs that have nothing to do with the exponents
-an exponential mechanism is a worse start (random costs: twice the iterations)."""
-
-NO_MARGIN = 0.05
-"""Absent secrets with no more than this are there from the start."""
-
-MIXTURES = 4
-"""So often half of it is replaced by one that reveals nothing, where distortion privacy asks for that."""
-
-LEAST_PRODUCT = 2e-3
-"""Products at the start are at least this share of the largest entry of the dual residual times its unknown: prices
-much smaller than what they have to make up for would keep the first steps short."""
-
-LEAST_WORTH = 1e-3
-"""What is left of a limit is worth at least this share of all products at the start."""
-
-ROUGH_SEARCH, ROUGH_PRICE = 20, 1e-2
-ROUGH_STEPS, ROUGH = 20, 1e-3
-"""Enough for a start, which need not be exactly central."""
-
-
-def first_present(program: BlockProgram) -> IntArray:
-    """The secrets to start with: all but the absent ones to which a constant mechanism leaves a margin.
-
-    Those that someone has come first: they are the ones that guesses err on.
+    Secrets with a prior come first: they are those on which guesses err.
     """
-    held, others = np.flatnonzero(~program.absent), np.flatnonzero(program.absent)
-    return np.append(held, others[widest_margins(program.exponents, held, others) <= NO_MARGIN])
+    with_prior, zero_prior = np.flatnonzero(~program.zero_prior), np.flatnonzero(program.zero_prior)
+    tight = constant_margins(program.exponents, with_prior, zero_prior) <= settings.initial_margin
+    return np.append(with_prior, zero_prior[tight])
 
 
-def first_state(formulation: Formulation, scale: float) -> State:
-    """A point strictly inside, with equal products but for limits; ``scale`` is what counts as next to nothing."""
-    program, n = formulation.program, formulation.size
+def initial_state(formulation: Formulation, scale: float, settings: InteriorSettings) -> State:
+    """A strictly interior point whose products are equal, but for those of limits on the cost.
+
+    Args:
+        formulation: the formulation.
+        scale: the value that counts as negligible beside costs.
+        settings: the size of the products, and which mechanism.
+    """
+    program, n = formulation.program, formulation.secret_count
     u = np.zeros((len(program.objective), formulation.coupling.width))
-    u[:, :n] = _constant_weights(program.objective.sum(axis=1))[:, None] if program.start is None else program.start
-    size = START * float(formulation.whole.objective.sum(axis=1).mean())
-    if program.minimises_worst:
-        size += START * float(-formulation.coupling.gather(u)[-len(program.whose) :].min())
-    if program.reverse:
-        size = REVERSE_START * program.least_error(program.adversaries - 1, u[:, :n])
-    informed = _exponential(formulation, u[:, :n])
-    if informed is not None:
-        u[:, :n] = informed
-        size = INFORMED_START * program.cost(informed)
-    count = sum(len(each) for each in formulation.slacks(u)) + formulation.coupling.rows - n
+    if program.start is None:
+        u[:, :n] = _constant_mechanism(program.objective.sum(axis=1), settings)[:, None]
+    else:
+        u[:, :n] = program.start
+    size = settings.start_complementarity * float(formulation.full_program.objective.sum(axis=1).mean())
+    if program.minimises_worst_cost:
+        worst = float(-formulation.coupling.matvec(u)[-len(program.cost_secret) :].min())
+        size += settings.start_complementarity * worst
+    if program.maximises_distortion:
+        distortion = program.adversary_error(program.adversary_count - 1, u[:, :n])
+        size = settings.start_complementarity_distortion * distortion
+    exponential = _exponential_mechanism(formulation, u[:, :n], settings)
+    if exponential is not None:
+        u[:, :n] = exponential
+        size = settings.start_complementarity_exponential * program.cost(exponential)
+    count = sum(len(slacks) for slacks in formulation.slacks(u)) + formulation.coupling.row_count - n
     size = max(size, scale)
-    limits = size if not program.reverse or program.limit != "average" else _worth_of_room(formulation, u, size)
-    state = _central(formulation, u, size / count, limits)
-    residual = formulation.dual_residual(state.coupling_dual, state.duals)[:, :n]
-    needed = LEAST_PRODUCT * float(np.abs(residual * u[:, :n]).max())
-    return _central(formulation, u, needed, limits) if needed * count > size else state
+    limits = size
+    if program.maximises_distortion and program.limit == "average":
+        limits = _limit_complementarity(formulation, u, size, settings)
+    state = _central_state(formulation, u, size / count, limits, settings)
+    residual = formulation.dual_residual(state.coupling_dual, state.batch_duals)[:, :n]
+    needed = settings.start_min_product * float(np.abs(residual * u[:, :n]).max())
+    return _central_state(formulation, u, needed, limits, settings) if needed * count > size else state
 
 
-def _worth_of_room(formulation: Formulation, u: FloatArray, size: float) -> float:
-    """What is left of a limit on the cost, times the privacy that a unit of cost buys on the way to revealing nothing.
+def _limit_complementarity(formulation: Formulation, u: FloatArray, size: float, settings: InteriorSettings) -> float:
+    """The slack of a limit on the cost, times the distortion that a unit of cost buys towards a constant mechanism.
 
-    That is the limit's price, or near it; a price a hundred times as high takes a dozen iterations to come down. It is
-    never next to nothing beside the size of all products.
+    The latter is close to the limit's dual value at the optimum; a dual value a hundred times as high takes a dozen
+    iterations to come down. The product is never negligible beside all products.
     """
-    program, column = formulation.program, u[:, : formulation.size]
-    gain = float(program.sought.sum(axis=1).min()) - program.least_error(program.adversaries - 1, column)
-    dearer = float(program.limited.sum(axis=1).min()) - float((program.limited * column).sum())
-    left = float(formulation.coupling_slack(u, 0.0)[-1])
-    bought = gain * left / max(dearer, left) if left > 0 else 0.0
-    return max(bought, LEAST_WORTH * size)
+    program, columns = formulation.program, u[:, : formulation.secret_count]
+    largest_distortion = float(program.maximised_errors.sum(axis=1).min())
+    gain = largest_distortion - program.adversary_error(program.adversary_count - 1, columns)
+    dearer = float(program.limited_cost.sum(axis=1).min()) - float((program.limited_cost * columns).sum())
+    slack = float(formulation.coupling_slack(u, 0.0)[-1])
+    bought = gain * slack / max(dearer, slack) if slack > 0 else 0.0
+    return max(bought, settings.start_min_limit * size)
 
 
-def _exponential(formulation: Formulation, constant: FloatArray) -> FloatArray | None:
-    """An exponential mechanism, (observables, secrets), where it is inside everything and costs less than a constant.
+def _exponential_mechanism(
+    formulation: Formulation, constant: FloatArray, settings: InteriorSettings
+) -> FloatArray | None:
+    """An exponential mechanism, (observables, secrets), where it is strictly feasible and costs less than a constant.
 
-    Each observable is likeliest for the secret that it suits best, and less likely for others, exponentially in the
-    exponents to them: all alike but for that, or as often as in the constant one.
+    Each observable is most likely for the secret that it suits best, and less likely for others, exponentially in the
+    exponents to them; with equal weights of the observables, or with those of the constant mechanism.
     """
     program = formulation.program
-    if formulation.ratios is None or formulation.ratios.thin or program.start is not None or program.limit != "none":
+    if formulation.ratio_bounds is None or formulation.ratio_bounds.thin:
         return None
-    if program.reverse or program.preferred is not None:
+    if program.start is not None or program.limit != "none":
         return None
-    exponents = formulation.whole.exponents[np.ix_(formulation.present, formulation.present)]
-    # There is none between those that are far apart.
-    exponents = np.minimum(exponents, min(exponents[np.isfinite(exponents)].max(), FARTHEST))
+    if program.maximises_distortion or program.max_distortion_rows is not None:
+        return None
+    exponents = formulation.full_program.exponents[np.ix_(formulation.secrets, formulation.secrets)]
+    # Between secrets that are far apart there is no bound.
+    exponents = np.minimum(exponents, min(exponents[np.isfinite(exponents)].max(), settings.exponential_max_exponent))
     np.fill_diagonal(exponents, 0.0)
     usual = program.objective.mean(axis=0)
     suits = np.divide(program.objective, usual, out=np.full(constant.shape, inf), where=usual > 0).argmin(axis=1)
-    if len(np.unique(suits)) < LEAST_SUITED * len(suits):
+    if len(np.unique(suits)) < settings.exponential_min_suited * len(suits):
         return None
-    near = np.exp(-SHARPNESS * exponents[suits])
-    mixed = [_private(program, each / each.sum(axis=0), constant) for each in (near, near * constant)]
-    found = min(mixed, key=program.cost)
-    if program.cost(found) >= WORTHWHILE * program.cost(constant):
+    weights = np.exp(-settings.exponential_rate * exponents[suits])
+    mechanisms = [
+        _mix_for_distortion(program, unnormalised / unnormalised.sum(axis=0), constant, settings)
+        for unnormalised in (weights, weights * constant)
+    ]
+    cheapest = min(mechanisms, key=program.cost)
+    if program.cost(cheapest) >= settings.exponential_max_cost * program.cost(constant):
         return None
-    sharper = found ** (1 / MOST_USED)
+    sharper = cheapest ** (1 / settings.exponential_max_use)
     pairs = ((batch, sharper[batch.blocks]) for batch in formulation.batches)
-    inside = all(batch.followed(column, column, settle=False)[0] == inf for batch, column in pairs)
-    left_out = formulation.whole.exponents, found, formulation.present, formulation.absent
-    return found if inside and (margins(*left_out, formulation.batches[0].backend) > 0).all() else None
+    feasible = all(batch.check_step(columns, columns, keep_all=False)[0] == inf for batch, columns in pairs)
+    deferred = formulation.full_program.exponents, cheapest, formulation.secrets, formulation.deferred
+    return cheapest if feasible and (margins(*deferred, formulation.batches[0].backend) > 0).all() else None
 
 
-def _private(program: BlockProgram, column: FloatArray, constant: FloatArray) -> FloatArray:
-    """A mechanism with as much of a constant one in it as leaves half of what that leaves above every distortion."""
+def _mix_for_distortion(
+    program: BlockProgram, columns: FloatArray, constant: FloatArray, settings: InteriorSettings
+) -> FloatArray:
+    """A mechanism mixed with a constant one so that half of the latter's slack remains in every distortion bound."""
     for adversary, distortion in enumerate(program.distortion.tolist()):
-        half = (program.least_error(adversary, constant) - distortion) / 2
-        for _ in range(MIXTURES):
-            if program.least_error(adversary, column) - distortion >= half:
+        half = (program.adversary_error(adversary, constant) - distortion) / 2
+        for _ in range(settings.distortion_mixtures):
+            if program.adversary_error(adversary, columns) - distortion >= half:
                 break
-            column = (column + constant) / 2
+            columns = (columns + constant) / 2
         else:
             return constant
-    return column
+    return columns
 
 
-def _central(formulation: Formulation, u: FloatArray, target: float, limits: float) -> State:
-    """The point of this mechanism at which every product is the target, but for those of limits on costs.
+def _central_state(
+    formulation: Formulation, u: FloatArray, target: float, limits: float, settings: InteriorSettings
+) -> State:
+    """The state of this mechanism in which every product is the target, but for those of limits on the cost.
 
-    The prices of guesses add up, in each block, to the price of the distortion, and those of the worst case to one: x
-    and y are chosen so that they do, for otherwise the first steps would run far away to make up for it. Limits on
-    costs have products that add up to ``limits``: at such a small target as the others', one secret alone would bear
-    the price of the worst case.
+    The dual values of guesses sum, in each block, to the dual value of the distortion, and those of the worst case to
+    one: x and y are chosen so that they do, or the first steps would be spent on making up for it. The products of
+    limits on the cost sum to ``limits``: with the others' small target one secret would bear the worst case alone.
     """
-    program, n, coupling = formulation.program, formulation.size, formulation.coupling
-    first, worst = n + coupling.totals, 0.0
-    limited = limits / max(coupling.rows - first, 1)
-    if program.minimises_worst:
-        costs = -coupling.gather(u)[-len(program.whose) :]
-        worst = -float(_below(-costs[None, :], limited, 1.0)[0][0])
+    program, n, coupling = formulation.program, formulation.secret_count, formulation.coupling
+    first, worst_cost = n + coupling.distortion_count, 0.0
+    limit_target = limits / max(coupling.row_count - first, 1)
+    if program.minimises_worst_cost:
+        costs = -coupling.matvec(u)[-len(program.cost_secret) :]
+        worst_cost = -float(_solve_barrier(-costs[None, :], limit_target, 1.0, settings)[0][0])
     u = u.copy()
-    asked = [*program.distortion.tolist(), *[None] * program.reverse]
-    for adversary, distortion in enumerate(asked):
+    bounds = [*program.distortion.tolist(), *[None] * program.maximises_distortion]
+    for adversary, distortion in enumerate(bounds):
         errors = u[:, :n] @ program.errors_of(adversary).T
-        u[:, n + adversary] = _central_guesses(errors, distortion, target)
-    inside = tuple(SlackDual(each, target / each) for each in formulation.slacks(u))
-    coupling_slack = formulation.coupling_slack(u, worst)
-    coupling_dual = np.zeros(coupling.rows)
+        u[:, n + adversary] = _central_x(errors, distortion, target, settings)
+    batches = tuple(SlackDual(slacks, target / slacks) for slacks in formulation.slacks(u))
+    coupling_slack = formulation.coupling_slack(u, worst_cost)
+    coupling_dual = np.zeros(coupling.row_count)
     coupling_dual[n:] = target / coupling_slack
-    coupling_dual[first:] = limited / coupling_slack[coupling.totals :]
-    coupling_dual[:n] = formulation.dual_residual(coupling_dual, [each.duals for each in inside])[:, :n].mean(axis=0)
-    return State(u, formulation.batches[0].backend.to_device(u), inside, coupling_slack, coupling_dual, worst)
+    coupling_dual[first:] = limit_target / coupling_slack[coupling.distortion_count :]
+    residual = formulation.dual_residual(coupling_dual, [batch.duals for batch in batches])
+    coupling_dual[:n] = residual[:, :n].mean(axis=0)
+    device_u = formulation.batches[0].backend.to_device(u)
+    return State(u, device_u, batches, coupling_slack, coupling_dual, worst_cost)
 
 
-def _central_guesses(errors: FloatArray, distortion: float | None, target: float) -> FloatArray:
-    """X of each block: Σ_guesses target/(error − x) is the price of the distortion in all of them.
+def _central_x(errors: FloatArray, distortion: float | None, target: float, settings: InteriorSettings) -> FloatArray:
+    """The x of each block for which Σ_guesses target/(error − x) is the distortion's dual value in all of them.
 
-    Where the distortion is maximised its price is 1; where it is bounded, the price times what is left of the bound
+    Where the distortion is maximised its dual value is 1; where it is bounded, its dual value times the bound's slack
     is the target, too.
     """
     if distortion is None:
-        return _below(errors, target, 1.0)[0]
-    # Price·(Σx − bound) is nearly linear in the price: x is a target/price below the least error for each guess that is
-    # not much worse, which is one in each block at least, and all of them at most.
+        return _solve_barrier(errors, target, 1.0, settings)[0]
+    # dual·(Σx − bound) is nearly linear in the dual value: x is target/dual below the least error for each guess that
+    # is not much worse, which is one in each block at least, and all of them at most.
     blocks, guesses = errors.shape
     room = max(float(errors.min(axis=1).sum()) - distortion, 1e-300)
     low, high = target * (1 + blocks) / room, target * (1 + blocks * guesses) / room
-    price = low
-    for _ in range(ROUGH_SEARCH):
-        x, speed = _below(errors, target, price)
-        left = float(x.sum()) - distortion
-        lacks = target * (1 + ROUGH_PRICE / 2) - price * left  # a little more than the target: something is left
-        low, high = (price, high) if lacks > 0 else (low, price)
-        if abs(lacks) <= ROUGH_PRICE / 2 * target:
+    dual, accuracy = low, settings.start_search_accuracy
+    for _ in range(settings.start_search_iterations):
+        x, derivative = _solve_barrier(errors, target, dual, settings)
+        slack = float(x.sum()) - distortion
+        missing = target * (1 + accuracy / 2) - dual * slack  # a little above the target: some slack remains
+        low, high = (dual, high) if missing > 0 else (low, dual)
+        if abs(missing) <= accuracy / 2 * target:
             return x
-        wanted = price + lacks / (left + price * float(speed.sum()))
-        price = wanted if low < wanted < high else (low * high) ** 0.5
-    return _below(errors, target, high)[0]
+        newton = dual + missing / (slack + dual * float(derivative.sum()))
+        dual = newton if low < newton < high else (low * high) ** 0.5
+    return _solve_barrier(errors, target, high, settings)[0]
 
 
-def _below(values: FloatArray, target: float, price: float) -> tuple[FloatArray, FloatArray]:
-    """For each row, the x below all its values at which Σ target/(value − x) is the price; and how fast it grows.
+def _solve_barrier(
+    values: FloatArray, target: float, dual: float, settings: InteriorSettings
+) -> tuple[FloatArray, FloatArray]:
+    """For each row, the x below all its values with Σ target/(value − x) = dual; and x's derivative by the dual value.
 
-    One over that sum is concave in how far below x is, and nearly linear: Newton's steps come from one side, and fast.
+    One over that sum is concave in the distance of x below the least value, and nearly linear: Newton's steps come
+    from one side, and fast.
     """
     least = values.min(axis=1)
-    apart = values - least[:, None]
-    below = np.full(len(values), target / price)
-    for _ in range(ROUGH_STEPS):
-        shares = apart + below[:, None]
-        np.divide(target, shares, out=shares)
-        total, squares = shares.sum(axis=1), np.einsum("ij,ij->i", shares, shares)
-        more = (total / price - 1.0) * total * target / squares
-        below += more
-        if (more <= ROUGH * below).all():
+    excess = values - least[:, None]
+    below = np.full(len(values), target / dual)
+    for _ in range(settings.start_newton_iterations):
+        terms = excess + below[:, None]
+        np.divide(target, terms, out=terms)
+        total, squares = terms.sum(axis=1), np.einsum("ij,ij->i", terms, terms)
+        step = (total / dual - 1.0) * total * target / squares
+        below += step
+        if (step <= settings.start_newton_accuracy * below).all():
             break
     return least - below, target / squares
 
 
-def _constant_weights(cost: FloatArray) -> FloatArray:
-    """How often each observable is sent by the mechanism that reveals nothing, at the start.
+def _constant_mechanism(cost: FloatArray, settings: InteriorSettings) -> FloatArray:
+    """The probability of each observable in the constant mechanism to start from.
 
-    Among those mechanisms, w_o = κ/(cost_o − λ) is where cost and barrier balance; κ is the products' share of each.
+    Among constant mechanisms, w_o = κ/(cost_o − λ) balances cost and barrier; κ is each observable's product.
     """
-    share = START * float(cost.mean()) / len(cost)
-    if share <= 0:
+    product = settings.start_complementarity * float(cost.mean()) / len(cost)
+    if product <= 0:
         return np.full(len(cost), 1.0 / len(cost))
-    weights = share / (cost - _below(cost[None, :], share, 1.0)[0][0])
+    weights = product / (cost - _solve_barrier(cost[None, :], product, 1.0, settings)[0][0])
     return np.asarray(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""One step of the method: predictor, corrector, centrality correctors; then as far as every ratio allows."""
+"""One step of the method: affine direction, Mehrotra's corrector, centrality correctors, feasible step length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,272 +10,283 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.blocking_constraints import max_feasible_step
-from privacygames.solvers.interior.elementwise import central, outlying
+from privacygames.solvers.interior.blocking_constraints import lengthen_step
+from privacygames.solvers.interior.elementwise import gondzio_change, mehrotra_change
 from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, batch_duals, proof
-from privacygames.solvers.interior.newton import Direction, Newton, Wanted
-from privacygames.solvers.interior.presolve import fill_in, margins_within
+from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, batch_duals, dual_bound
+from privacygames.solvers.interior.newton import Direction, Newton, ProductChange
+from privacygames.solvers.interior.presolve import extend_mechanism, margins_from
+from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.state import SlackDual, State, objective_value
-from privacygames.solvers.linalg import HOST, Backend, BlockAlgebra
-from privacygames.solvers.predictor_corrector import MIN_STEP_GAIN, back_off, centring_parameter, trial_step
+from privacygames.solvers.linalg import HOST, BlockAlgebra
+from privacygames.solvers.predictor_corrector import back_off, centring_parameter, trial_step
 
-CORRECTORS = 2
-"""So many where a step is not lengthened otherwise, or they save more iterations than they take time."""
-
-FEW = 10_000
-"""How far to aim is decided by the steps that all but one in so many inequalities allow."""
-
-UNSETTLED, SLOWEST = 0.1, 0.5
-"""Where secrets may join, products are not made smaller, together, than this share of what the dual residual weighs:
-those that join bring some, and where products are small beside it no step is long. But they may always be halved:
-residual that pairs bring is in proportion to the products, and does not go away before they do."""
-
-BACKTRACKS = 40
-AIM = 0.1
-SETTLE = 100.0
-"""Within this factor of the end, no ratio leaves the working set: in columns that vanish they would come and go."""
-
-THOROUGH = 1e4
-"""Within this factor of the end, more work is done for a better bound."""
-
-Change = Literal["both", "join", "none"]
-"""How the working set may change: ratios join and leave; only join; or, once the estimate of the gap is small enough,
-neither. Each that joins brings a price of its own, which in columns that vanish spoils what the prices prove."""
-
-ARRIVED = 2.0
-"""Within this factor of the end, products are as small as they are meant to be."""
-
-REFINE = 1e-3
-"""Directions are refined once the products add up to less than this share of the value, and more so in the end."""
-
-TIGHT, ADMIT, ADMIT_MORE = 0.1, 0.2, 0.4
-"""When the row of a secret left out has less than the first of the margin that revealing nothing leaves it, all with
-less than the second join; or with less than the third, where larger blocks cost less than to take somebody in again."""
-
-KEEP_MARGIN = 0.1
-"""A step leaves those left out at least this share of the margin they had."""
+SetChange = Literal["any", "join", "none"]
+"""How the working set may change: ratios join and leave; only join; or neither, once the estimate of the gap is small
+enough. Each that joins brings a dual value of its own, which in vanishing columns spoils the bound."""
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """A state with the formulation it belongs to, the margins of absent secrets, and what its duals prove."""
+    """A state with its formulation, the margins of deferred secrets, and the bound that its dual values prove."""
 
     formulation: Formulation
     state: State
-    margin: FloatArray
-    proof: DualBound
+    margins: FloatArray
+    dual_bound: DualBound
 
     @property
-    def column(self) -> FloatArray:
-        """The mechanism's columns, (observables, present secrets)."""
-        return self.state.u[:, : self.formulation.size]
+    def columns(self) -> FloatArray:
+        """The mechanism's columns, (observables, secrets in the program)."""
+        return self.state.u[:, : self.formulation.secret_count]
 
     @cached_property
     def value(self) -> float:
-        """What is minimised."""
-        return objective_value(self.formulation, self.state.u, self.state.worst)
+        """The value that is minimised."""
+        return objective_value(self.formulation, self.state.u, self.state.worst_cost)
 
 
 class Stepper:
-    """How iterates move: where the work is done, and how accurate the end is to be."""
+    """Computes the next iterate from one.
 
-    def __init__(self, algebra: BlockAlgebra, tolerance: float, scale: float) -> None:
-        self._algebra, self._tolerance, self._scale = algebra, tolerance, scale
+    Args:
+        algebra: the linear algebra of blocks.
+        tolerance: relative gap to stop at.
+        scale: the value that counts as negligible beside costs.
+        settings: the method's settings.
+    """
 
-    def first(self, formulation: Formulation, state: State) -> Iterate:
-        """The iterate to start with."""
-        column = state.u[:, : formulation.size]
-        proved = self._proof(formulation, state.duals, state.coupling_dual, thorough=False)
-        return Iterate(formulation, state, self._margins(formulation, column), proved)
+    def __init__(self, algebra: BlockAlgebra, tolerance: float, scale: float, settings: InteriorSettings) -> None:
+        self._algebra, self._tolerance, self._scale, self._settings = algebra, tolerance, scale, settings
 
-    def step(self, now: Iterate, *, careful: bool = False) -> Iterate | None:
-        """The next iterate; None if the step went nowhere.
+    def initial_iterate(self, formulation: Formulation, state: State) -> Iterate:
+        """The iterate of a starting point."""
+        columns = state.u[:, : formulation.secret_count]
+        bound = self._dual_bound(formulation, state.batch_duals, state.coupling_dual, thorough=False)
+        return Iterate(formulation, state, self._margins(formulation, columns), bound)
 
-        A careful step aims less far, and leaves inequalities that limit it as they are.
+    def step(self, now: Iterate, *, plain: bool = False) -> Iterate | None:
+        """The next iterate; None if the step led nowhere.
+
+        A ``plain`` step leaves blocking constraints linearised, and centres more.
         """
-        form, state = now.formulation, now.state
+        form, state, settings = now.formulation, now.state, self._settings
         newton = Newton(form, state, self._algebra)
-        coupled = state.coupling_slack * state.limit_dual
-        plain = newton.direction(None, -coupled, refinements=0)
-        total, count = newton.total, state.count
-        value = now.value
-        accuracy = self._accuracy(value)
-        late = form.ratios is None or total < REFINE * abs(value)
-        refinements = 2 if total <= ARRIVED * accuracy else 1 if late else 0
-        lengths = (plain.primal, plain.dual) if careful else newton.lengths_but_few(plain, 1 + count // FEW)
-        aim = max(centring_parameter(newton.total_after(plain, *lengths) / total) * total, accuracy)
-        if form.whole.absent.any():
-            aim = max(aim, min(UNSETTLED * newton.unsettled, SLOWEST * total))
+        affine = newton.direction(None, -(state.coupling_slack * state.inequality_dual), refinements=0)
+        complementarity, count = newton.complementarity, state.inequality_count
+        final = self._final_complementarity(now.value)
+        refinements = 0
+        if form.ratio_bounds is None or complementarity < settings.refine_below * abs(now.value):
+            refinements = 1
+        if complementarity <= settings.converged_factor * final:
+            refinements = 2
+        steps = affine.primal_step, affine.dual_step
+        if not plain:
+            steps = newton.steps_ignoring(affine, 1 + count // settings.ignored_one_in)
+        remaining = newton.complementarity_after(affine, *steps) / complementarity
+        aim = max(centring_parameter(remaining, settings.min_centring) * complementarity, final)
+        if form.full_program.zero_prior.any():
+            floor = settings.residual_fraction * newton.residual_contribution
+            aim = max(aim, min(floor, settings.residual_reduction * complementarity))
         target = aim / count
-        step = self._aimed(newton, plain, target, refinements)
-        if careful or not self._algebra.prefer_fused_operations:
-            step = self._centred(newton, step, target)
-        if not careful:
-            step = max_feasible_step(newton, step, target)
-        frozen = value < inf and abs(value - now.proof.estimate) <= self._tolerance * max(abs(value), self._scale)
-        change: Change = "none" if frozen else "join" if target * count <= SETTLE * accuracy else "both"
-        return self._moved(now, step, target, change)
+        direction = self._corrected_direction(newton, affine, target, refinements)
+        if plain or not self._algebra.prefer_fused_operations:
+            direction = self._apply_centrality_correctors(newton, direction, target)
+        if not plain:
+            direction = lengthen_step(newton, direction, target, settings)
+        estimated_gap = abs(now.value - now.dual_bound.dual_objective)
+        settled = now.value < inf and estimated_gap <= self._tolerance * max(abs(now.value), self._scale)
+        set_change: SetChange = "any"
+        if settled:
+            set_change = "none"
+        elif target * count <= settings.no_removal_factor * final:
+            set_change = "join"
+        return self._take_step(now, direction, target, set_change)
 
-    def arrived(self, now: Iterate) -> bool:
-        """Whether products are as small as they are meant to be: only prices may settle yet."""
-        return now.state.complementarity * now.state.count <= ARRIVED * self._accuracy(now.value)
+    def products_converged(self, now: Iterate) -> bool:
+        """Whether products are as small as they should become: only dual values may settle yet."""
+        total = now.state.mean_product * now.state.inequality_count
+        return total <= self._settings.converged_factor * self._final_complementarity(now.value)
 
-    def _aimed(self, newton: Newton, plain: Direction, target: float, refinements: int) -> Direction:
-        """The direction towards products that are all the target, given the plain one towards none."""
+    def _corrected_direction(self, newton: Newton, affine: Direction, target: float, refinements: int) -> Direction:
+        """Mehrotra's corrected direction towards products equal to the target, given the affine direction."""
         state, backend = newton.state, self._algebra.backend
+        limit = self._settings.second_order_limit * target
 
-        def wanted(at: int) -> FloatArray:
-            return central(backend, state.inside[at].both, plain.inside[at].both, target)
+        def product_change(at: int) -> FloatArray:
+            return mehrotra_change(backend, state.batches[at].both, affine.changes[at].both, target, limit)
 
-        now, change = (state.coupling_slack, state.limit_dual), (plain.coupling_slack, plain.limit_dual)
-        return newton.direction(wanted, central(HOST, now, change, target), refinements=refinements)
+        now = state.coupling_slack, state.inequality_dual
+        change = affine.coupling_slack, affine.inequality_dual
+        coupling_change = mehrotra_change(HOST, now, change, target, limit)
+        return newton.direction(product_change, coupling_change, refinements=refinements)
 
-    def _centred(self, newton: Newton, step: Direction, target: float) -> Direction:
-        """The direction with Gondzio's correctors, as long as they lengthen it."""
-        for _ in range(CORRECTORS):
-            trial = newton.corrected(step, _towards_centre(self._algebra.backend, newton.state, step, target))
-            if trial.primal + trial.dual < step.primal + step.dual + MIN_STEP_GAIN:
+    def _apply_centrality_correctors(self, newton: Newton, direction: Direction, target: float) -> Direction:
+        """The direction with Gondzio's correctors, as long as they lengthen its steps."""
+        for _ in range(self._settings.max_correctors):
+            trial = newton.correct(direction, self._towards_centre(newton.state, direction, target))
+            gain = self._settings.min_step_gain
+            if trial.primal_step + trial.dual_step < direction.primal_step + direction.dual_step + gain:
                 break
-            step = trial
-        return step
+            direction = trial
+        return direction
 
-    def _accuracy(self, value: float) -> float:
-        """The sum of products to aim for in the end: smaller ones only spoil the numbers."""
-        return AIM * self._tolerance * max(abs(value) if value < inf else 0.0, self._scale)
+    def _towards_centre(self, state: State, direction: Direction, target: float) -> ProductChange:
+        """The change of products that Gondzio's correctors want, looking ahead along a direction."""
+        settings, backend = self._settings, self._algebra.backend
+        factor, increment = settings.trial_step_factor, settings.trial_step_increment
+        steps = trial_step(direction.primal_step, factor, increment), trial_step(direction.dual_step, factor, increment)
 
-    def _moved(self, now: Iterate, step: Direction, target: float, change: Change) -> Iterate | None:
-        """Go along a direction as far as every ratio, and every secret left out, allows."""
-        form, state, n = now.formulation, now.state, now.formulation.size
-        backend, primal, dual = self._algebra.backend, back_off(step.primal), back_off(step.dual)
-        before, du = state.there, backend.concatenate(step.u)
+        def product_change(at: int) -> FloatArray:
+            now, change = state.batches[at].both, direction.changes[at].both
+            return gondzio_change(backend, now, change, steps, (target, settings.neighbourhood))
+
+        return product_change
+
+    def _final_complementarity(self, value: float) -> float:
+        """The complementarity to end at: smaller products only lose digits."""
+        magnitude = max(abs(value) if value < inf else 0.0, self._scale)
+        return self._settings.complementarity_target * self._tolerance * magnitude
+
+    def _take_step(self, now: Iterate, direction: Direction, target: float, set_change: SetChange) -> Iterate | None:
+        """Go along a direction as far as every ratio bound, and every deferred secret, allows."""
+        form, state, n, settings = now.formulation, now.state, now.formulation.secret_count, self._settings
+        backend = self._algebra.backend
+        primal = back_off(direction.primal_step, settings.boundary_fraction)
+        dual = back_off(direction.dual_step, settings.boundary_fraction)
+        before, du = state.device_u, backend.concatenate(direction.u)
         near: list[Batch] = []
-        for _ in range(BACKTRACKS):
+        for _ in range(settings.max_backtracks):
             after = backend.axpy(primal, du, before)
             u = backend.to_numpy(after)
             if (u[:, :n] <= 0).any():
-                primal *= 0.5
+                primal *= settings.positivity_backtrack
                 continue
-            margin = self._margins(form, after[:, :n])
-            if (margin < KEEP_MARGIN * now.margin).any():
-                primal *= 0.7
+            margins = self._margins(form, after[:, :n])
+            if (margins < settings.keep_margin * now.margins).any():
+                primal *= settings.margin_backtrack
                 continue
-            allowed, near = self._followed(form, before[:, :n], after[:, :n], settle=change != "both")
+            allowed, near = self._check_step(form, before[:, :n], after[:, :n], keep_all=set_change != "any")
             if allowed == inf:
                 break
-            primal *= 0.9 * allowed
+            primal *= settings.ratio_backtrack * allowed
         else:
             return None
-        if primal <= 1e-8 and dual <= 1e-8:
+        if primal <= settings.min_step and dual <= settings.min_step:
             return None
-        places = range(len(form.batches))
-        duals = self._algebra.map(lambda at: state.inside[at].duals_after(step.inside[at], dual, backend), places)
-        coupling_dual = state.coupling_dual + dual * step.coupling_dual
-        # Before pairs and secrets join: their duals are not settled yet.
-        thorough = target * state.count <= THOROUGH * self._accuracy(now.value)
-        proved = self._proof(form, duals, coupling_dual, thorough=thorough)
-        old = form.batches
-        if form.ratios is not None and change != "none":
-            form = form.with_batches(near)
-        inside = self._algebra.map(lambda at: _inside(old[at], form.batches[at], duals[at], after, target), places)
-        slack, worst = state.coupling_slack + primal * step.coupling_slack, state.worst + primal * step.worst
-        found = Iterate(form, State(u, after, tuple(inside), slack, coupling_dual, worst), margin, proved)
-        share = margin / form.widest_margins
-        if (share < TIGHT).any():
-            enough = ADMIT_MORE if self._algebra.prefer_fused_operations else ADMIT
-            found = self.admit(found, form.absent[share < enough]) or found
-        return found
-
-    def _followed(
-        self, form: Formulation, before: FloatArray, after: FloatArray, *, settle: bool
-    ) -> tuple[float, list[Batch]]:
-        """How much of the way all ratios allow, ∞ where all hold at its end, and batches with working sets for that."""
-        found = self._algebra.map(
-            lambda batch: batch.followed(before[batch.blocks], after[batch.blocks], settle=settle), form.batches
+        numbers = range(len(form.batches))
+        duals = self._algebra.map(
+            lambda at: state.batches[at].duals_after(direction.changes[at], dual, backend), numbers
         )
-        return min(allowed for allowed, _ in found), [batch for _, batch in found]
+        coupling_dual = state.coupling_dual + dual * direction.coupling_dual
+        # Before pairs and secrets join: their dual values have not settled yet.
+        final = self._final_complementarity(now.value)
+        thorough = target * state.inequality_count <= settings.thorough_bound_factor * final
+        bound = self._dual_bound(form, duals, coupling_dual, thorough=thorough)
+        old = form.batches
+        if form.ratio_bounds is not None and set_change != "none":
+            form = form.with_batches(near)
+        batches = self._algebra.map(
+            lambda at: _with_working_set(old[at], form.batches[at], duals[at], after, target), numbers
+        )
+        slack = state.coupling_slack + primal * direction.coupling_slack
+        worst_cost = state.worst_cost + primal * direction.worst_cost
+        moved = Iterate(form, State(u, after, tuple(batches), slack, coupling_dual, worst_cost), margins, bound)
+        fraction = margins / form.constant_margins
+        if (fraction < settings.admit_below).any():
+            on_device = self._algebra.prefer_fused_operations
+            admit_with = settings.admit_with_on_device if on_device else settings.admit_with
+            moved = self.admit(moved, form.deferred[fraction < admit_with]) or moved
+        return moved
 
-    def _proof(
+    def _check_step(
+        self, form: Formulation, before: FloatArray, after: FloatArray, *, keep_all: bool
+    ) -> tuple[float, list[Batch]]:
+        """The fraction of a step that all ratio bounds allow, ∞ for the whole step, and updated batches."""
+        results = self._algebra.map(
+            lambda batch: batch.check_step(before[batch.blocks], after[batch.blocks], keep_all=keep_all), form.batches
+        )
+        return min(allowed for allowed, _ in results), [batch for _, batch in results]
+
+    def _dual_bound(
         self, form: Formulation, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
     ) -> DualBound:
-        """What dual values prove."""
-        prices = CouplingDuals.of(form, coupling_dual)
+        coupling = CouplingDuals.of(form, coupling_dual)
         parts = self._algebra.map(
-            lambda at: batch_duals(form, form.batches[at], duals[at], prices, thorough=thorough),
+            lambda at: batch_duals(form, form.batches[at], duals[at], coupling, thorough=thorough),
             range(len(form.batches)),
         )
-        return proof(form, parts, prices)
+        return dual_bound(form, parts, coupling)
 
     def admit(self, now: Iterate, secrets: IntArray) -> Iterate | None:
-        """Take secrets in, their ratios with duals that make them central; None if none could join."""
-        form, state, n = now.formulation, now.state, now.formulation.size
-        wanted = np.intersect1d(secrets, form.absent)
-        rows, joined, _ = fill_in(form.whole.exponents, now.column, form.present, wanted)
+        """Take deferred secrets into the program, with central dual values; None if the mechanism extends to none."""
+        form, state, n = now.formulation, now.state, now.formulation.secret_count
+        wanted = np.intersect1d(secrets, form.deferred)
+        rows, joined, _ = extend_mechanism(form.full_program.exponents, now.columns, form.secrets, wanted)
         if not len(joined):
             return None
-        target = state.complementarity
+        target = state.mean_product
         blocks, backend = [batch.blocks for batch in form.batches], self._algebra.backend
-        larger = Formulation.of(form.whole, np.append(form.present, joined), blocks, backend)
-        u = np.concatenate([now.column, rows, state.u[:, n:]], axis=1)
-        parts = zip(form.batches, state.inside, larger.batches, strict=True)
-        found = [_inherited(old, inside, new, u[new.blocks], target) for old, inside, new in parts]
-        larger = larger.with_batches([batch for batch, _ in found])
-        inside = tuple(each for _, each in found)
+        secrets = np.append(form.secrets, joined)
+        larger = Formulation.of(form.full_program, secrets, blocks, backend, self._settings)
+        u = np.concatenate([now.columns, rows, state.u[:, n:]], axis=1)
+        triples = zip(form.batches, state.batches, larger.batches, strict=True)
+        pairs = [_with_more_secrets(old, values, new, u[new.blocks], target) for old, values, new in triples]
+        larger = larger.with_batches([batch for batch, _ in pairs])
+        batches = tuple(values for _, values in pairs)
         coupling_dual = np.concatenate([state.coupling_dual[:n], np.zeros(len(joined)), state.coupling_dual[n:]])
-        size = larger.size
-        residual = larger.dual_residual(coupling_dual, [each.duals for each in inside])
+        size = larger.secret_count
+        residual = larger.dual_residual(coupling_dual, [values.duals for values in batches])
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
-        moved = State(u, backend.to_device(u), inside, state.coupling_slack, coupling_dual, state.worst)
-        return Iterate(larger, moved, self._margins(larger, u[:, :size]), now.proof)
+        admitted = State(u, backend.to_device(u), batches, state.coupling_slack, coupling_dual, state.worst_cost)
+        return Iterate(larger, admitted, self._margins(larger, u[:, :size]), now.dual_bound)
 
-    def _margins(self, form: Formulation, column: FloatArray) -> FloatArray:
-        """How much margin a mechanism leaves for the rows of the secrets left out."""
-        if not len(form.absent):
+    def _margins(self, form: Formulation, columns: FloatArray) -> FloatArray:
+        """The margins that a mechanism leaves to the deferred secrets."""
+        if not len(form.deferred):
             return np.zeros(0)
-        to, back = form.to_absent
-        held = self._algebra.backend.to_device(column)
-        found = self._algebra.map(
-            lambda batch: margins_within(held, to[batch], back[batch], self._algebra.backend),
-            self._algebra.batches(len(form.absent)),
+        to, back = form.deferred_exponents
+        device_columns = self._algebra.backend.to_device(columns)
+        parts = self._algebra.map(
+            lambda some: margins_from(device_columns, to[some], back[some], self._algebra.backend),
+            self._algebra.batches(len(form.deferred)),
         )
-        return np.concatenate(found)
+        return np.concatenate(parts)
 
 
-def _towards_centre(backend: Backend, state: State, step: Direction, target: float) -> Wanted:
-    """What Gondzio's correctors want, looking beyond a step."""
-    steps = trial_step(step.primal), trial_step(step.dual)
+def _with_working_set(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> SlackDual:
+    """Slacks and dual values with another working set: central dual values for pairs that joined.
 
-    def wanted(at: int) -> FloatArray:
-        return outlying(backend, state.inside[at].both, step.inside[at].both, steps, target)
-
-    return wanted
-
-
-def _inside(old: Batch, new: Batch, duals: FloatArray, u: FloatArray, target: float) -> SlackDual:
-    """Slacks, anew for what is added up drifts, and duals, with another working set: central ones for who joins."""
+    Slacks are computed anew, because sums of steps drift.
+    """
     slacks, before, pairs = new.slacks(u[new.blocks]), old.working_set, new.working_set
     if new is old or before is None or pairs is None:
         return SlackDual(slacks, duals)
-    kept = pairs.take_over(before, duals[: len(before)], slacks[: len(pairs)], target)
-    return SlackDual(slacks, new.backend.concatenate([kept, duals[len(before) :]]) if new.others else kept)
+    inherited = pairs.inherit_duals(before, duals[: len(before)], slacks[: len(pairs)], target)
+    if not new.other_families:
+        return SlackDual(slacks, inherited)
+    return SlackDual(slacks, new.backend.concatenate([inherited, duals[len(before) :]]))
 
 
-def _inherited(old: Batch, inside: SlackDual, new: Batch, u: FloatArray, target: float) -> tuple[Batch, SlackDual]:
-    """A batch with more secrets takes over working set and duals; what is new gets central duals."""
-    before, first = old.working_set, new.working_set
-    if before is not None and first is not None:
-        keys, here = before.among(first.bounds)
-        first = replace(first, keys=new.backend.union1d(first.keys, keys))
-        column = new.backend.to_device(u[:, : first.bounds.size])
-        first = first.followed(column, column, settle=True)[1]  # with the ratios of the new that are nearly used up
-        new = replace(new, working_set=first)
+def _with_more_secrets(
+    old: Batch, values: SlackDual, new: Batch, u: FloatArray, target: float
+) -> tuple[Batch, SlackDual]:
+    """A batch with more secrets takes over the working set and dual values; what is new gets central ones."""
+    before, pairs = old.working_set, new.working_set
+    if before is not None and pairs is not None:
+        keys, bounded = before.embed(pairs.bounds)
+        pairs = replace(pairs, keys=new.backend.union1d(pairs.keys, keys))
+        columns = new.backend.to_device(u[:, : pairs.bounds.size])
+        pairs = pairs.check_step(columns, columns, keep_all=True)[1]  # with the new secrets' ratios that nearly bind
+        new = replace(new, working_set=pairs)
     slacks = new.slacks(u)
     duals = target / slacks
-    parts, kept = new.by_family(duals), dict(zip(map(type, old.families), old.by_family(inside.duals), strict=True))
-    if before is not None and first is not None:
-        parts[0][new.backend.searchsorted(first.keys, keys)] = kept[type(before)][here]
+    parts = new.split_by_family(duals)
+    inherited = dict(zip(map(type, old.families), old.split_by_family(values.duals), strict=True))
+    if before is not None and pairs is not None:
+        parts[0][new.backend.searchsorted(pairs.keys, keys)] = inherited[type(before)][bounded]
     for family, part in zip(new.families, parts, strict=True):
-        had = kept.get(type(family))
-        if family is not first and had is not None and had.shape == part.shape:
-            part[:] = had
+        old_part = inherited.get(type(family))
+        if family is not pairs and old_part is not None and old_part.shape == part.shape:
+            part[:] = old_part
     return new, SlackDual(slacks, duals)

@@ -1,4 +1,4 @@
-"""Dominated observables: an output that costs no less than another for every secret can be merged into it."""
+"""Dominated observables: one that costs no less than another for every secret can be merged into that one."""
 
 import numpy as np
 
@@ -6,25 +6,32 @@ from privacygames.arrays import FloatArray, IntArray
 
 
 def dominating_observables(cost: FloatArray) -> IntArray:
-    """For each observable, one that costs no more for any secret (itself, if there is no other).
+    """For each observable, the index of one that dominates it (its own index where none does).
 
-    Merging an observable into one that dominates it is post-processing: every promise is kept and the cost does
-    not rise. Of observables that cost the same throughout, the first stays.
+    An observable dominates another if it costs no more for any secret. Merging an observable into one that dominates it
+    is post-processing: every guarantee still holds and the cost does not rise. Of observables with equal costs, the
+    first stays.
 
     Args:
         cost: (observables, secrets), restricted to the secrets whose cost counts.
+
+    >>> from privacygames.solvers import dominating_observables
+    >>> dominating_observables(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]))
+    array([1, 1, 2])
     """
-    like = np.arange(len(cost))
-    order = np.lexsort((like, cost.sum(axis=1)))  # a dominating observable comes before those it dominates
+    dominating = np.arange(len(cost))
+    order = np.lexsort((dominating, cost.sum(axis=1)))  # an observable comes after those that dominate it
     cost = cost[order]
     kept = np.ones(len(cost), dtype=bool)
-    # Few cost as little as an observable where that costs least, so few are compared throughout, and mostly none.
-    least, easiest = cost.min(axis=0), cost.argmin(axis=1)
-    alone = ((cost == least).sum(axis=0) == 1)[easiest] & (cost[np.arange(len(cost)), easiest] == least[easiest])
-    for place in np.flatnonzero(~alone):
-        before = slice(place)
-        rivals = np.flatnonzero(kept[before] & (cost[before, easiest[place]] <= cost[place, easiest[place]]))
-        better = rivals[(cost[rivals] <= cost[place]).all(axis=1)]
+    # Few observables cost as little as one where that costs least, so few have to be compared throughout.
+    least, cheapest = cost.min(axis=0), cost.argmin(axis=1)
+    unrivalled = ((cost == least).sum(axis=0) == 1)[cheapest] & (
+        cost[np.arange(len(cost)), cheapest] == least[cheapest]
+    )
+    for index in np.flatnonzero(~unrivalled):
+        before = slice(index)
+        rivals = np.flatnonzero(kept[before] & (cost[before, cheapest[index]] <= cost[index, cheapest[index]]))
+        better = rivals[(cost[rivals] <= cost[index]).all(axis=1)]
         if len(better):
-            like[order[place]], kept[place] = order[better[0]], False
-    return like
+            dominating[order[index]], kept[index] = order[better[0]], False
+    return dominating

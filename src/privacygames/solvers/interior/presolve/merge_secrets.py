@@ -1,14 +1,14 @@
-"""Secrets whose answers must be the same, or almost: taken together as one, and told apart again in the proof.
+"""Secrets with equal rows: merged into classes with one unknown each, and separated again in the dual solution.
 
-Where the exponent between two secrets is 0 their columns are equal, so one unknown stands for both: prior, cost and
-errors add up, and the smallest exponent to any third secret counts. The multipliers of the smaller program become ones
-of the whole by passing on, along ratios inside a group, what one member has too much and another too little. A ratio
-with exponent e loses a share e of what is passed on over it, so secrets that are *nearly* the same may be taken
-together, too: the mechanism is valid all the same, and the certified gap says whether it was worth it.
+Where the exponent between two secrets is 0 their rows are equal, so one unknown stands for both: prior, cost and errors
+add up, and the smallest exponent to any third secret counts. Dual values of the smaller program become ones of the full
+program by transferring, along ratios within a class, what one member has in excess of another. A ratio with exponent e
+loses a fraction e of what is transferred over it, so secrets that are *nearly* equal may be merged, too: the mechanism
+is valid all the same, and the certified gap shows the loss.
 
-One direction is enough: where p(o|s) ≤ p(o|s') for every o, the rows are equal, for both sum to one. In the proof there
-is a multiplier of only one sign then; adding the same to it for every output changes the minima of the two rows by as
-much up as down. docs/theory/solver.md has the proof.
+One direction is enough: if p(o|s) ≤ p(o|s') for every o, the rows are equal, for both sum to one. The dual value then
+has only one sign; adding the same to it for every output raises the minimum of one row's residual by as much as it
+lowers the other's. docs/theory/solver.md has the proof.
 """
 
 from dataclasses import dataclass
@@ -19,150 +19,146 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import RatioDuals
 
-BOTH_WAYS = 1e-6
-"""Exponents up to this are passed on over in both directions: a share of as much is lost."""
-
-
-def added_up(table: FloatArray, whose: IntArray, count: int) -> FloatArray:
-    """(…, members) added up to (…, owners): ``whose`` says which each belongs to. As it is where each owns one."""
-    if len(whose) == count:
-        return table
-    total = np.zeros((*table.shape[:-1], count))
-    np.add.at(np.moveaxis(total, -1, 0), whose, np.moveaxis(table, -1, 0))
-    return total
-
 
 @dataclass(frozen=True)
 class SecretClasses:
-    """Which secrets are taken together.
+    """The classes of secrets that are merged.
 
     Attributes:
-        of: for each secret, its group.
+        class_of: the class of each secret.
         exponents: between all secrets.
+        two_way_exponent: exponents up to this carry dual values in both directions.
     """
 
-    of: IntArray
+    class_of: IntArray
     exponents: FloatArray
+    two_way_exponent: float = 1e-6
 
     @classmethod
-    def where(cls, exponents: FloatArray, most: float) -> "SecretClasses":
-        """Groups of secrets that exponents of at most so much, one way or both, tie together."""
+    def of(cls, exponents: FloatArray, largest: float, two_way_exponent: float = 1e-6) -> "SecretClasses":
+        """Classes of secrets that exponents up to the largest, in one direction or both, connect."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        near = np.minimum(exponents, exponents.T) <= most
+        near = np.minimum(exponents, exponents.T) <= largest
         if not near.any():
-            return cls(np.arange(len(exponents)), exponents)
+            return cls(np.arange(len(exponents)), exponents, two_way_exponent)
         labels = connected_components(csr_array(near), directed=False)[1]
-        _, first, of = np.unique(labels, return_index=True, return_inverse=True)
-        order = np.argsort(np.argsort(first))  # groups in the order of their first members
-        return cls(order[of].astype(np.int64), exponents)
+        _, first, class_of = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first))  # classes in the order of their first members
+        return cls(order[class_of].astype(np.int64), exponents, two_way_exponent)
 
     @cached_property
     def count(self) -> int:
-        """How many groups there are."""
-        return int(self.of.max()) + 1
+        """Number of classes."""
+        return int(self.class_of.max()) + 1
 
     @property
     def trivial(self) -> bool:
-        """Whether every secret is on its own."""
-        return self.count == len(self.of)
+        """Whether every secret is its own class."""
+        return self.count == len(self.class_of)
 
-    def summed(self, table: FloatArray) -> FloatArray:
-        """(…, secrets) added up to (…, groups)."""
-        return added_up(table, self.of, self.count)
+    def sum_members(self, table: FloatArray) -> FloatArray:
+        """(…, secrets) added up to (…, classes)."""
+        if self.trivial:
+            return table
+        total = np.zeros((*table.shape[:-1], self.count))
+        np.add.at(np.moveaxis(total, -1, 0), self.class_of, np.moveaxis(table, -1, 0))
+        return total
 
     @cached_property
     def _tightest(self) -> IntArray:
-        """(groups, groups): the pair of members, as secret·n + other, with the smallest exponent between two groups."""
-        size = len(self.of)
-        order = np.lexsort((self.exponents.ravel(), np.repeat(self.of, size) * self.count + np.tile(self.of, size)))
-        between = (np.repeat(self.of, size) * self.count + np.tile(self.of, size))[order]
-        return np.asarray(order[np.searchsorted(between, np.arange(self.count**2))].reshape(self.count, self.count))
+        """(classes, classes): the pair of members, as secret·n + other, with the least exponent between two classes."""
+        size = len(self.class_of)
+        classes = np.repeat(self.class_of, size) * self.count + np.tile(self.class_of, size)
+        order = np.lexsort((self.exponents.ravel(), classes))
+        first = np.searchsorted(classes[order], np.arange(self.count**2))
+        return np.asarray(order[first].reshape(self.count, self.count))
 
     @cached_property
-    def between(self) -> FloatArray:
-        """Exponents between groups: the smallest between their members."""
+    def class_exponents(self) -> FloatArray:
+        """Exponents between classes: the smallest between their members."""
         if self.trivial:
             return self.exponents
-        found = self.exponents.ravel()[self._tightest]
-        found[np.arange(self.count), np.arange(self.count)] = np.inf
-        return np.asarray(found)
+        exponents = self.exponents.ravel()[self._tightest]
+        exponents[np.arange(self.count), np.arange(self.count)] = np.inf
+        return np.asarray(exponents)
 
-    def lifted(self, ratios: RatioDuals, left: FloatArray, column: FloatArray) -> RatioDuals:
-        """Multipliers between secrets, from multipliers between groups.
+    def separate_duals(self, ratios: RatioDuals, reduced_cost: FloatArray, columns: FloatArray) -> RatioDuals:
+        """Dual values of ratios between secrets, from those between classes.
 
         Args:
-            ratios: multipliers between groups.
-            left: (observables, secrets): what the other multipliers leave of the cost of each entry.
-            column: (observables, groups): the mechanism, which says which observables matter.
+            ratios: dual values between classes.
+            reduced_cost: (observables, secrets): the cost of each entry less what the other dual values contribute.
+            columns: (observables, classes): the mechanism, which says which observables matter.
         """
         if self.trivial:
             return ratios
-        size = len(self.of)
+        size = len(self.class_of)
         secret, other = np.divmod(self._tightest[ratios.secret, ratios.other], size)
-        flat = ratios.observable.astype(np.int64) * size
-        residual = left + np.bincount(flat + secret, ratios.value, left.size).reshape(left.shape)
+        row = ratios.observable.astype(np.int64) * size
+        residual = reduced_cost + np.bincount(row + secret, ratios.value, reduced_cost.size).reshape(reduced_cost.shape)
         lost = ratios.value * np.exp(self.exponents[secret, other])
-        residual -= np.bincount(flat + other, lost, left.size).reshape(left.shape)
-        passed: list[tuple[IntArray, int, int, FloatArray]] = []
-        for group in np.flatnonzero(np.bincount(self.of) > 1):
-            passed += self._passed_on(int(group), residual, column[:, group])
-        observables = np.concatenate([ratios.observable, *(each[0] for each in passed)])
+        residual -= np.bincount(row + other, lost, reduced_cost.size).reshape(reduced_cost.shape)
+        transfers: list[tuple[IntArray, int, int, FloatArray]] = []
+        for merged in np.flatnonzero(np.bincount(self.class_of) > 1):
+            transfers += self._transfers(int(merged), residual, columns[:, merged])
+        secrets = (np.full(len(observables), first) for observables, first, _, _ in transfers)
+        others = (np.full(len(observables), second) for observables, _, second, _ in transfers)
         return RatioDuals(
-            observables.astype(np.int32),
-            np.concatenate([secret, *(np.full(len(each[0]), each[1]) for each in passed)]).astype(np.int32),
-            np.concatenate([other, *(np.full(len(each[0]), each[2]) for each in passed)]).astype(np.int32),
-            np.concatenate([ratios.value, *(each[3] for each in passed)]),
+            np.concatenate([ratios.observable, *(observables for observables, *_ in transfers)]).astype(np.int32),
+            np.concatenate([secret, *secrets]).astype(np.int32),
+            np.concatenate([other, *others]).astype(np.int32),
+            np.concatenate([ratios.value, *(values for *_, values in transfers)]),
         )
 
-    def _passed_on(
-        self, group: int, residual: FloatArray, used: FloatArray
+    def _transfers(
+        self, merged: int, residual: FloatArray, used: FloatArray
     ) -> list[tuple[IntArray, int, int, FloatArray]]:
-        """What to pass on inside a group so that every member has its part: (observables, to, from, how much)."""
-        members, parents = self._tree(group)
+        """Dual values within a class with which every member gets its share: (observables, secret, other, values)."""
+        members, parents = self._spanning_tree(merged)
         total = residual[:, members].sum(axis=1)
-        share = used / used.sum()
-        price = share @ residual[:, members]  # of each member's row sum; they add up to the group's
-        wanted = price + ((total - share @ total) / len(members))[:, None]
-        have = residual[:, members].copy()
-        every = np.arange(len(residual))
-        passed = []
+        weights = used / used.sum()
+        row_duals = weights @ residual[:, members]  # of each member's row sum; they sum to the class's
+        wanted = row_duals + ((total - weights @ total) / len(members))[:, None]
+        present = residual[:, members].copy()
+        all_observables = np.arange(len(residual))
+        transfers = []
         for at in range(len(members) - 1, 0, -1):  # leaves first
             member, parent = int(members[at]), int(members[parents[at]])
-            over = have[:, at] - wanted[:, at]
+            excess = present[:, at] - wanted[:, at]
             upward, downward = float(self.exponents[member, parent]), float(self.exponents[parent, member])
-            if upward <= downward and downward > BOTH_WAYS:  # only p(o|member) ≤ γ p(o|parent) has a multiplier
-                value = over.max() - over
-                passed.append((every, member, parent, value))
-                have[:, parents[at]] -= value * np.exp(upward)
+            if upward <= downward and downward > self.two_way_exponent:  # only p(o|member) ≤ γ p(o|parent) is bounded
+                value = excess.max() - excess
+                transfers.append((all_observables, member, parent, value))
+                present[:, parents[at]] -= value * np.exp(upward)
                 continue
-            if upward > BOTH_WAYS:
-                value = (over - over.min()) * np.exp(-downward)
-                passed.append((every, parent, member, value))
-                have[:, parents[at]] += value
+            if upward > self.two_way_exponent:
+                value = (excess - excess.min()) * np.exp(-downward)
+                transfers.append((all_observables, parent, member, value))
+                present[:, parents[at]] += value
                 continue
-            gives, takes = np.flatnonzero(over > 0), np.flatnonzero(over < 0)
-            given = over[gives] * np.exp(-self.exponents[parent, member])
-            passed.append((gives, parent, member, given))
-            have[gives, parents[at]] += given
-            passed.append((takes, member, parent, -over[takes]))
-            have[takes, parents[at]] += over[takes] * np.exp(self.exponents[member, parent])
-        return passed
+            above, below = np.flatnonzero(excess > 0), np.flatnonzero(excess < 0)
+            value = excess[above] * np.exp(-self.exponents[parent, member])
+            transfers.append((above, parent, member, value))
+            present[above, parents[at]] += value
+            transfers.append((below, member, parent, -excess[below]))
+            present[below, parents[at]] += excess[below] * np.exp(self.exponents[member, parent])
+        return transfers
 
-    def _tree(self, group: int) -> tuple[IntArray, IntArray]:
-        """The members of a group from a root on, and each one's parent: the way to the root over small exponents."""
-        members = np.flatnonzero(self.of == group)
-        inside = np.minimum(self.exponents, self.exponents.T)[np.ix_(members, members)]
+    def _spanning_tree(self, merged: int) -> tuple[IntArray, IntArray]:
+        """The members of a class, a root first, and each one's parent in a minimum spanning tree (Prim's)."""
+        members = np.flatnonzero(self.class_of == merged)
+        exponents = np.minimum(self.exponents, self.exponents.T)[np.ix_(members, members)]
         order, parents = [0], [0]
-        way, by = inside[0].copy(), np.zeros(len(members), dtype=np.int64)
-        way[0] = np.inf
-        while len(order) < len(members):  # Prim's: always the nearest one to those that are there
-            nearest = int(way.argmin())
-            parents.append(int(by[nearest]))
-            nearer = inside[nearest] < way
+        distance, nearest_in_tree = exponents[0].copy(), np.zeros(len(members), dtype=np.int64)
+        distance[0] = np.inf
+        while len(order) < len(members):
+            nearest = int(distance.argmin())
+            parents.append(int(nearest_in_tree[nearest]))
+            nearer = exponents[nearest] < distance
             nearer[[*order, nearest]] = False
-            way[nearer], by[nearer] = inside[nearest, nearer], len(order)
-            way[nearest] = np.inf
+            distance[nearer], nearest_in_tree[nearer] = exponents[nearest, nearer], len(order)
+            distance[nearest] = np.inf
             order.append(nearest)
         return members[order], np.array(parents)

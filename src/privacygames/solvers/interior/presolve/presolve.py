@@ -1,4 +1,4 @@
-"""Presolve: from a problem and bounds to a smaller program with the same optimum, and back."""
+"""``Presolve``: from a problem and bounds to a smaller program with the same optimum, and back."""
 
 from dataclasses import replace
 
@@ -11,25 +11,28 @@ from privacygames.problem import Bounds, Problem
 from privacygames.programs import tie_break
 from privacygames.solvers.interior.presolve.reduced_adversary import ReducedAdversary
 from privacygames.solvers.interior.presolve.reduced_problem import ReducedProblem
-from privacygames.solvers.interior.presolve.zero_prior import may_be_left_out
+from privacygames.solvers.interior.presolve.zero_prior import can_be_deferred
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
-
-KEPT_DUALS = 1e-13
+from privacygames.solvers.interior.settings import InteriorSettings
 
 
 class Presolve:
-    """A problem made smaller, and the way back.
+    """The reductions of a problem, its program, and the way back.
 
     Args:
         problem: the problem.
-        bounds: what is asked.
+        bounds: the bounds of the design.
         merge_dominated: leave out observables and guesses that others dominate.
-        drop_implied: leave out ratios that others imply.
-        defer_zero_prior: leave out secrets nobody has until they limit the others.
-        alike: take secrets together between which no exponent is larger than this.
-        start: where the cost is limited, a mechanism that keeps the ratios and costs less.
-        threads: how many will work on it.
-        device: where the program is going to be solved.
+        drop_implied: leave out ratio bounds that others imply.
+        defer_zero_prior: leave out secrets without prior until they constrain the others.
+        merge_exponent: merge secrets between which no exponent is larger than this.
+        start: where the cost is limited, a mechanism that satisfies the ratio bounds and costs less.
+        settings: tolerances of the reductions.
+        threads: number of threads that will work on it, for the estimate.
+        device: where the program is going to be solved, for the estimate.
+
+    Raises:
+        TooLarge: the program would not fit into memory.
     """
 
     def __init__(
@@ -40,197 +43,209 @@ class Presolve:
         merge_dominated: bool,
         drop_implied: bool,
         defer_zero_prior: bool,
-        alike: float,
+        merge_exponent: float,
         start: FloatArray | None,
+        settings: InteriorSettings,
         threads: int | None = None,
         device: str = "host",
     ) -> None:
-        self.problem, self.bounds, self.shape = problem, bounds, problem.shape
+        self._problem, self._bounds, self._settings = problem, bounds, settings
         prior = problem.prior.probabilities
-        kept = ReducedProblem.of(problem, bounds, merge_dominated=merge_dominated, alike=alike)
-        self.estimate = kept.estimate(threads, device)
+        reduced = ReducedProblem.of(
+            problem,
+            bounds,
+            merge_dominated=merge_dominated,
+            merge_exponent=merge_exponent,
+            settings=settings,
+        )
+        self.estimate = reduced.estimate(threads, device)
         self.estimate.require()
-        self.each, self.like, self.kept, self.secrets = kept.each, kept.like, kept.observables, kept.secrets
-        self.reduced_adversaries, active = kept.reduced_adversaries, kept.active
-        self.groups = groups = kept.groups
-        self.ratios = int(np.isfinite(kept.exponents).sum())
-        weight = prior[self.secrets]
-        absent = (groups.summed(kept.belief[self.secrets]) == 0) & (not self.each and defer_zero_prior)
-        if not may_be_left_out(groups.between, absent):
-            absent[:] = False
-        self.cost_scale = float((problem.cost * prior).max()) or 1.0
-        plain = problem.cost[np.ix_(self.kept, self.secrets)]
-        expected = groups.summed(plain * weight)
-        objective = np.zeros_like(expected) if bounds.worst_case else expected
+        self._reduced, self._observables, self._secrets = reduced, reduced.observables, reduced.secrets
+        self._classes = classes = reduced.classes
+        self._ratio_count = int(np.isfinite(reduced.exponents).sum())
+        weight = prior[self._secrets]
+        zero_prior = classes.sum_members(reduced.belief[self._secrets]) == 0
+        zero_prior &= not reduced.every_cost_counts and defer_zero_prior
+        if not can_be_deferred(classes.class_exponents, zero_prior):
+            zero_prior[:] = False
+        self._cost_scale = float((problem.cost * prior).max()) or 1.0
+        cost = problem.cost[np.ix_(self._observables, self._secrets)]
+        expected_cost = classes.sum_members(cost * weight)
+        objective = np.zeros_like(expected_cost) if bounds.worst_case else expected_cost
+        self._tie_break = np.zeros(len(self._secrets))
         if bounds.maximises_distortion:
-            objective = tie_break(problem, bounds) * expected
-            self.extra = tie_break(problem, bounds) * weight
-        # Those with an x of their own, who is sought last; and those who may never learn anything.
-        self.bounded = sorted((each for each in active if each.part != "top"), key=lambda each: each.sought)
-        self.topped = [each for each in active if each.part == "top"]
-        errors = [groups.summed(each.errors(self.secrets)) for each in self.bounded]
-        both = bounds.maximises_distortion and bounds.worst_cost_at_most is not None
-        limit: Limit = "each" if self.each else "average" if bounds.maximises_distortion else "none"
+            objective = tie_break(problem, bounds) * expected_cost
+            self._tie_break = tie_break(problem, bounds) * weight
+        # Adversaries with an x of their own, the one whose error is maximised last; and those at the largest error.
+        active = reduced.active_adversaries
+        with_x = (adversary for adversary in active if adversary.role != "largest")
+        self._bounded = sorted(with_x, key=lambda adversary: adversary.maximised)
+        self._largest = [adversary for adversary in active if adversary.role == "largest"]
+        errors = [classes.sum_members(adversary.weighted_errors(self._secrets)) for adversary in self._bounded]
+        distortion = [adversary.adversary.distortion for adversary in self._bounded if not adversary.maximised]
+        both_limits = bounds.maximises_distortion and bounds.worst_cost_at_most is not None
+        limit: Limit = "average" if bounds.maximises_distortion else "none"
+        if reduced.every_cost_counts:
+            limit = "each"
         self.program = BlockProgram(
             objective=objective,
-            exponents=groups.between,
-            absent=absent,
+            exponents=classes.class_exponents,
+            zero_prior=zero_prior,
             drop_implied=drop_implied,
             errors=np.concatenate(errors) if errors else None,
-            owner=np.repeat(np.arange(len(errors)), [len(each) for each in errors]),
-            distortion=np.array(
-                [each.adversary.distortion for each in self.bounded if not each.sought], dtype=np.float64
-            ),
-            preferred=self._preferred(),
-            reverse=bounds.maximises_distortion,
-            limited=plain if self.each else expected,
-            whose=groups.of,
+            owner=np.repeat(np.arange(len(errors)), [len(guesses) for guesses in errors]),
+            distortion=np.array(distortion, dtype=np.float64),
+            max_distortion_rows=self._max_distortion_rows(),
+            maximises_distortion=bounds.maximises_distortion,
+            limited_cost=cost if reduced.every_cost_counts else expected_cost,
+            cost_secret=classes.class_of,
             limit=limit,
             cost_at_most=bounds.cost_at_most if bounds.worst_cost_at_most is None else bounds.worst_cost_at_most,
-            shares=weight if both else None,
+            average_weights=weight if both_limits else None,
             average_at_most=bounds.cost_at_most or 0.0,
-            start=self._start(start, plain, weight) if bounds.cost_limits else None,
+            start=self._interior_start(start, cost, weight) if bounds.cost_limits else None,
         )
 
-    def _preferred(self) -> FloatArray | None:
-        """By how much other guesses err more than the best blind one, where that has to stay the best."""
-        found = []
-        for each in self.topped:
-            errors = self.groups.summed(each.errors(self.secrets))
-            found.append(np.delete(errors - errors[each.best], each.best, axis=0))
-        return np.concatenate(found) if found else None
+    def _max_distortion_rows(self) -> FloatArray | None:
+        """The errors of other guesses in excess of the best blind guess's, where that has to stay the best."""
+        rows = []
+        for adversary in self._largest:
+            errors, best = (
+                self._classes.sum_members(adversary.weighted_errors(self._secrets)),
+                adversary.best_blind_guess,
+            )
+            rows.append(np.delete(errors - errors[best], best, axis=0))
+        return np.concatenate(rows) if rows else None
 
-    def _start(self, given: FloatArray | None, cost: FloatArray, weight: FloatArray) -> FloatArray:
-        """As much of the uniform mechanism as halves what a cheap one leaves of the limits."""
+    def _interior_start(self, start: FloatArray | None, cost: FloatArray, weight: FloatArray) -> FloatArray:
+        """A cheap mechanism mixed with the uniform one, so that a part of its room below the limits remains."""
         uniform = np.full(cost.shape, 1.0 / len(cost))
-        if given is None:
-            raise InvalidProblem("a limit on the cost needs a mechanism that keeps it to start from")
-        cheap = np.zeros(cost.shape)  # what goes to a dominated observable goes to the one that dominates it
-        np.add.at(cheap, np.searchsorted(self.kept, self.like), given.T[:, self.secrets])
-        share = 1.0
-        for worst_case, limit in self.bounds.cost_limits:
+        if start is None:
+            raise InvalidProblem("a limit on the cost needs a mechanism within it to start from")
+        cheap = np.zeros(cost.shape)  # the probability of a dominated observable goes to the one that dominates it
+        np.add.at(cheap, np.searchsorted(self._observables, self._reduced.dominating), start.T[:, self._secrets])
+        fraction = 1.0
+        for worst_case, limit in self._bounds.cost_limits:
 
-            def spent(columns: FloatArray, *, worst_case: bool = worst_case) -> float:
-                each = (cost * columns).sum(axis=0)
-                return float(each.max() if worst_case else each @ weight)
+            def cost_of(columns: FloatArray, *, worst_case: bool = worst_case) -> float:
+                by_secret = (cost * columns).sum(axis=0)
+                return float(by_secret.max() if worst_case else by_secret @ weight)
 
-            least, most = spent(cheap), spent(uniform)
+            least, most = cost_of(cheap), cost_of(uniform)
             if most > max(limit, least):
-                share = min(share, 0.5 * (limit - least) / (most - least))
-        mixed = (1 - share) * cheap + share * uniform
-        members = np.bincount(self.groups.of)
-        return mixed if self.groups.trivial else self.groups.summed(mixed) / members
+                fraction = min(fraction, self._settings.start_limit_room * (limit - least) / (most - least))
+        mixed = (1 - fraction) * cheap + fraction * uniform
+        return self._classes.sum_members(mixed) / np.bincount(self._classes.class_of)
 
     def describe(self, secrets: int, ratios: int) -> str:
         """The size of the program that was solved, beside that of the whole one."""
-        n, m = self.shape
-        return f"{len(self.kept)} of {m} observables, {secrets} of {n} secrets, {ratios} of {self.ratios} ratios"
+        n, m = self._problem.shape
+        observables = len(self._observables)
+        return f"{observables} of {m} observables, {secrets} of {n} secrets, {ratios} of {self._ratio_count} ratios"
 
-    def expand(self, probabilities: FloatArray) -> FloatArray:
+    def expand(self, columns: FloatArray) -> FloatArray:
         """The mechanism for the whole problem, (secrets, observables), from the program's columns."""
-        n, m = self.shape
+        n, m = self._problem.shape
         rows = np.zeros(n, dtype=np.int64)
-        rows[self.secrets] = np.arange(len(self.secrets))
+        rows[self._secrets] = np.arange(len(self._secrets))
         full = np.zeros((n, m))
-        full[:, self.kept] = probabilities.T[self.groups.of][rows]
+        full[:, self._observables] = columns.T[self._classes.class_of][rows]
         return full
 
-    def dual_solution(self, dual: DualPoint, probabilities: FloatArray) -> DualSolution:
+    def dual_solution(self, dual: DualPoint, columns: FloatArray) -> DualSolution:
         """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
-        against = self._against(dual)
-        matters = dual.ratio > KEPT_DUALS * self.cost_scale
-        between = RatioDuals(
+        adversaries = self._adversary_duals(dual)
+        matters = dual.ratio > self._settings.min_ratio_dual * self._cost_scale
+        ratios = RatioDuals(
             dual.observable[matters].astype(np.int32),
             dual.secret[matters].astype(np.int32),
             dual.other[matters].astype(np.int32),
             dual.ratio[matters],
         )
-        like: IntArray = np.searchsorted(self.kept, self.like)
-        cost_dual, weights, limited = self._cost_duals(dual.limits)
-        ratios = between
-        if not self.groups.trivial:
-            left = self._left(against, cost_dual, weights, limited)
-            ratios = self.groups.lifted(between, left, probabilities)
+        borrowed_from: IntArray = np.searchsorted(self._observables, self._reduced.dominating)
+        cost_dual, secret_weights, limit_weights = self._cost_duals(dual.limits)
+        if not self._classes.trivial:
+            reduced_cost = self._reduced_cost(adversaries, cost_dual, secret_weights, limit_weights)
+            ratios = self._classes.separate_duals(ratios, reduced_cost, columns)
         ratios = replace(
             ratios,
-            secret=self.secrets[ratios.secret].astype(np.int32),
-            other=self.secrets[ratios.other].astype(np.int32),
+            secret=self._secrets[ratios.secret].astype(np.int32),
+            other=self._secrets[ratios.other].astype(np.int32),
         )
-        nothing = np.zeros((len(self.kept), self.shape[0]))
-        nothing[:, 0] = 1.0  # an attack that nothing depends on
-        several = bool(self.bounds.against)
-        only = AdversaryDuals(0.0, nothing) if several or not against else against[0]
+        no_attack = np.zeros((len(self._observables), self._problem.shape[0]))
+        no_attack[:, 0] = 1.0  # any attack, where nothing depends on it
+        several = bool(self._bounds.against)
+        only = AdversaryDuals(0.0, no_attack) if several or not adversaries else adversaries[0]
         return DualSolution(
             cost_dual,
             only.dual,
             only.attack,
             ratios,
-            weights,
-            like,
-            tuple(against) if several else (),
-            limited,
+            secret_weights,
+            borrowed_from,
+            tuple(adversaries) if several else (),
+            limit_weights,
         )
 
-    def _against(self, dual: DualPoint) -> list[AdversaryDuals]:
-        """For each adversary her price and the attack on the whole of her guesses, in the order of the promises."""
-        rows = len(self.kept)
-        found = {}
-        for place, each in enumerate(self.bounded):
+    def _adversary_duals(self, dual: DualPoint) -> list[AdversaryDuals]:
+        """For each adversary, the dual value of their guarantee and an attack on all of their guesses, in order."""
+        observables = len(self._observables)
+        duals = {}
+        for place, adversary in enumerate(self._bounded):
             if dual.attack is not None:
-                attack = dual.attack[:, self.program.owner == place]
-                found[each.adversary.name] = AdversaryDuals(float(dual.distortion[place]), each.whole(attack))
+                attack = adversary.expand_attack(dual.attack[:, self.program.owner == place])
+                duals[adversary.adversary.name] = AdversaryDuals(float(dual.distortion[place]), attack)
         start = 0
-        for each in self.topped:
-            stop = start + len(each.guesses) - 1
-            if dual.top is not None:
-                found[each.adversary.name] = _covered(each, dual.top[:, start:stop])
+        for adversary in self._largest:
+            stop = start + len(adversary.guesses) - 1
+            if dual.max_distortion is not None:
+                duals[adversary.adversary.name] = _largest_distortion_duals(
+                    adversary, dual.max_distortion[:, start:stop]
+                )
             start = stop
-        for each in self.reduced_adversaries:
-            if each.part == "none":
-                attack = np.zeros((rows, len(each.guesses)))
+        for adversary in self._reduced.adversaries:
+            if adversary.role == "none":
+                attack = np.zeros((observables, len(adversary.guesses)))
                 attack[:, 0] = 1.0
-                found[each.adversary.name] = AdversaryDuals(0.0, each.whole(attack))
-        return [found[each.adversary.name] for each in self.reduced_adversaries]
+                duals[adversary.adversary.name] = AdversaryDuals(0.0, adversary.expand_attack(attack))
+        return [duals[adversary.adversary.name] for adversary in self._reduced.adversaries]
 
-    def _left(
+    def _reduced_cost(
         self,
-        against: list[AdversaryDuals],
+        adversaries: list[AdversaryDuals],
         cost_dual: float,
-        weights: FloatArray | None,
-        limited: FloatArray | None,
+        secret_weights: FloatArray | None,
+        limit_weights: FloatArray | None,
     ) -> FloatArray:
-        """What an entry costs, secret by secret, less what its part in the attacks' errors is worth."""
-        prior = self.problem.prior.probabilities
-        counts = prior if weights is None else weights / weights.sum()
-        counts = cost_dual * counts + (0.0 if limited is None else limited)
-        left = self.problem.cost[self.kept] * counts
-        for guesser, each in zip(self.reduced_adversaries, against, strict=True):
-            left = left - each.dual * (each.attack @ guesser.adversary.weighted)
-        return np.asarray(left[:, self.secrets])
+        """The cost of each entry, secret by secret, less its contribution to the attacks' errors."""
+        prior = self._problem.prior.probabilities
+        weights = prior if secret_weights is None else secret_weights / secret_weights.sum()
+        weights = cost_dual * weights + (0.0 if limit_weights is None else limit_weights)
+        reduced = self._problem.cost[self._observables] * weights
+        for adversary, duals in zip(self._reduced.adversaries, adversaries, strict=True):
+            reduced = reduced - duals.dual * (duals.attack @ adversary.adversary.weighted)
+        return np.asarray(reduced[:, self._secrets])
 
     def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:
-        """The dual value of the cost, how much each secret counts in its worst case, and those of limits for each."""
-        bounds = self.bounds
-        extra = (
-            self.extra if bounds.maximises_distortion else np.zeros(len(self.secrets))
-        )  # the cost is in the objective, too
+        """The dual value of the cost, each secret's weight in its worst case, and the duals of each secret's limit."""
+        bounds = self._bounds
         if bounds.worst_cost_at_most is not None:
-            return (
-                (float(limits[-1] + extra.sum()), None, limits[:-1])
-                if bounds.maximises_distortion
-                else (1.0, None, limits)
-            )
-        total = float(limits.sum() + extra.sum()) if bounds.maximises_distortion else 1.0
+            if bounds.maximises_distortion:
+                return float(limits[-1] + self._tie_break.sum()), None, limits[:-1]
+            return 1.0, None, limits
+        # Where distortion is maximised, the cost is in the objective, too, to break ties.
+        total = float(limits.sum() + self._tie_break.sum()) if bounds.maximises_distortion else 1.0
         if not bounds.worst_case:
             return total, None, None
-        weights = np.zeros(self.shape[0])
-        weights[self.secrets] = limits + extra
+        weights = np.zeros(self._problem.shape[0])
+        weights[self._secrets] = limits + self._tie_break
         return total, weights, None
 
 
-def _covered(guesser: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:
-    """Where her error is the largest there is: a price of it that covers every other guess, and shares of it."""
+def _largest_distortion_duals(adversary: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:
+    """For the largest possible error: a dual value that covers every other guess, and their shares as an attack."""
     price = float(dual.sum(axis=1).max()) or 1.0
     shares = dual / price
     rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
-    return AdversaryDuals(price, guesser.whole(np.insert(shares, guesser.best, rest, axis=1)))
+    attack = np.insert(shares, adversary.best_blind_guess, rest, axis=1)
+    return AdversaryDuals(price, adversary.expand_attack(attack))

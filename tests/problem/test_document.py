@@ -78,8 +78,8 @@ def test_prior_from_csv_of_visits_and_points(tmp_path: Path) -> None:
     ("content", "prior", "message"),
     [
         ("label\nhideout\n", 'csv="v.csv"\n', "v.csv, line 2"),
-        ("place\ncell-0\n", 'csv="v.csv"\n', "no column 'label' in every row"),
-        ("label,n\ncell-0,many\n", 'csv="v.csv"\ncount="n"\n', "line 2 of the CSV file has no number"),
+        ("place\ncell-0\n", 'csv="v.csv"\n', "no column 'label'"),
+        ("label,n\ncell-0,many\n", 'csv="v.csv"\ncount="n"\n', "line 2 has no number"),
         ("label\n", 'csv="v.csv"\n', "no visits"),
         ("label\n\xff", 'csv="none.csv"\n', "cannot be read"),
     ],

@@ -67,7 +67,7 @@ def test_nothing_to_read(tmp_path: Path, form: str) -> None:
 def test_nothing_but_broken_lines_says_how_many_and_where_but_not_what(
     table: Path, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("privacygames.traces.readers.text_lines.BLOCK", block)
+    monkeypatch.setattr("privacygames.csv_reader.BLOCK", block)
     table.write_text("uid,datetime,lat,lng\nanna\nanna,soon,46.512,6.5\nanna,soon,46.512,6.5\nanna,1704067200,91,6.5\n")
     with pytest.raises(pg.InvalidProblem) as caught:
         pg.traces.read(table, format="table")
@@ -124,8 +124,8 @@ def test_every_row_is_a_visit_or_counted_once(body: list[str], slot: int | None,
             fix = second, float(fields[2]), float(fields[3])
             first[key] = fix if key not in first or second < first[key][0] else first[key]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privacygames.traces.collector.PENDING", pending)
-        patch.setattr("privacygames.traces.readers.text_lines.BLOCK", 64)
+        patch.setattr("privacygames.traces.visit_collector.PENDING", pending)
+        patch.setattr("privacygames.csv_reader.BLOCK", 64)
         path = Path(folder) / "fixes.csv"
         path.write_text("uid,datetime,lat,lng\n" + "\n".join(body))
         if not first:

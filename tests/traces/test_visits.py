@@ -111,7 +111,7 @@ def test_counts_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("user,cell,visits\na,3,1\na,3\n", "line 3: 2 fields"),
+        ("user,cell,visits\na,3,1\na,3\n", "line 3 has 2 cells"),
         ("user,cell,visits\na,3,-71\n", "line 2: needs a user, and whole numbers"),
         ("user,cell,visits\n,3,71\n", "line 2: needs a user"),
         ("user,cell,visits\na,3.5,71\n", "line 2: needs a user"),

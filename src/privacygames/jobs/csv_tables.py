@@ -8,6 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from privacygames.atomic_io import write_text
+from privacygames.csv_reader import CsvFile
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -29,8 +30,9 @@ def write_table(path: Path, table: Iterable[Row], columns: tuple[str, ...]) -> N
 
 def read_table(path: Path) -> Table:
     """A table as it was written: numbers, truth values and empty fields come back as such."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    file = CsvFile(path, separator=",")
+    names = file.header.names
+    return [dict(zip(names, map(_parse_value, cells), strict=True)) for _, cells in file.rows()]
 
 
 def number(row: Row, column: str) -> float:
@@ -56,7 +58,7 @@ def _endless(value: Value) -> bool:
     return isinstance(value, float) and not isfinite(value)
 
 
-def _value(text: str) -> Value:
+def _parse_value(text: str) -> Value:
     if text in ("", "true", "false"):
         return {"": None, "true": True, "false": False}[text]
     for kind in (int, float):

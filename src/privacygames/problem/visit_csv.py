@@ -1,128 +1,128 @@
-"""The prior of a problem document that comes from a CSV file of visits or counts."""
+"""Priors and joint counts of a problem document that come from a CSV file of visits or counts."""
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.csv_reader import CsvFile
+from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Label, Space, find_label
 from privacygames.table_reader import TableReader
-from privacygames.text_files import open_regular, resolve_inside
+from privacygames.text_files import MAX_BYTES, resolve_inside
 
 CSV_KEYS = ("label", "count", "x", "y", "outside", "format", "where")
-"""The keys that say how the file is read."""
+"""The keys that say how the file of a prior is read."""
 
 PAIR_KEYS = ("label", "value", "count", "format", "where", "smoothing")
 """The keys that say how a file of secrets and attributes is read."""
 
-Rows = list[tuple[int, dict[str, str]]]
+Rows = list[tuple[int, list[str]]]
 BATCH = 10_000
-"""Rows that are in memory at a time."""
+"""Rows held in memory at a time."""
 
 
-def file_at(folder: Path | None, given: TableReader) -> Path:
-    """The file a table names, beside the document or below it; none where there is no folder, as from a stranger."""
+def file_at(folder: Path | None, keys: TableReader) -> Path:
+    """The file that a table of the document names, in the document's folder or below it.
+
+    Without a folder, as for documents from strangers, no file is read.
+    """
     if folder is None:
         raise InvalidProblem("csv names a file, and files are not read here: give counts or weights instead")
-    return resolve_inside(folder, str(given.string("csv")))
+    return resolve_inside(folder, str(keys.string("csv")))
 
 
-def prior_from_csv(space: Space, given: TableReader, path: Path) -> Prior:
+def prior_from_csv(space: Space, keys: TableReader, path: Path) -> Prior:
     """The prior estimated from the rows of a file: labels or points, one visit each or counted."""
-    by_point = "x" in given or "y" in given
-    count = given.string("count", None)
+    table = CountTable(path, keys)
+    by_point = "x" in keys or "y" in keys
     counts: dict[Label, float] = {}
     empty = True
-    for rows in _batches(path, _where(given)):
+    for rows in table.batches():
         empty = False
-        labels = _labels_by_point(space, given, rows) if by_point else _labels_by_name(space, given, rows, path)
-        for (line, row), label in zip(rows, labels, strict=True):
-            times = 1.0 if count is None else _number(row, count, line)
+        labels = table.labels_by_point(space, rows) if by_point else table.labels_by_name(space, rows)
+        for row, label in zip(rows, labels, strict=True):
+            count = table.count(row)
             if label is not None:
-                counts[label] = counts.get(label, 0.0) + times
+                counts[label] = counts.get(label, 0.0) + count
     if empty:
         raise InvalidProblem(f"{path.name} has no rows (that fit where, if given): there are no visits in it")
-    return Prior.from_visits(space, counts, smoothing=given.number("smoothing", 0.0))
+    return Prior.from_visits(space, counts, smoothing=keys.number("smoothing", 0.0))
 
 
-def pairs_from_csv(space: Space, given: TableReader, path: Path) -> dict[tuple[Label, Label], float]:
+def pairs_from_csv(space: Space, keys: TableReader, path: Path) -> dict[tuple[Label, Label], float]:
     """How often each secret occurs with each value of an attribute, from the rows of a file."""
-    column, count = given.string("value", "value"), given.string("count", None)
-    found: dict[tuple[Label, Label], float] = {}
-    for rows in _batches(path, _where(given)):
-        for (line, row), label in zip(rows, _labels_by_name(space, given, rows, path), strict=True):
-            pair = (label, _field(row, column))
-            found[pair] = found.get(pair, 0.0) + (1.0 if count is None else _number(row, count, line))
-    return found
+    table = CountTable(path, keys)
+    value = table.file.column(keys.string("value", "value"))
+    counts: dict[tuple[Label, Label], float] = {}
+    for rows in table.batches():
+        for row, label in zip(rows, table.labels_by_name(space, rows), strict=True):
+            pair = (label, row[1][value])
+            counts[pair] = counts.get(pair, 0.0) + table.count(row)
+    return counts
 
 
 def label_at(space: Space, text: str, place: str) -> Label:
-    """Find a label; an error says where it stood, not what it was."""
+    """Find a label; the error names the place of an unknown one, and not the text."""
     try:
         return find_label(space, text)
     except InvalidProblem as error:
         raise InvalidProblem(f"{place}: {error}") from None
 
 
-def _where(given: TableReader) -> dict[str, object]:
-    where = given.value("where", {})
-    if not isinstance(where, dict):
-        raise given.type_error("where", "a table of columns and the values wanted in them")
-    return where
+class CountTable:
+    """A CSV file of labels or points with counts, read as a document says.
 
+    Args:
+        path: the file.
+        keys: the table of the document that names the columns.
+    """
 
-def _labels_by_name(space: Space, given: TableReader, rows: Rows, path: Path) -> list[Label]:
-    column, pattern = given.string("label", "label"), given.string("format", "{}")
-    texts = [(line, pattern.replace("{}", _field(row, column))) for line, row in rows]
-    return [label_at(space, text, f"{path.name}, line {line}") for line, text in texts]
+    def __init__(self, path: Path, keys: TableReader) -> None:
+        self.file = CsvFile(path, max_bytes=MAX_BYTES, max_expanded=MAX_BYTES)
+        self._keys = keys
+        self._count_name = keys.string("count", None)
+        self._count_column = None if self._count_name is None else self.file.column(self._count_name)
 
+    def batches(self) -> Iterator[Rows]:
+        """The rows that ``where`` selects, with their line numbers, some thousand at a time."""
+        wanted = [(self.file.column(name), str(value)) for name, value in self._where().items()]
+        rows = (row for row in self.file.rows() if all(row[1][column] == value for column, value in wanted))
+        while batch := list(islice(rows, BATCH)):
+            yield batch
 
-def _labels_by_point(space: Space, given: TableReader, rows: Rows) -> list[Label | None]:
-    """The cell of each row's point; None for points outside that are to be dropped."""
-    if not isinstance(space, Grid) or not ("x" in given and "y" in given):
-        raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
-    x, y = given.string("x"), given.string("y")
-    points = [(_number(row, x, line), _number(row, y, line)) for line, row in rows]
-    positions = space.locate(points, outside=given.string("outside", "error"))
-    return [space.labels[position] if position >= 0 else None for position in positions]
+    def count(self, row: tuple[int, list[str]]) -> float:
+        """How many visits a row stands for."""
+        return 1.0 if self._count_column is None else self._number(row, self._count_column, str(self._count_name))
 
+    def labels_by_name(self, space: Space, rows: Rows) -> list[Label]:
+        """The label that each row names."""
+        column, pattern = self.file.column(self._keys.string("label", "label")), self._keys.string("format", "{}")
+        labels: dict[str, Label] = {}
+        for line, cells in rows:
+            if cells[column] not in labels:
+                text = pattern.replace("{}", cells[column])
+                labels[cells[column]] = label_at(space, text, f"{self.file.path.name}, line {line}")
+        return [labels[cells[column]] for _, cells in rows]
 
-def _batches(path: Path, where: dict[str, object]) -> Iterator[Rows]:
-    """The rows that fit, with their line numbers, some thousand at a time: a file is never in memory as a whole."""
-    rows = _csv_rows(path, where)
-    while batch := list(islice(rows, BATCH)):
-        yield batch
+    def labels_by_point(self, space: Space, rows: Rows) -> list[Label | None]:
+        """The cell of each row's point; None for points outside that are to be dropped."""
+        if not isinstance(space, Grid) or not ("x" in self._keys and "y" in self._keys):
+            raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
+        names = self._keys.string("x"), self._keys.string("y")
+        columns = [(self.file.column(name), name) for name in names]
+        points = [tuple(self._number(row, column, name) for column, name in columns) for row in rows]
+        positions = space.locate(points, outside=self._keys.string("outside", "error"))
+        return [space.labels[position] if position >= 0 else None for position in positions]
 
+    def _where(self) -> Mapping[str, object]:
+        where = self._keys.value("where", {})
+        if not isinstance(where, dict):
+            raise self._keys.type_error("where", "a table of columns and the values wanted in them")
+        return where
 
-def _csv_rows(path: Path, where: dict[str, object]) -> Iterator[tuple[int, dict[str, str]]]:
-    with open_regular(path) as raw:
+    def _number(self, row: tuple[int, list[str]], column: int, name: str) -> float:
         try:
-            text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-            for line, row in enumerate(csv.DictReader(text), start=2):
-                if all(_field(row, column) == str(value) for column, value in where.items()):
-                    yield line, row
-        except OSError as error:
-            raise UnreadableFile(path, error.strerror) from None
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise InvalidProblem(f"{path.name} cannot be read as CSV ({type(error).__name__})") from None
-
-
-def _field(row: dict[str, str], column: str) -> str:
-    if row.get(column) is None:  # what there is instead is not shown: the file need not be what it was taken for
-        raise InvalidProblem(
-            f"the CSV file has no column {column!r} in every row; its first line must name the columns, and it names "
-            f"{sum(key is not None for key in row)}"
-        )
-    return row[column]
-
-
-def _number(row: dict[str, str], column: str, line: int) -> float:
-    try:
-        return float(_field(row, column))
-    except ValueError as error:
-        if isinstance(error, InvalidProblem):
-            raise
-        raise InvalidProblem(f"line {line} of the CSV file has no number in column {column!r}") from None
+            return float(row[1][column])
+        except ValueError:
+            raise InvalidProblem(f"{self.file.path.name}, line {row[0]} has no number in column {name!r}") from None

@@ -22,7 +22,7 @@ from typing import Any
 from privacygames.errors import Field, InvalidProblem
 from privacygames.people_column import require_user_ids
 from privacygames.problem import ANY_PAIR, format_epsilon
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.rules import ColumnRule
 from privacygames.validation import is_number
 
@@ -35,14 +35,14 @@ class PeopleCount:
     """How many rows each person has; counts of batches add up.
 
     Attributes:
-        parts: Arrow tables of ``person`` and ``rows``; somebody may be in several.
+        parts: Arrow tables of ``person`` and ``rows``; somebody may be in as_list.
     """
 
     parts: list[Any] = field(default_factory=list)
 
     def add(self, column: Any, name: str, at: int | None = None) -> None:
         """Count the people in an Arrow array whose first row stands ``at`` this row of the table."""
-        pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+        pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
         plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
         require_user_ids(plain, name, at)
         found = pc.value_counts(plain)
@@ -55,7 +55,7 @@ class PeopleCount:
         self.parts += other.parts
 
     def _whole(self) -> Any:
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         return (
             pa.concat_tables(self.parts)
             .group_by("person")
@@ -68,7 +68,7 @@ class PeopleCount:
         if not any(part.num_rows for part in self.parts):
             return 0, 0
         whole = self._whole()
-        return int(needed_for_tables("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
+        return int(import_optional("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
 
 
 @dataclass(frozen=True)

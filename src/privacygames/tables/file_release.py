@@ -30,19 +30,19 @@ from privacygames.tables.release_ledger import ReleaseLedger
 from privacygames.tables.release_setup import Prescan, Setup, setup_from
 from privacygames.tables.row_batches import grouped, numbered
 from privacygames.tables.table_files import (
+    BATCH_ROWS,
     PARQUET,
-    ROWS,
     TableFile,
     TableWriter,
     ending_of,
-    files_in,
     open_table,
     require_same_ending,
-    separator_in,
+    separator_of,
+    table_files_in,
     table_writer,
 )
 
-PART_ROWS = 32 * ROWS
+PART_ROWS = 32 * BATCH_ROWS
 """Rows between two points from which a killed run goes on: some four millions."""
 
 MANIFEST = "_manifest.json"
@@ -222,7 +222,7 @@ def _files(source: Path, out: Path) -> tuple[str, ...]:
         return (source.name,)
     if out.resolve().is_relative_to(source.resolve()):
         raise InvalidProblem("the output cannot be inside the folder that is read")
-    return files_in(source)
+    return table_files_in(source)
 
 
 def _taken(out: Path) -> str:
@@ -330,7 +330,7 @@ class FileTask:
         return total
 
     def _writer(self, table: TableFile, file: IO[bytes], schema: Any, *, first: bool) -> TableWriter:
-        separator = self.work.separator or separator_in(table.path)
+        separator = self.work.separator or separator_of(table.path)
         return table_writer(ending_of(table.path), file, schema, separator, header=first)
 
     def _join(self, table: TableFile, folder: Path, target: Path) -> None:

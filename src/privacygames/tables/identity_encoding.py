@@ -25,7 +25,7 @@ import numpy as np
 
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_key import KeyedBits, Words
 
 Derive = Callable[[str], bytes]
@@ -48,7 +48,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 def value_tags(array: Any, name: str, derive: Derive) -> Words:
     """128 bits for each value of a key column, (rows, 2): equal for equal values, unpredictable without the key."""
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if pa.types.is_null(array.type) and not len(array):
         return np.zeros((0, 2), dtype=np.uint64)
     if not pa.types.is_dictionary(array.type):
@@ -67,7 +67,7 @@ def value_tags(array: Any, name: str, derive: Derive) -> Words:
 
 def _plain_tags(array: Any, name: str, derive: Derive) -> Words:
     """The same for an array that is no dictionary."""
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     _require_values(array, name)
     kind = array.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
@@ -91,7 +91,7 @@ def _plain_tags(array: Any, name: str, derive: Derive) -> Words:
 
 def _read_tags(array: Any, name: str, derive: Derive) -> Words:
     """Tags of texts; those that are plain integers, as most are in CSV files, all at once."""
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if _is_binary(array.type):
         return _text_tags(array.to_pylist(), name, derive)
     texts = pc.cast(array, pa.large_string())
@@ -173,7 +173,7 @@ def _moment(day: str, clock: str, fraction: str, zone: str, *, name: str) -> int
 
 
 def _microseconds(array: Any, name: str) -> Any:
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     zone = array.type.tz if pa.types.is_timestamp(array.type) else None
     try:
         return pc.cast(array, pa.timestamp("us", tz=zone)).view(pa.int64())
@@ -214,10 +214,10 @@ def _too_fine(name: str) -> InvalidProblem:
 
 
 def _is_text(kind: Any) -> bool:
-    types = needed_for_tables("pyarrow").types
+    types = import_optional("pyarrow").types
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or _is_binary(kind)
 
 
 def _is_binary(kind: Any) -> bool:
-    types = needed_for_tables("pyarrow").types
+    types = import_optional("pyarrow").types
     return bool(types.is_binary(kind) or types.is_large_binary(kind))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privacygames.arrays import IntArray
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import RandomWords, RowSampler
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.output_columns import Bits
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
 from privacygames.tables.row_identity import Identity
@@ -201,7 +201,7 @@ class Kernel:
         """For each rule, the sampler for the rows that are kept."""
         users = columns[self.user] if self._per_user and self.user else None
         if users is not None and keep is not None:
-            users = users.filter(needed_for_tables("pyarrow").array(keep))
+            users = users.filter(import_optional("pyarrow").array(keep))
         return {
             rule.name: rule.rule.mechanism.row_sampler(users if rule.rule.mechanism.per_user else None)
             for rule in self.rules
@@ -286,7 +286,7 @@ class Kernel:
 
     def batch(self, batch: Any, at: int) -> tuple[Any, RowCounts]:
         """An Arrow record batch with answers in it, and what was counted."""
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         answered = self.answer({name: batch.column(name) for name in self.needs}, batch.num_rows, at)
         mask = None if answered.keep is None else pa.array(answered.keep)
         kept = batch.num_rows - answered.counts.dropped
@@ -312,7 +312,7 @@ class Kernel:
 
 def filtered(array: Any, mask: Any) -> Any:
     """The rows of an Arrow array that a mask keeps, also of types that PyArrow has no filter for, such as views."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     try:
         return array.filter(mask)
     except pa.ArrowNotImplementedError:

@@ -10,7 +10,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Numbers, Product, Space, Subsets
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_key import Words
 from privacygames.validation import require_choice
 
@@ -72,7 +72,7 @@ class AnswerWriter:
             return [each for part, mine in zip(self._parts, pieces, strict=True) for each in part.types(mine)]
         found = [fitting(table, each) for table, each in zip(self._tables, like, strict=True)]
         if self.answer == "point" and self._grid is not None:  # centres may be whole numbers; points are not
-            types = needed_for_tables("pyarrow").types
+            types = import_optional("pyarrow").types
             return [
                 kind if types.is_floating(kind) else table.type for kind, table in zip(found, self._tables, strict=True)
             ]
@@ -94,7 +94,7 @@ class AnswerWriter:
     @cached_property
     def _tables(self) -> list[Any]:
         """For each column, what it holds for each observable: Arrow arrays to take from."""
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         if self.answer in ("label", "set"):
             return [self._labels]
         if self.answer == "point" and self._grid is None:
@@ -107,7 +107,7 @@ class AnswerWriter:
     @cached_property
     def _labels(self) -> Any:
         """The labels, or members, as an Arrow array."""
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         if self.answer == "set" and isinstance(self.space, Subsets):
             return pa.array([[self.space.underlying.labels[i] for i in group] for group in self.space.members])
         labels = [sorted(label) if isinstance(label, frozenset) else label for label in self.space.labels]
@@ -159,7 +159,7 @@ class AnswerWriter:
 
     def _points(self, positions: IntArray, bits: Bits, types: Sequence[Any], purpose: str) -> list[Any]:
         """A member of each observable, and where it is a cell, a point in it: uniform, by bits of their own."""
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         known = np.maximum(positions, 0)
         sizes = np.array([len(group) for group in self._members])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -178,7 +178,7 @@ class AnswerWriter:
 
 def fitting(table: Any, like: Any) -> Any:
     """The type of the column replaced, if every possible answer fits it; else the answers' own."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     kinds = pa.types
     own = table.type
     if like is None or like == own:
@@ -197,7 +197,7 @@ def fitting(table: Any, like: Any) -> Any:
 
 
 def _fitting_categories(table: Any, like: Any) -> Any:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     if fitting(table, like.value_type) != like.value_type:
         return table.type
     roomy = like.index_type.bit_width >= 32 or len(table) <= 2 ** (like.index_type.bit_width - 1)
@@ -206,7 +206,7 @@ def _fitting_categories(table: Any, like: Any) -> Any:
 
 def taken(table: Any, positions: IntArray, kind: Any) -> Any:
     """The entries of a table at some positions, null where these are negative. Dictionaries hold answers only."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     mask = positions < 0
     narrow = positions.astype(np.int32)
     at = pa.array(narrow, mask=mask) if mask.any() else pa.array(narrow)
@@ -223,7 +223,7 @@ def in_category_order(answers: Any, original: Any, column: str) -> Any:
     The order is a declaration about the column, and comparisons of answers rely on it. Categories that are no answers
     are left out: they may be secrets.
     """
-    pa, kinds = needed_for_tables("pyarrow"), needed_for_tables("pyarrow").types
+    pa, kinds = import_optional("pyarrow"), import_optional("pyarrow").types
     if not (kinds.is_dictionary(answers.type) and answers.type.ordered and kinds.is_dictionary(original.type)):
         return answers
     labels, declared = answers.dictionary.to_pylist(), original.dictionary.to_pylist()
@@ -241,13 +241,13 @@ def in_category_order(answers: Any, original: Any, column: str) -> Any:
 
 
 def _is_text(kind: Any) -> bool:
-    types = needed_for_tables("pyarrow").types
+    types = import_optional("pyarrow").types
     return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_string_view))
 
 
 def _numeric(values: Iterable[Any]) -> Any:
     """Whole numbers as such, if all are."""
-    return needed_for_tables("pyarrow").array(np.array(list(values)))
+    return import_optional("pyarrow").array(np.array(list(values)))
 
 
 def _fractions(words: Words) -> FloatArray:

@@ -191,9 +191,9 @@ class KeyedBits:
 
     def encrypt(self, blocks: Words) -> Words:
         """AES-256 of each block: an array (rows, 2) to another one."""
-        from privacygames.tables.libraries import needed_for_tables
+        from privacygames.tables.optional_imports import import_optional
 
-        ciphers: Any = needed_for_tables("cryptography.hazmat.primitives.ciphers")
+        ciphers: Any = import_optional("cryptography.hazmat.primitives.ciphers")
         # Each block is encrypted on its own ("ECB") on purpose: it is the function wanted, not a way to hide a text.
         cipher = ciphers.Cipher(ciphers.algorithms.AES(self._key), ciphers.modes.ECB())
         plain = np.ascontiguousarray(blocks, dtype="<u8")

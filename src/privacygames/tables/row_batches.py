@@ -1,17 +1,7 @@
-"""Record batches one after the other: without the first rows, with their positions, in groups."""
+"""Record batches with their positions, and in groups."""
 
 from collections.abc import Iterator
 from typing import Any
-
-
-def after(batches: Any, skip: int) -> Iterator[Any]:
-    """Batches without their first rows."""
-    for batch in batches:
-        if skip >= batch.num_rows:
-            skip -= batch.num_rows
-            continue
-        yield batch.slice(skip)
-        skip = 0
 
 
 def numbered(batches: Iterator[Any], start: int) -> Iterator[tuple[int, Any]]:

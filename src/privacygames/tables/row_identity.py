@@ -37,7 +37,7 @@ class Identity:
 
     Attributes:
         columns: the key columns in alphabetical order; none: the position in the table or file.
-        source: the file that positions are in, where one release has several.
+        source: the file that positions are in, where one release has as_list.
         per_secret: the columns name a person rather than a row, so that all their rows with the same secret get the
             same answer (``repeat="same"``).
     """

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Sampleable, is_sampleable
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.output_columns import Answer, AnswerWriter, in_category_order
 from privacygames.tables.secret_columns import SecretReader, column_names
 from privacygames.validation import is_number, require_choice
@@ -132,7 +132,7 @@ class ColumnRule:
 
 
 def _without_order(kind: Any) -> Any:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     return pa.dictionary(kind.index_type, kind.value_type) if pa.types.is_dictionary(kind) else kind
 
 
@@ -209,7 +209,7 @@ def check_secret_columns(rules: Sequence[ColumnRule], identity: Sequence[str], u
 
 def schema_of(schema: Any, rules: Sequence[ColumnRule], layout: Layout) -> Any:
     """The schema of the output: kept columns as they are, metadata included."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     answers, described = {}, set(layout.names)
     for rule in rules:
         for at, (name, kind) in enumerate(zip(rule.outputs, rule.writer.types(rule.like(schema)), strict=True)):

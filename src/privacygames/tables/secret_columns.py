@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Numbers, Product, Sets, Space
-from privacygames.tables.libraries import needed_for_tables
+from privacygames.tables.optional_imports import import_optional
 
 UNKNOWN, MISSING = -1, -2
 """In place of a position: the row holds a value that is no secret of the mechanism; it holds none."""
@@ -80,7 +80,7 @@ class SecretReader:
         return column_names(self.place)
 
     @property
-    def wants_numbers(self) -> bool:
+    def reads_numbers(self) -> bool:
         """Whether its columns hold numbers: coordinates, or numbers themselves."""
         return self._by_point or self._numeric
 
@@ -149,7 +149,7 @@ class SecretReader:
         return order, numbers[order]
 
     def _by_text(self, array: Any, name: str) -> IntArray:
-        pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+        pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
         if not all(isinstance(label, str) for label in self.space.labels):
             raise InvalidProblem(
                 f"column {name!r}: secrets that are texts and numbers mixed cannot be found in a column"
@@ -173,7 +173,7 @@ class SecretReader:
         return _with_nulls(found, array)
 
     def _by_set(self, array: Any, name: str) -> IntArray:
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         if pa.types.is_null(array.type):
             return np.full(len(array), MISSING, dtype=np.int64)
         if not (
@@ -228,7 +228,7 @@ class SecretReader:
 
 def _numbers(array: Any, name: str) -> FloatArray:
     """A column of numbers as floats; NaN where there is none."""
-    pa, pc = needed_for_tables("pyarrow"), needed_for_tables("pyarrow.compute")
+    pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
     kind = array.type
@@ -246,7 +246,7 @@ def _numbers(array: Any, name: str) -> FloatArray:
 
 
 def _filled(array: Any, instead: int) -> IntArray:
-    pc = needed_for_tables("pyarrow.compute")
+    pc = import_optional("pyarrow.compute")
     filled = pc.fill_null(array, instead) if array.null_count else array
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64).copy()
 

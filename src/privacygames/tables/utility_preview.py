@@ -20,7 +20,7 @@ from privacygames.tables.apply_rules import Rules
 from privacygames.tables.estimates import estimate
 from privacygames.tables.kernel import RowCounts, require_near, secrets_of
 from privacygames.tables.rules import ColumnRule, layout_of, rules_from
-from privacygames.tables.table_files import files_in, open_table
+from privacygames.tables.table_files import open_table, table_files_in
 
 TRIALS = 40
 """Made-up releases."""
@@ -109,7 +109,7 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
     path = Path(source)
     if not path.exists():
         raise InvalidProblem(f"there is no file or folder {path}")
-    files = [path] if path.is_file() else [path / name for name in files_in(path)]
+    files = [path] if path.is_file() else [path / name for name in table_files_in(path)]
     made = []
     for rule in rules_from(rules):
         mechanism = require_finite_mechanism(rule.rule.mechanism, "a preview is of one mechanism: a fleet has many")

@@ -1,15 +1,25 @@
-"""Traces: from GeoLife, check-ins, GPX and tables, or invented, to visits, priors and moves between cells."""
+"""Location traces: GeoLife, check-ins, GPX and tables, or synthetic people, as visits, priors and transitions.
 
-from privacygames.traces.counts import VisitCounts, read_counts
+>>> visits = pg.traces.synthetic(users=2, days=7)
+>>> grid = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
+>>> visits.prior(grid, "person-0").space == grid
+True
+"""
+
 from privacygames.traces.demo_resident import demo_resident
 from privacygames.traces.format_detection import detect_format
 from privacygames.traces.public_lattice import is_public_box
-from privacygames.traces.reading import read
+from privacygames.traces.read_traces import read
+from privacygames.traces.readers import RowBatch, TraceFormat, TraceSource
 from privacygames.traces.synthetic_people import SYNTHETIC_WINDOW, synthetic
+from privacygames.traces.visit_counts import VisitCounts, read_counts
 from privacygames.traces.visits import VisitData, Visits
 
 __all__ = [
     "SYNTHETIC_WINDOW",
+    "RowBatch",
+    "TraceFormat",
+    "TraceSource",
     "VisitCounts",
     "VisitData",
     "Visits",

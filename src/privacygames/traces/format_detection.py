@@ -1,54 +1,61 @@
-"""Which format a file or folder of traces is in."""
+"""Detects the format of a file or folder of traces."""
 
 import re
 from pathlib import Path
 
+from privacygames.csv_reader import detect_separator, read_lines, split_line
 from privacygames.errors import InvalidProblem, UnreadableFile
-from privacygames.traces.readers import lines_of
+from privacygames.traces.readers import FORMATS
 
-ENDINGS = {
-    "geolife": (".plt",),
-    "checkins": (".txt", ".txt.gz", ".tsv", ".tsv.gz"),
-    "gpx": (".gpx", ".gpx.gz"),
-    "table": (".csv", ".csv.gz", ".parquet"),
-}
-"""The formats, and which files of a folder are read as such (a file named itself may end in anything)."""
-
-CHECKIN = re.compile(r"[^\t]+\t\d{4}-\d\d-\d\dT[^\t]*\t-?[\d.]+\t-?[\d.]+\t[^\t]*")
+CHECKIN_LINE = re.compile(r"[^\t]+\t\d{4}-\d\d-\d\dT[^\t]*\t-?[\d.]+\t-?[\d.]+\t[^\t]*")
 """A line of SNAP's check-ins: user, time, latitude, longitude and place, between tabs."""
+
+TABLE_COLUMNS = 4
+"""Least number of columns of a table of fixes: user, time, latitude and longitude."""
 
 
 def detect_format(path: str | Path) -> str:
-    """The format of a file by its ending and first line, or of a folder by the files in it; refused where unclear.
+    r"""The format of a file, by its ending and first line, or of a folder, by its files.
 
-    ``"counts"`` for a CSV file that has cells instead of coordinates (:func:`privacygames.traces.read_counts`).
+    Returns:
+        The name of a format that :func:`privacygames.traces.read` reads; or ``"counts"`` for a CSV file with cells
+        instead of coordinates, which :func:`privacygames.traces.read_counts` reads.
+
+    Raises:
+        InvalidProblem: the format is not clear.
+
+    >>> with open("fixes.csv", "w") as file:
+    ...     _ = file.write("uid,datetime,lat,lng\nanna,2024-03-01 08:00:10,46.512,6.551\n")
+    >>> pg.traces.detect_format("fixes.csv")
+    'table'
     """
-    place = Path(path)
-    if place.is_file():
-        return _of_file(place)
-    if not place.is_dir():
-        raise UnreadableFile(place, "there is no such file or folder")
-    found = {_by_ending(file) for file in place.rglob("*") if file.is_file()} - {""}
-    if len(found) == 1:
-        return found.pop()
-    held = f"files of several formats ({', '.join(sorted(found))})" if found else "no files of a format that is known"
-    raise InvalidProblem(f"the folder {place.name!r} holds {held}: say which format, or name one file")
+    path = Path(path)
+    if path.is_file():
+        return _of_file(path)
+    if not path.is_dir():
+        raise UnreadableFile(path, "there is no such file or folder")
+    formats = {_by_ending(file) for file in path.rglob("*") if file.is_file()} - {""}
+    if len(formats) == 1:
+        return formats.pop()
+    contents = f"files of several formats ({', '.join(sorted(formats))})" if formats else "no files of a known format"
+    raise InvalidProblem(f"the folder {path.name!r} holds {contents}: say which format, or name one file")
 
 
 def _of_file(path: Path) -> str:
-    known = _by_ending(path)
-    if known in ("geolife", "gpx") or path.suffix.lower() == ".parquet":
-        return known
-    first = next((text for lines in lines_of(path) for text in lines.texts if text.strip()), "")
-    if CHECKIN.fullmatch(first):
+    by_ending = _by_ending(path)
+    if by_ending in ("geolife", "gpx") or path.suffix.lower() == ".parquet":
+        return by_ending
+    first_line = next((line for block in read_lines(path) for line in block.lines if line.strip()), "")
+    if CHECKIN_LINE.fullmatch(first_line):
         return "checkins"
-    names = {name.strip().lower() for name in re.split(r"[,;\t]", first)}
+    names = {name.strip().lower() for name in split_line(first_line, detect_separator(first_line))}
     if {"user", "cell"} <= names and not names & {"lat", "latitude"}:
         return "counts"
-    if known == "table" or len(names) >= 4:
+    if by_ending == "table" or len(names) >= TABLE_COLUMNS:
         return "table"
-    raise InvalidProblem(f"the format of {path.name} cannot be told: say which of {', '.join(ENDINGS)} it is")
+    raise InvalidProblem(f"the format of {path.name} cannot be told: say which of {', '.join(FORMATS)} it is")
 
 
 def _by_ending(path: Path) -> str:
-    return next((name for name, endings in ENDINGS.items() if path.name.lower().endswith(endings)), "")
+    """The format whose endings fit; "" for none."""
+    return next((name for name, form in FORMATS.items() if path.name.lower().endswith(form.endings)), "")

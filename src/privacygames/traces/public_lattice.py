@@ -1,4 +1,4 @@
-"""Public lattice: the boxes that may be drawn around somebody's places, chosen from lines that are the same for all."""
+"""Public lattice: bounding boxes of places whose edges are lines that are the same for everybody."""
 
 import numpy as np
 
@@ -6,22 +6,22 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.spaces import Box
 
 STRIPS_PER_DEGREE = 50
-"""Strips of the finest lattice per degree: one is 0.02° wide, 2.2 km of latitude, a part of a town and not a street."""
+"""Strips of the finest lattice per degree: one is 0.02° wide, 2.2 km of latitude: a part of a town, not a street."""
 
-MOST_STRIPS = 8
-"""Strips of a box along each axis at most. So an edge says no more than the cells of a grid with as many columns."""
+MAX_STRIPS = 8
+"""Largest number of strips of a box along each axis: an edge says no more than a cell of as many columns."""
 
 OUTLIER_SHARE = 0.01
-"""Share of the visits that may be outside the box beyond each edge, rounded up to whole visits."""
+"""Share of the visits that may lie beyond each edge of the box, rounded up to whole visits."""
 
-LEAST_VISITS = 20
-"""Number of visits from which on the outermost one may be left out; with fewer, every visit counts."""
+MIN_VISITS = 20
+"""Number of visits from which the outermost ones may be left out; with fewer, the box holds every visit."""
 
 
 def public_box(longitude: FloatArray, latitude: FloatArray) -> Box:
-    """The box of lattice strips around nearly all places, as (west, south, east, north) in degrees.
+    """The box of lattice strips around nearly all places: (west, south, east, north) in degrees.
 
-    It depends on the places only through the strips of 0.02° that they are in.
+    It depends on the places only through the strips of 0.02° that contain them.
     """
     west, east = _edges(longitude, 180)
     south, north = _edges(latitude, 90)
@@ -39,12 +39,12 @@ def is_public_box(box: Box) -> bool:
 
 
 def _edges(degrees: FloatArray, end: int) -> tuple[float, float]:
-    """The two lines between which the strips lie that count, along one axis that ends at ±``end`` degrees."""
+    """The two edges of the box along one axis, which ends at ±``end`` degrees."""
     strips = _strips(degrees, end)
-    left_out = int(np.ceil(OUTLIER_SHARE * len(strips))) if len(strips) >= LEAST_VISITS else 0
+    left_out = int(np.ceil(OUTLIER_SHARE * len(strips))) if len(strips) >= MIN_VISITS else 0
     first, last = int(strips[left_out]), int(strips[-1 - left_out])
     halvings = 0
-    while (last >> halvings) - (first >> halvings) >= MOST_STRIPS:
+    while (last >> halvings) - (first >> halvings) >= MAX_STRIPS:
         halvings += 1
     low = (first >> halvings << halvings) / STRIPS_PER_DEGREE
     high = ((last >> halvings) + 1 << halvings) / STRIPS_PER_DEGREE
@@ -52,6 +52,6 @@ def _edges(degrees: FloatArray, end: int) -> tuple[float, float]:
 
 
 def _strips(degrees: FloatArray, end: int) -> IntArray:
-    """The strip that each coordinate is in, sorted; the world's last line belongs to the last strip."""
-    whole = np.floor(np.asarray(degrees) * STRIPS_PER_DEGREE).astype(np.int64)
-    return np.sort(np.clip(whole, -end * STRIPS_PER_DEGREE, end * STRIPS_PER_DEGREE - 1))
+    """The strip of each coordinate, sorted; the last line of the axis belongs to the last strip."""
+    numbers = np.floor(np.asarray(degrees) * STRIPS_PER_DEGREE).astype(np.int64)
+    return np.sort(np.clip(numbers, -end * STRIPS_PER_DEGREE, end * STRIPS_PER_DEGREE - 1))

@@ -1,4 +1,4 @@
-"""Visits: who was where when, and what follows from it: counts, priors and moves between cells."""
+"""Visits: which user was where and when; their counts, priors and transitions between the cells of a grid."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -14,26 +14,33 @@ from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.spaces import Box, Grid, Outside
 from privacygames.time_zones import time_zone
-from privacygames.traces import clock
+from privacygames.traces import timestamps
 from privacygames.traces.public_lattice import public_box
 from privacygames.validation import as_list, is_integer
 
 SLOTS_APART = 1.5
+"""Slots between two visits up to which they are one transition: between one slot apart and one slot missing."""
+
 THURSDAY = 3
-"""The first day of unix time, counted from Monday."""
+"""The weekday of 1970-01-01, counted from Monday."""
 
 Days = Literal["weekdays", "weekends"] | Iterable[int]
-MOST_TRANSITIONS = 100_000_000
+MAX_TRANSITIONS = 100_000_000
+"""Largest number of entries of a matrix of transitions: 800 MB."""
 
 
 class VisitData(ABC):
-    """Anything that knows how often each of its ``users`` was in each cell of a grid."""
+    """Data from which visits to the cells of a grid are counted, for each of its users.
+
+    >>> issubclass(pg.traces.Visits, pg.traces.VisitData), issubclass(pg.traces.VisitCounts, pg.traces.VisitData)
+    (True, True)
+    """
 
     users: tuple[str, ...]
 
     @abstractmethod
     def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
-        """How often the user was in each cell, in the order of the grid's labels."""
+        """The user's visits to each cell, in the order of the grid's labels."""
 
     def prior(
         self,
@@ -48,10 +55,14 @@ class VisitData(ABC):
 
         Args:
             grid: the cells.
-            user: whose.
+            user: the user's name.
             smoothing: added to every count first.
-            pooling: for people with little data: as many visits more, spread as the visits of all others are.
+            pooling: visits to add, for users with few: they are distributed as those of all other users.
             outside: what becomes of visits outside the grid: ``"drop"``, ``"nearest"`` or an ``"error"``.
+
+        >>> visits = pg.traces.synthetic(users=1, days=7)
+        >>> visits.prior(pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3), "person-0")
+        Prior(3 of 12 secrets possible, 0.414 bits)
         """
         if not 0 <= pooling < np.inf:
             raise InvalidProblem(f"pooling is {pooling}; it must be 0 or more")
@@ -74,22 +85,22 @@ class VisitData(ABC):
 
         Args:
             grid: the cells.
-            user: whose.
-            times: how many priors.
+            user: the user's name.
+            times: number of priors.
             smoothing: as in :meth:`prior`.
             outside: as in :meth:`prior`.
-            generator: for a reproducible draw.
+            generator: makes the resamples reproducible.
         """
         counts = self.counts(grid, user, outside=outside)
-        seen = dict(zip(grid.labels, counts.tolist(), strict=True))
-        return Prior.resampled(grid, seen, times, smoothing=smoothing, generator=generator)
+        by_label = dict(zip(grid.labels, counts.tolist(), strict=True))
+        return Prior.resampled(grid, by_label, times, smoothing=smoothing, generator=generator)
 
     def pooled_prior(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
-        """What is known of somebody of whom nothing is known: everyone's prior, each person counting the same.
+        """The mean of all users' priors: a prior for somebody without data.
 
         Args:
             grid: the cells.
-            without: somebody to leave out.
+            without: a user to leave out.
             outside: as in :meth:`prior`.
         """
         shares = []
@@ -105,15 +116,15 @@ class VisitData(ABC):
         """The users with most visits inside the grid, at most ``k``, the busiest first.
 
         Args:
-            k: how many are wanted; fewer come back where fewer qualify.
-            grid: where visits count.
-            cells: leave out users seen in fewer distinct cells than this.
+            k: how many users; fewer are returned if fewer qualify.
+            grid: the cells.
+            cells: least number of distinct cells that a user visited.
         """
         if k < 1:
             raise InvalidProblem(f"{k} users are asked for; it must be 1 or more")
-        seen = [(user, self.counts(grid, user)) for user in self.users]
-        fitting = [(user, int(counts.sum())) for user, counts in seen if np.count_nonzero(counts) >= max(cells, 1)]
-        return [user for user, _ in sorted(fitting, key=lambda each: -each[1])[:k]]
+        by_user = [(user, self.counts(grid, user)) for user in self.users]
+        totals = [(user, int(counts.sum())) for user, counts in by_user if np.count_nonzero(counts) >= max(cells, 1)]
+        return [user for user, _ in sorted(totals, key=lambda pair: -pair[1])[:k]]
 
     def _code(self, user: str) -> int:
         try:
@@ -133,15 +144,19 @@ class Visits(VisitData):
     """Visits of many users, sorted by user and then by time.
 
     Attributes:
-        user: whose visit it is, as a position in ``users``.
+        user: index of each visit's user in ``users``.
         time: unix time in whole seconds.
         latitude: degrees.
         longitude: degrees.
         users: the users' names.
-        slot: the length in seconds of the slots of which each visit is the first fix; None: every row is a visit.
-        format: how they were read: ``"table"``, ``"gpx"``, …; empty where they were not.
-        rows: how many rows were read.
-        skipped: how many of them are not visits, by reason. RowBatch = visits + everything skipped.
+        slot: length in seconds of the slots of which each visit is the first fix; None: every row is a visit.
+        format: the format they were read in: ``"table"``, ``"gpx"``, …; empty if they were not read.
+        rows: number of rows read.
+        skipped: number of rows that are not visits, by reason: rows = visits + all skipped.
+
+    >>> visits = pg.traces.synthetic(users=2, days=7)
+    >>> visits.busiest(1, pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3))
+    ['person-1']
     """
 
     user: IntArray
@@ -179,7 +194,7 @@ class Visits(VisitData):
         return f"Visits({len(self)} visits of {len(self.users)} users, {read}{left_out})"
 
     def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
-        """How often the user was in each cell, in the order of the grid's labels.
+        """The user's visits to each cell, in the order of the grid's labels.
 
         Visits elsewhere do not count, unless ``outside`` is ``"nearest"``, or ``"error"`` which refuses them.
         """
@@ -200,7 +215,7 @@ class Visits(VisitData):
         (5.12, 52.1, 5.2, 52.14)
 
         Args:
-            user: whose places; by default everybody's.
+            user: the user's name; by default all users.
         """
         which = slice(None) if user is None else self._slice(user)
         if not len(self.longitude[which]):
@@ -208,20 +223,20 @@ class Visits(VisitData):
         return public_box(self.longitude[which], self.latitude[which])
 
     def during(self, *, days: Days | None = None, hours: tuple[int, int] | None = None, zone: str = "UTC") -> "Visits":
-        """Only the visits of some days of the week or hours of the day: what somebody knows who sees no others.
+        """The visits on some days of the week, or at some hours of the day.
 
         Args:
             days: ``"weekdays"``, ``"weekends"``, or whole numbers from 0 for Monday to 6 for Sunday.
             hours: from the first to before the second, 0 to 24, by the local clock; (22, 6) is over midnight.
             zone: the clock's time zone, such as ``"Europe/Zurich"``.
         """
-        shown = clock.local(self.time, time_zone(zone))
+        local = timestamps.local_seconds(self.time, time_zone(zone))
         kept = np.ones(len(self), dtype=bool)
         if days is not None:
-            kept &= np.isin((shown // clock.DAY + THURSDAY) % 7, _days(days))
+            kept &= np.isin((local // timestamps.DAY + THURSDAY) % 7, _days(days))
         if hours is not None:
             first, last = _hours(hours)
-            hour = shown % clock.DAY // clock.HOUR
+            hour = local % timestamps.DAY // timestamps.HOUR
             kept &= (first <= hour) & (hour < last) if first < last else (first <= hour) | (hour < last)
         return replace(
             self,
@@ -235,35 +250,35 @@ class Visits(VisitData):
         """How often the user went from each cell (row) to each cell (column) between one visit and the next.
 
         Args:
-            grid: the cells; a move from or to somewhere outside is not counted.
-            user: whose moves.
-            within: visits further apart in seconds are not taken for one move. By default one and a half slots:
-                fixes at regular times are one slot apart, and two where one is missing, and this lies in between.
+            grid: the cells; transitions from or to the outside are not counted.
+            user: the user's name.
+            within: seconds between two visits up to which they are one transition. By default one and a half slots:
+                between regular fixes, which are one slot apart, and fixes with a slot missing in between.
         """
-        if len(grid) ** 2 > MOST_TRANSITIONS:
+        if len(grid) ** 2 > MAX_TRANSITIONS:
             raise InvalidProblem(f"moves between {len(grid)} cells are too many to hold; use a coarser grid")
         moves = self.moves(grid, user, within=within)
-        counted = np.zeros((len(grid), len(grid)), dtype=np.int64)
-        np.add.at(counted, (moves.before, moves.after), 1)
-        return counted
+        transitions = np.zeros((len(grid), len(grid)), dtype=np.int64)
+        np.add.at(transitions, (moves.before, moves.after), 1)
+        return transitions
 
     def moves(self, grid: Grid, user: str, *, within: float | None = None) -> Moves:
         """The user's moves between one visit and the next, as :meth:`transitions` counts them, with their times."""
         limit = self._within(within)
-        mine = self._slice(user)
-        cells, times = self._cells(grid, mine), self.time[mine]
+        which = self._slice(user)
+        cells, times = self._cells(grid, which), self.time[which]
         before, after = cells[:-1], cells[1:]
-        one = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
-        return Moves(before[one], after[one], times[:-1][one], cells[cells >= 0], self.slot)
+        counted = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
+        return Moves(before[counted], after[counted], times[:-1][counted], cells[cells >= 0], self.slot)
 
     def trace(self, grid: Grid, user: str) -> tuple[IntArray, IntArray]:
-        """The cells the user was in, one after the other, and when, in unix seconds; visits elsewhere are left out."""
-        mine = self._slice(user)
-        cells, times = self._cells(grid, mine), self.time[mine]
+        """The cells of the user's visits in the order of time, and the unix times; visits elsewhere are left out."""
+        which = self._slice(user)
+        cells, times = self._cells(grid, which), self.time[which]
         return cells[cells >= 0], times[cells >= 0]
 
     def before(self, time: int) -> "Visits":
-        """The visits before a time, of the same users."""
+        """The visits before a unix time, of the same users."""
         kept = self.time < time
         return Visits(
             user=self.user[kept],
@@ -302,16 +317,16 @@ def _days(days: Days) -> list[int]:
                 f"days is {days[:40]!r}; choose 'weekdays', 'weekends' or numbers from 0 (Monday) to 6"
             )
         return named[days]
-    chosen = as_list(days, "days")
-    if not chosen or not all(is_integer(day, minimum=0) and day <= 6 for day in chosen):
+    numbers = as_list(days, "days")
+    if not numbers or not all(is_integer(day, minimum=0) and day <= 6 for day in numbers):
         raise InvalidProblem("days must be whole numbers from 0 (Monday) to 6 (Sunday), one at least")
-    return [int(day) for day in chosen]
+    return [int(day) for day in numbers]
 
 
 def _hours(hours: tuple[int, int]) -> tuple[int, int]:
-    given = as_list(hours, "hours")
-    if len(given) != 2 or not all(is_integer(hour, minimum=0) and hour <= 24 for hour in given) or given[0] == given[1]:
+    pair = as_list(hours, "hours")
+    if len(pair) != 2 or not all(is_integer(hour, minimum=0) and hour <= 24 for hour in pair) or pair[0] == pair[1]:
         raise InvalidProblem(
             "hours must be two different whole numbers from 0 to 24: from the first to before the second"
         )
-    return int(given[0]), int(given[1])
+    return int(pair[0]), int(pair[1])

@@ -4,14 +4,14 @@ from typing import Any
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.kernel import CHUNK, RowCounts, require_near
-from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_setup import Prescan, Setup
 
 
 def release(given: Any, setup: Setup) -> tuple[Any, Manifest]:
     """A table, record batch, reader or dataset with answers in it; of a dataset, a reader."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     if isinstance(given, pa.RecordBatchReader):
         return _reader(given, setup)
     if isinstance(given, pa.RecordBatch):
@@ -23,7 +23,7 @@ def release(given: Any, setup: Setup) -> tuple[Any, Manifest]:
 
 
 def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     kernel = setup.kernel(table.schema)
     survey = surveyed(table.select(list(setup.watched)).to_batches(CHUNK), setup, kernel, odd=False)
     counts = RowCounts()
@@ -49,7 +49,7 @@ def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
             "a reader can be read once, and people or key columns are looked at before anything is released: give a "
             "table or a dataset"
         )
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     kernel, counts = setup.kernel(reader.schema), RowCounts()
     made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, counts), setup, counts))
     # Counts are complete when the reader was read to its end; what a row costs is known before.
@@ -64,7 +64,7 @@ def _near(batches: Any, setup: Setup, counts: RowCounts) -> Any:
 
 
 def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     kernel = setup.kernel(dataset.schema)
     columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
     survey = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True)
@@ -75,5 +75,5 @@ def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
 
 
 def _empty(table: Any) -> Any:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     return pa.RecordBatch.from_pylist([], schema=table.schema)

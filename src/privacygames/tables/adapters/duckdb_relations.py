@@ -14,8 +14,8 @@ import numpy as np
 from privacygames.errors import InvalidProblem
 from privacygames.tables.adapters.arrow_tables import surveyed
 from privacygames.tables.kernel import Kernel
-from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_setup import Setup
 
 FOUND, KEEP = "__privacygames_found", "keep"
@@ -55,7 +55,7 @@ def _columns(kernel: Kernel, relation: Any) -> list[str]:
 def _register(connection: Any, name: str, kernel: Kernel, kinds: dict[str, Any]) -> None:
     import duckdb
 
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     fields = [
         pa.field(KEEP, pa.bool_()),
         *(kernel.schema.field(each) for rule in kernel.rules for each in rule.outputs),
@@ -74,7 +74,7 @@ def _register(connection: Any, name: str, kernel: Kernel, kinds: dict[str, Any])
 
 
 def _answering(kernel: Kernel, fields: list[Any]) -> Callable[..., Any]:
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
 
     def answered(rows: Any) -> Any:
         whole = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows

@@ -6,8 +6,8 @@ import numpy as np
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.kernel import CHUNK, Kernel, RowCounts
-from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_setup import Prescan, Setup
 
 
@@ -22,7 +22,7 @@ def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
 
 def kernel_for(frame: Any, setup: Setup) -> Kernel:
     """The kernel for frames like this one."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     if not all(isinstance(name, str) for name in frame.columns) or not frame.columns.is_unique:
         raise InvalidProblem("the columns of the data frame must have distinct texts for names: rename them first")
     wanted = {name for rule in setup.rules for name in rule.columns} | set(setup.watched)
@@ -69,7 +69,7 @@ def transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
 
 def arrow_of(series: Any) -> Any:
     """A column as an Arrow array; what pandas takes for missing is null."""
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     values = series
     if series.dtype == object:
         sets = series.map(lambda value: isinstance(value, set | frozenset))
@@ -89,7 +89,7 @@ def _series(arrays: list[Any], rest: Any, frame: Any, name: str) -> Any:
     """Answers as a column, in the dtype of the one they replace where that fits."""
     import pandas as pd
 
-    pa = needed_for_tables("pyarrow")
+    pa = import_optional("pyarrow")
     array = pa.chunked_array(arrays).combine_chunks()
     before = frame[name].dtype if name in frame.columns else None
     if isinstance(before, pd.ArrowDtype):

@@ -7,8 +7,8 @@ from typing import Any
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.kernel import Kernel, RowCounts
-from privacygames.tables.libraries import needed_for_tables
 from privacygames.tables.manifest import Manifest
+from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_setup import Prescan, Setup
 
 COUNTED = "tally string, refused string"
@@ -115,7 +115,7 @@ def _counting(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
                 kernel.require_known(columns)
         except InvalidProblem as error:  # an error of the worker's would be tried again, and come wrapped in Spark's
             refused = str(error)
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         found = {"tally": [json.dumps(counts.to_dict())], "refused": pa.array([refused], pa.string())}
         yield pa.RecordBatch.from_pydict(found)
 
@@ -126,7 +126,7 @@ def _tagging(kernel: Kernel) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Gives the identity of each row, as two numbers."""
 
     def tagged(batches: Iterator[Any]) -> Iterator[Any]:
-        pa = needed_for_tables("pyarrow")
+        pa = import_optional("pyarrow")
         for batch in batches:
             columns = {name: batch.column(name) for name in kernel.needs}
             tags = kernel.tags(columns, batch.num_rows, 0).view("int64")

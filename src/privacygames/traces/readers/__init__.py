@@ -1,23 +1,20 @@
-"""Readers of trace files: each format to batches of rows."""
+"""Readers of trace files: one format a file, each of which yields batches of rows."""
 
-from privacygames.traces.readers.gpx import read_gpx
-from privacygames.traces.readers.line_formats import read_checkins, read_geolife
-from privacygames.traces.readers.row_batch import Format, RowBatch, Source
-from privacygames.traces.readers.tabular import check_names, header_of, read_frame, shown, table_format
-from privacygames.traces.readers.text_lines import lines_of, split_line
+from privacygames.traces.readers.delimited_lines import CHECKINS, GEOLIFE
+from privacygames.traces.readers.gpx import GPX
+from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource
+from privacygames.traces.readers.tabular import TABLE, list_names, read_frame, require_names, table_format
+
+FORMATS = {"geolife": GEOLIFE, "checkins": CHECKINS, "gpx": GPX, "table": TABLE}
+"""The formats by name. To add one, write a module with a :class:`TraceFormat` and list it here."""
 
 __all__ = [
-    "Format",
+    "FORMATS",
     "RowBatch",
-    "Source",
-    "check_names",
-    "header_of",
-    "lines_of",
-    "read_checkins",
+    "TraceFormat",
+    "TraceSource",
+    "list_names",
     "read_frame",
-    "read_geolife",
-    "read_gpx",
-    "shown",
-    "split_line",
+    "require_names",
     "table_format",
 ]

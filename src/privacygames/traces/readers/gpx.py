@@ -1,28 +1,40 @@
-"""GPX: the track points of an XML file, read as a stream with nothing but its own elements believed."""
+"""GPX: the track points of an XML file, read as a stream; document types, entities and huge tags are refused."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 from xml.parsers import expat
 
+from privacygames.csv_reader import BLOCK, expansion_limit, open_decompressed
 from privacygames.errors import InvalidProblem
-from privacygames.traces import clock
-from privacygames.traces.readers.row_batch import RowBatch, Source, numbers
-from privacygames.traces.readers.text_lines import BLOCK, opened
+from privacygames.traces import timestamps
+from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource, parse_numbers
 
-LONGEST_TIME = 100
-LONGEST_PIECE = 1 << 20
-"""No tag, attribute or comment of a GPX file is that long; the parser would keep all of it."""
+MAX_TIME_LENGTH = 100
+"""Characters read of a time."""
+
+MAX_TAG_BYTES = 1 << 20
+"""Longest tag, attribute or comment: the parser holds all of it in memory."""
 
 
-class _Points:
-    """Collects (line, latitude, longitude, time) of every track point, as texts."""
+class TrackPoint(NamedTuple):
+    """A track point as it is written."""
+
+    line: int
+    latitude: str
+    longitude: str
+    time: str
+
+
+class _TrackPointParser:
+    """An XML parser that collects track points."""
 
     def __init__(self, name: str) -> None:
-        self.found: list[tuple[int, str, str, str]] = []
+        self.points: list[TrackPoint] = []
+        self.last_event = 0  # byte at which the last event ended
         self._name = name
-        self._point: tuple[int, str, str] | None = None
-        self._time = ""
+        self._point: TrackPoint | None = None
         self._in_time = False
-        self.seen = 0
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.buffer_text = True
         self.parser.StartDoctypeDeclHandler = self._refuse
@@ -30,7 +42,7 @@ class _Points:
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
         self.parser.CharacterDataHandler = self._text
-        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = self._notice
+        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = self._record_event
 
     def _refuse(self, *_: object) -> None:
         raise InvalidProblem(
@@ -38,45 +50,44 @@ class _Points:
             "does not need and attacks use; remove the declaration if you trust the file"
         )
 
-    def _notice(self, *_: object) -> None:
-        """Something ended here: what comes next is a new piece."""
-        self.seen = self.parser.CurrentByteIndex
+    def _record_event(self, *_: object) -> None:
+        self.last_event = self.parser.CurrentByteIndex
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._notice()
+        self._record_event()
         match tag.rpartition(" ")[2]:
             case "trkpt":
-                where = attributes.get("lat", ""), attributes.get("lon", "")
-                self._point, self._time = (self.parser.CurrentLineNumber, *where), ""
+                coordinates = attributes.get("lat", ""), attributes.get("lon", "")
+                self._point = TrackPoint(self.parser.CurrentLineNumber, *coordinates, time="")
             case "time":
-                self._in_time = self._point is not None and not self._time
+                self._in_time = self._point is not None and not self._point.time
 
     def _text(self, text: str) -> None:
-        self._notice()
-        if self._in_time and len(self._time) < LONGEST_TIME:
-            self._time += text
+        self._record_event()
+        if self._in_time and self._point is not None and len(self._point.time) < MAX_TIME_LENGTH:
+            self._point = self._point._replace(time=self._point.time + text)
 
     def _end(self, tag: str) -> None:
-        self._notice()
+        self._record_event()
         match tag.rpartition(" ")[2]:
             case "time":
                 self._in_time = False
             case "trkpt" if self._point is not None:
-                self.found.append((*self._point, self._time))
+                self.points.append(self._point)
                 self._point = None
 
 
-def read_gpx(source: Source) -> Iterator[RowBatch]:
-    """The track points of a GPX file; where its XML breaks off, what came before counts and one line is broken."""
-    points = _Points(source.path.name)
-    with opened(source.path) as (file, position):
+def read_gpx(source: TraceSource) -> Iterator[RowBatch]:
+    """The track points of a GPX file. Where its XML breaks off, the points before count, and one line is broken."""
+    points = _TrackPointParser(source.path.name)
+    with open_decompressed(source.path, max_expanded=expansion_limit(source.path)) as (file, position):
         broken: list[int] = []
-        more, fed = True, 0
+        more, bytes_fed = True, 0
         while more:
             block = file.read(BLOCK)
-            more, fed = bool(block), fed + len(block)
-            if fed - points.seen > LONGEST_PIECE + 2 * BLOCK:
-                raise InvalidProblem(f"{source.path.name} has a tag of over {LONGEST_PIECE} bytes, as no GPX file does")
+            more, bytes_fed = bool(block), bytes_fed + len(block)
+            if bytes_fed - points.last_event > MAX_TAG_BYTES + 2 * BLOCK:
+                raise InvalidProblem(f"{source.path.name} has a tag of over {MAX_TAG_BYTES} bytes, as no GPX file does")
             try:
                 points.parser.Parse(block, not more)
             except expat.ExpatError as error:
@@ -87,18 +98,26 @@ def read_gpx(source: Source) -> Iterator[RowBatch]:
                 raise InvalidProblem(
                     f"{source.path.name} has an encoding that cannot be read; save it as UTF-8"
                 ) from None
-            yield _rows(points.found, source, broken, position())
-            points.found.clear()
+            yield _row_batch(points.points, source, broken, position())
+            points.points.clear()
 
 
-def _rows(found: list[tuple[int, str, str, str]], source: Source, broken: list[int], position: int) -> RowBatch:
-    count = len(found)
+def _row_batch(points: list[TrackPoint], source: TraceSource, broken: list[int], position: int) -> RowBatch:
     return RowBatch(
-        users=[source.user] * count,
-        times=clock.from_text((point[3] for point in found), source.zone),
-        latitude=numbers((point[1] for point in found), count),
-        longitude=numbers((point[2] for point in found), count),
-        lines=[point[0] for point in found],
+        users=[source.user] * len(points),
+        times=timestamps.seconds_from_texts((point.time for point in points), source.zone),
+        latitude=parse_numbers(point.latitude for point in points),
+        longitude=parse_numbers(point.longitude for point in points),
+        lines=[point.line for point in points],
         broken=broken,
         position=position,
     )
+
+
+def _user(file: Path, root: Path) -> str:
+    """The file's name without its ending, or the name of its folder below the one being read."""
+    stem = file.name[: len(file.name.lower().split(".gpx")[0])]
+    return stem if root in (file, file.parent) else file.parent.name
+
+
+GPX = TraceFormat(read_gpx, endings=(".gpx", ".gpx.gz"), user_of=_user)

@@ -1,4 +1,4 @@
-"""Tables with named columns: CSV and Parquet."""
+"""Tables with one row per fix and named columns: CSV and Parquet files, and tables in memory."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,115 +11,109 @@ from typing import Any
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.errors import InvalidProblem, TooLarge, UnreadableFile
-from privacygames.traces import clock
-from privacygames.traces.readers.row_batch import Format, RowBatch, Source, numbers
-from privacygames.traces.readers.text_lines import (
-    MOST_UNFOLDED,
-    Columns,
-    Lines,
-    lines_of,
-    most_unpacked,
+from privacygames.csv_reader import (
+    MAX_EXPANSION,
+    LineBlock,
+    detect_separator,
+    expansion_limit,
+    read_lines,
     split_line,
-    split_lines,
 )
+from privacygames.errors import InvalidProblem, TooLarge, UnreadableFile
+from privacygames.traces import timestamps
+from privacygames.traces.readers.delimited_lines import FieldLayout, parse_lines
+from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource, parse_numbers
 
-NAMES: dict[str, tuple[str, ...]] = {
+COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "user": ("uid", "user", "user_id", "userid", "traj_id", "trajectory_id", "tid"),
     "time": ("datetime", "time", "timestamp", "t"),
     "latitude": ("lat", "latitude", "y"),
     "longitude": ("lng", "lon", "long", "longitude", "x"),
 }
-"""What the columns may be called, the likelier first: scikit-mobility's names, MovingPandas', and plain words."""
+"""Names that each column may have, the likelier first: scikit-mobility's, MovingPandas', and plain words."""
 
-SEPARATORS = (",", ";", "\t")
-BATCH = 1 << 16
-BYTES_OF_ROW = 40
-"""What a visit takes in memory: user, slot, time, latitude and longitude."""
-LONGEST_NAME = 100
+BATCH_ROWS = 1 << 16
+"""Rows of a Parquet file or table read at a time."""
+
+BYTES_PER_ROW = 40
+"""Memory of a visit: user, slot, time, latitude and longitude."""
+
+MAX_NAME_LENGTH = 100
 DATA = re.compile(r"\d[-.,:]\d")
+"""Part of a number, date or time: a name that holds one may be data, and is not shown."""
 
 
-def table_format(columns: Mapping[str, str] | None) -> Format:
-    """A reader of CSV and Parquet files whose columns are called so."""
-    named = dict(columns or {})
-    for role in named:
-        if role not in NAMES:
-            raise InvalidProblem(f"columns has no key {role!r}; it may have {', '.join(NAMES)}")
-    return partial(_read_table, named=named)
+def table_format(columns: Mapping[str, str] | None = None) -> TraceFormat:
+    """The format of CSV and Parquet files whose columns have these names."""
+    names = dict(columns or {})
+    for role in names:
+        if role not in COLUMN_NAMES:
+            raise InvalidProblem(f"columns has no key {role!r}; it may have {', '.join(COLUMN_NAMES)}")
+    return TraceFormat(partial(_read_table, names=names), endings=(".csv", ".csv.gz", ".parquet"))
 
 
-def chosen_columns(present: Sequence[str], named: Mapping[str, str], file: str) -> dict[str, int]:
-    """Where each of the four columns is."""
-    check_names(present, file)
-    lowered = [name.strip().lower() for name in present]
-    found = {}
-    for role, names in NAMES.items():
-        if role in named:
-            places = [at for at, name in enumerate(present) if name == named[role]]
-        else:
-            places = [lowered.index(name) for name in names if name in lowered]
-        if not places:
-            wanted = repr(named[role]) if role in named else f"one of {', '.join(names)}"
-            raise InvalidProblem(
-                f"{file} has no column for the {role} ({wanted}); it has {shown(present)}; "
-                f"say which with columns={{{role!r}: …}} (on the command line: --fields {role}=…)"
-            )
-        found[role] = places[0]
-    return found
-
-
-def check_names(present: Sequence[str], file: str) -> None:
-    """Refuse a first line of data. It is not shown: it is somebody's place."""
-    if not np.isnan(numbers(present, len(present))).all():
+def require_names(header: Sequence[str], file: str) -> None:
+    """Refuse a first line of data. It is not shown: it is somebody's location."""
+    if not np.isnan(parse_numbers(header)).all():
         raise InvalidProblem(f"{file} starts with data; its first line must name the columns")
 
 
-def shown(present: Sequence[str]) -> str:
-    """Names as a message lists them; where one may be data, or no text at all, none is shown."""
-    if all(name.isprintable() and len(name) <= LONGEST_NAME and not DATA.search(name) for name in present):
-        return ", ".join(present) or "none"
+def list_names(header: Sequence[str]) -> str:
+    """The names of columns for a message; if one may be data, or is not plain text, none is shown."""
+    if all(name.isprintable() and len(name) <= MAX_NAME_LENGTH and not DATA.search(name) for name in header):
+        return ", ".join(header) or "none"
     return "what does not look like names"
 
 
-def header_of(lines: Lines) -> tuple[list[str], str]:
-    """The names in a CSV file's first line, and what separates them."""
-    line = lines.texts[0]
-    separator = max(SEPARATORS, key=line.count)
-    return [name.strip() for name in split_line(line, separator)], separator
+def _find_columns(header: Sequence[str], names: Mapping[str, str], file: str) -> dict[str, int]:
+    """The index of each of the four columns."""
+    require_names(header, file)
+    lowered = [name.strip().lower() for name in header]
+    columns = {}
+    for role, usual_names in COLUMN_NAMES.items():
+        if role in names:
+            matches = [index for index, name in enumerate(header) if name == names[role]]
+        else:
+            matches = [lowered.index(name) for name in usual_names if name in lowered]
+        if not matches:
+            wanted = repr(names[role]) if role in names else f"one of {', '.join(usual_names)}"
+            raise InvalidProblem(
+                f"{file} has no column for the {role} ({wanted}); it has {list_names(header)}; "
+                f"say which with columns={{{role!r}: …}} (on the command line: --fields {role}=…)"
+            )
+        columns[role] = matches[0]
+    return columns
 
 
-def _read_table(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch]:
-    if source.path.suffix.lower() == ".parquet":
-        return _read_parquet(source, named)
-    return _read_csv(source, named)
+def _read_table(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
+    is_parquet = source.path.suffix.lower() == ".parquet"
+    return _read_parquet(source, names) if is_parquet else _read_csv(source, names)
 
 
-def _read_csv(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch]:
-    columns: Columns | None = None
-    for lines in lines_of(source.path):
-        body = lines
-        if columns is None:
-            head = _without_blank_lines(lines)
-            if not head.texts:
+TABLE = table_format()
+
+
+def _read_csv(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
+    layout: FieldLayout | None = None
+    for block in read_lines(source.path):
+        body = block
+        if layout is None:
+            blank = next((index for index, line in enumerate(block.lines) if line.strip()), len(block.lines))
+            if blank == len(block.lines):
                 continue
-            header, separator = header_of(head)
-            columns = Columns(separator, len(header), **chosen_columns(header, named, source.path.name))
-            body = Lines(head.first + 1, head.texts[1:], head.position)
+            line = block.lines[blank]
+            separator = detect_separator(line)
+            header = [name.strip() for name in split_line(line, separator)]
+            layout = FieldLayout(separator, len(header), **_find_columns(header, names, source.path.name))
+            body = LineBlock(block.first + blank + 1, block.lines[blank + 1 :], block.position)
             if source.dates is None:
-                fields = (split_line(line, separator) for line in body.texts)
-                times = (each[columns.time].strip() for each in fields if len(each) == columns.fields)
-                source = replace(source, dates=clock.date_order(times, source.path.name))
-        yield split_lines(body, columns, source)
+                rows = (split_line(line, separator) for line in body.lines)
+                times = (row[layout.time].strip() for row in rows if len(row) == layout.fields)
+                source = replace(source, dates=timestamps.detect_date_order(times, source.path.name))
+        yield parse_lines(body, layout, source)
 
 
-def _without_blank_lines(lines: Lines) -> Lines:
-    """The lines from the first on that is not blank."""
-    blank = next((at for at, text in enumerate(lines.texts) if text.strip()), len(lines.texts))
-    return Lines(lines.first + blank, lines.texts[blank:], lines.position)
-
-
-def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch]:
+def _read_parquet(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -131,19 +125,19 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch
     try:
         with source.path.open("rb") as raw:
             with parquet.ParquetFile(raw) as file:
-                present, metadata = file.schema_arrow.names, file.metadata
-                wanted = {role: present[at] for role, at in chosen_columns(present, named, name).items()}
-                size = source.path.stat().st_size
-                _check_unpacked(metadata, set(wanted.values()), size, name)
-                texts = [each for each in set(wanted.values()) if _is_text(file.schema_arrow.field(each).type)]
+                header, metadata = file.schema_arrow.names, file.metadata
+                columns = {role: header[index] for role, index in _find_columns(header, names, name).items()}
+                _check_expansion(metadata, set(columns.values()), source.path)
+                texts = [each for each in set(columns.values()) if _is_text(file.schema_arrow.field(each).type)]
             raw.seek(0)
-            # Texts stay packed: a long one that every row repeats is in memory once.
+            # Texts stay dictionary-encoded: a long one that every row repeats is in memory once.
             with parquet.ParquetFile(raw, metadata=metadata, read_dictionary=texts) as file:
+                size = source.path.stat().st_size
                 total, first = max(metadata.num_rows, 1), 1
-                for batch in file.iter_batches(batch_size=BATCH, columns=list(dict.fromkeys(wanted.values()))):
+                for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(dict.fromkeys(columns.values()))):
                     position = size * (first - 1 + batch.num_rows) // total
-                    source = _with_order(batch, wanted, source)
-                    yield _from_batch(batch, wanted, source, first, position)
+                    source = _with_date_order(batch, columns, source)
+                    yield _row_batch(batch, columns, source, first, position)
                     first += batch.num_rows
     except FileNotFoundError as error:
         raise UnreadableFile(source.path, error.strerror) from None
@@ -151,32 +145,23 @@ def _read_parquet(source: Source, named: Mapping[str, str]) -> Iterator[RowBatch
         raise InvalidProblem(f"{name} cannot be read as Parquet ({type(error).__name__})") from None
 
 
-def _check_unpacked(metadata: Any, wanted: set[str], size: int, name: str) -> None:
-    """Refuse a file that its own metadata says to unfold as no trace does, before anything of it is unpacked."""
-    unpacked = metadata.num_rows * BYTES_OF_ROW
+def _check_expansion(metadata: Any, columns: set[str], path: Path) -> None:
+    """Refuse a file that, by its own metadata, expands as no recording does, before anything of it is decompressed."""
+    expanded = metadata.num_rows * BYTES_PER_ROW
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        columns = (group.column(at) for at in range(group.num_columns))
-        unpacked += sum(each.total_uncompressed_size for each in columns if each.path_in_schema in wanted)
-    if unpacked > most_unpacked(size):
+        chunks = (group.column(index) for index in range(group.num_columns))
+        expanded += sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema in columns)
+    if expanded > expansion_limit(path):
         raise TooLarge(
-            f"{name} unfolds to over {MOST_UNFOLDED} times its size, as no trace does; write it again "
+            f"{path.name} unfolds to over {MAX_EXPANSION} times its size, as no recording does: write it again "
             "without compression if you trust it"
         )
 
 
-def _is_text(kind: Any) -> bool:
-    """Whether a column is of texts, packed in a dictionary or not."""
-    import pyarrow as pa
-
-    kinds = pa.types
-    plain = kind.value_type if kinds.is_dictionary(kind) else kind
-    return any(
-        is_kind(plain) for is_kind in (kinds.is_string, kinds.is_large_string, kinds.is_string_view, kinds.is_binary)
-    )
-
-
-def read_frame(frame: Any, named: Mapping[str, str], zone: tzinfo, dates: clock.Dates | None) -> Iterator[RowBatch]:
-    """The rows of a table in memory: pandas', Polars', Arrow's, or anything that speaks Arrow's protocol."""
+def read_frame(
+    frame: Any, names: Mapping[str, str], zone: tzinfo, dates: timestamps.DateOrder | None
+) -> Iterator[RowBatch]:
+    """The rows of a table in memory: of pandas, Polars, PyArrow, or anything with Arrow's interface."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -187,65 +172,73 @@ def read_frame(frame: Any, named: Mapping[str, str], zone: tzinfo, dates: clock.
         table = pa.table(frame)
     except (TypeError, ValueError, pa.ArrowException):
         raise InvalidProblem("traces are read from a path, or from a table (pandas, Polars, Arrow)") from None
-    wanted = {
-        role: table.column_names[at] for role, at in chosen_columns(table.column_names, named, "the table").items()
-    }
-    source, first = Source(Path("the table"), zone, dates=dates), 1
-    for batch in table.select(list(dict.fromkeys(wanted.values()))).to_batches(max_chunksize=BATCH):
-        source = _with_order(batch, wanted, source)
-        yield _from_batch(batch, wanted, source, first, 0)
+    header = table.column_names
+    columns = {role: header[index] for role, index in _find_columns(header, names, "the table").items()}
+    source, first = TraceSource(Path("the table"), zone, dates=dates), 1
+    for batch in table.select(list(dict.fromkeys(columns.values()))).to_batches(max_chunksize=BATCH_ROWS):
+        source = _with_date_order(batch, columns, source)
+        yield _row_batch(batch, columns, source, first, 0)
         first += batch.num_rows
 
 
-def _with_order(batch: Any, wanted: Mapping[str, str], source: Source) -> Source:
-    """The source with the order of its dates, where they are texts and the batch tells it."""
-    times = batch.column(wanted["time"])
+def _with_date_order(batch: Any, columns: Mapping[str, str], source: TraceSource) -> TraceSource:
+    """The source with the order of its dates, if times are texts and the batch shows it."""
+    times = batch.column(columns["time"])
     if source.dates is not None or not _is_text(times.type):
         return source
-    texts = (text.strip() for text in _texts(times))
-    return replace(source, dates=clock.date_order([text for text in texts if text], source.path.name))
+    texts = [text for text in map(str.strip, _texts(times)) if text]
+    return replace(source, dates=timestamps.detect_date_order(texts, source.path.name))
 
 
-def _from_batch(batch: Any, wanted: Mapping[str, str], source: Source, first: int, position: int) -> RowBatch:
+def _row_batch(batch: Any, columns: Mapping[str, str], source: TraceSource, first: int, position: int) -> RowBatch:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    named = batch.column(wanted["user"])
-    if not _is_text(named.type):
-        named = _plain(named)
-        if pa.types.is_floating(named.type):  # NaN is nobody, and no user of that name
-            named = pc.if_else(pc.is_nan(named), None, named)
-        named = named.cast(pa.string())
-    users = [user.strip() for user in _texts(named)]
-    whose = np.array([bool(user) for user in users], dtype=bool)
+    column = batch.column(columns["user"])
+    if not _is_text(column.type):
+        column = _decoded(column)
+        if pa.types.is_floating(column.type):  # NaN is a missing user, and not the name of one
+            column = pc.if_else(pc.is_nan(column), None, column)
+        column = column.cast(pa.string())
+    users = [user.strip() for user in _texts(column)]
+    named = np.array([bool(user) for user in users], dtype=bool)
     lines = np.arange(first, first + len(users))
     return RowBatch(
         users=[user for user in users if user],
-        times=_times(batch.column(wanted["time"]), source)[whose],
-        latitude=_floats(batch.column(wanted["latitude"]))[whose],
-        longitude=_floats(batch.column(wanted["longitude"]))[whose],
-        lines=lines[whose].tolist(),
-        broken=lines[~whose].tolist(),
+        times=_times(batch.column(columns["time"]), source)[named],
+        latitude=_floats(batch.column(columns["latitude"]))[named],
+        longitude=_floats(batch.column(columns["longitude"]))[named],
+        lines=lines[named].tolist(),
+        broken=lines[~named].tolist(),
         position=position,
     )
 
 
-def _texts(column: Any) -> list[str]:
-    """The texts of a column, "" for those that are missing; equal ones are one object, however often they occur."""
+def _is_text(kind: Any) -> bool:
+    """Whether a column holds texts, dictionary-encoded or not."""
     import pyarrow as pa
 
-    if pa.types.is_string_view(column.type):  # Arrow cannot pack these
+    types = pa.types
+    plain = kind.value_type if types.is_dictionary(kind) else kind
+    return any(test(plain) for test in (types.is_string, types.is_large_string, types.is_string_view, types.is_binary))
+
+
+def _texts(column: Any) -> list[str]:
+    """The texts of a column, "" for missing ones; equal texts are one object, however often they occur."""
+    import pyarrow as pa
+
+    if pa.types.is_string_view(column.type):  # Arrow cannot dictionary-encode these
         column = column.cast(pa.large_string())
-    packed = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    codes = packed.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    used, places = np.unique(codes, return_inverse=True)
-    known = packed.dictionary.take(pa.array(used[used >= 0])).cast(pa.string()).to_pylist()
-    texts = [""] * int((used < 0).any()) + [(text or "") for text in known]
-    return [texts[place] for place in places]
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    used, index = np.unique(codes, return_inverse=True)
+    values = encoded.dictionary.take(pa.array(used[used >= 0])).cast(pa.string()).to_pylist()
+    texts = [""] * int((used < 0).any()) + [(text or "") for text in values]
+    return [texts[each] for each in index]
 
 
-def _plain(column: Any) -> Any:
-    """A column of numbers or times without categories."""
+def _decoded(column: Any) -> Any:
+    """A column of numbers or times without a dictionary."""
     import pyarrow as pa
 
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -255,23 +248,22 @@ def _floats(column: Any) -> FloatArray:
     import pyarrow as pa
 
     if _is_text(column.type):
-        return numbers(_texts(column), len(column))
-    return np.asarray(_plain(column).cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+        return parse_numbers(_texts(column))
+    return np.asarray(_decoded(column).cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _times(column: Any, source: Source) -> IntArray:
+def _times(column: Any, source: TraceSource) -> IntArray:
     """Unix seconds of a column of timestamps, dates, texts or numbers."""
     import pyarrow as pa
 
-    kinds = pa.types
+    types = pa.types
     if _is_text(column.type):
-        return clock.from_text(_texts(column), source.zone, source.dates)
-    column = _plain(column)
-    if not (kinds.is_timestamp(column.type) or kinds.is_date(column.type)):
-        return clock.from_numbers(_floats(column))
-    ticks = column.cast(pa.timestamp("us", tz=getattr(column.type, "tz", None)), safe=False).cast(pa.int64())
-    seconds = np.asarray(ticks.fill_null(clock.BAD).to_numpy(zero_copy_only=False), dtype=np.int64) // 1_000_000
-    seconds = clock.from_numbers(seconds.astype(np.float64))
-    if getattr(column.type, "tz", None) is None:
-        return clock.from_local(seconds, source.zone)
-    return seconds
+        return timestamps.seconds_from_texts(_texts(column), source.zone, source.dates)
+    column = _decoded(column)
+    if not (types.is_timestamp(column.type) or types.is_date(column.type)):
+        return timestamps.seconds_from_numbers(_floats(column))
+    zone = getattr(column.type, "tz", None)
+    ticks = column.cast(pa.timestamp("us", tz=zone), safe=False).cast(pa.int64()).fill_null(timestamps.UNREADABLE)
+    seconds = np.asarray(ticks.to_numpy(zero_copy_only=False), dtype=np.int64) // 1_000_000
+    in_range = timestamps.seconds_from_numbers(seconds.astype(np.float64))
+    return timestamps.seconds_from_local(in_range, source.zone) if zone is None else in_range

@@ -1,4 +1,4 @@
-"""Libraries that only tables need: imported where they are used, and named where they are missing."""
+"""Imports of optional libraries, where they are used; the error says what to install."""
 
 from importlib import import_module
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from privacygames.errors import InvalidProblem
 
 
-def needed_for_tables(module: str) -> Any:
-    """A module of an optional library, or an error that says what to install."""
+def import_optional(module: str) -> Any:
+    """A module of a library that only tables need."""
     try:
         return import_module(module)
     except ImportError:

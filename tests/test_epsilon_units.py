@@ -112,18 +112,20 @@ def test_a_release_names_the_unit_of_every_budget() -> None:
     assert (release.counted, release.any_pair, release.spent_any_pair) == ("per km", 1.0, 2.0)
     with pytest.raises(pg.BudgetExceeded, match=r"total: 0\.2 of 1\.2 per km; 2\.4 between any two secrets left"):
         releases.release("cell-0", at=2.0)
-    said = releases.claims()
+    said = releases.guarantees()
     assert str(said).splitlines()[0].endswith("epsilon 1 per km; 2 between any two secrets")
-    assert said.any_pair == 2.0
-    assert said.moment_under_chain is not None
-    assert said.moment_any_pair == pytest.approx(2 * said.moment_under_chain)  # the two cells are 2 km apart
+    assert said.trace_any_pair == 2.0
+    assert said.moment_epsilon_under_chain is not None
+    assert said.moment_any_pair_under_chain == pytest.approx(
+        2 * said.moment_epsilon_under_chain
+    )  # the two cells are 2 km apart
 
 
 def test_memoised_claims_name_the_unit() -> None:
     policy = Memoised(b"0123456789abcdef", 0.5)
     releases = Releases(CITY, pg.Mobility.still(CITY.space), policy=policy)
     releases.release("cell-0", at=0.0)
-    assert f"epsilon {TOLD}, between traces with the same returns only" in str(releases.claims())
+    assert f"epsilon {TOLD}, between traces with the same returns only" in str(releases.guarantees())
 
 
 def test_ledgers_and_commands_name_the_unit(tmp_path: Path) -> None:
@@ -173,7 +175,7 @@ def test_a_total_over_two_problems_uses_the_larger_distances(tmp_path: Path) -> 
     release = after.release("cell-0", at=1.0)
     assert (release.any_pair, release.spent_any_pair) == (10.0, 20.0)
     first, second = Ledger(path).records()
-    state = Ledger(path).state()
+    state = Ledger(path).balances()
     assert state.any_pair("total", first.totals[0], first.change) == 1.0
     assert state.any_pair("total", second.totals[0], second.change) == 20.0
 
@@ -185,4 +187,4 @@ def test_an_unlimited_distinguishability_has_no_largest_ratio() -> None:
     release = releases.release("a", at=0.0)
     assert release.any_pair is None
     assert dict(release.rows())["epsilon charged"].startswith("1 per unit of distinguishability")
-    assert releases.claims().any_pair == np.inf
+    assert releases.guarantees().trace_any_pair == np.inf

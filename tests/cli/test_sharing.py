@@ -31,9 +31,9 @@ def test_release_show_and_verify(folder: Path) -> None:
     assert first.exit_code == 0, first.stderr
     told = json.loads(first.stdout)
     assert (told["epsilon"], told["left"]) == (0.9, 0.1)  # the bounds of the problem file
-    assert told["promised"] >= 0.6 - 1e-9
+    assert told["expected_error"] >= 0.6 - 1e-9
     again = json.loads(run("release", *options, "--key", "noon", "--json", folder=folder, text="cell-2\n").stdout)
-    assert again["again"]
+    assert again["already_made"]
     assert again["observable"] == told["observable"]
     spent = run("release", *options, folder=folder, text="cell-7\n")
     assert spent.exit_code == 10

@@ -64,7 +64,7 @@ def costs_of(releases: Releases, mechanism: pg.Mechanism) -> list[Fraction]:
         for a in range(3):
             for b in range(3):
                 if a != b:
-                    largest = max(largest, float(np.log(table[a] / table[b]).max()) / account.apart[a, b])
+                    largest = max(largest, float(np.log(table[a] / table[b]).max()) / account.distinguishability[a, b])
         found.append(Fraction(largest) * (1 - Fraction(1, 10**9)))
     return found
 
@@ -164,7 +164,7 @@ class Greedy(Policy):
     def choose(self, now: Any) -> Any:
         from privacygames.releases.policies import Choice
 
-        return Choice(now.mechanism(None), None)
+        return Choice(now.mechanism_for(None), None)
 
 
 def test_a_window_is_closed_at_both_ends_without_rounding() -> None:

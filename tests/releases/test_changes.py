@@ -68,14 +68,14 @@ def test_beliefs_and_attacks_begin_anew_with_a_change() -> None:
     after = Releases(UNIFORM, WALK, mechanism=FIXED, ledger=ledger, when_changed="record")
     with pytest.raises(pg.InvalidProblem, match="nothing was released"):
         after.observations()
-    assert after.claims().trace == pytest.approx(2.8)
+    assert after.guarantees().trace_epsilon == pytest.approx(2.8)
     release = after.release("cell-2")
     assert after.belief.probabilities == pytest.approx(FIXED.posterior(release.observable, UNIFORM.prior).probabilities)
     assert len(after.observations()) == 1
     track = tracking.filtered(UNIFORM, WALK, after.observations())
     assert track.beliefs[-1] == pytest.approx(after.belief.probabilities)
     repeat = Releases(PROBLEM, WALK, mechanism=FIXED, ledger=ledger, when_changed="record", when_spent="repeat")
-    assert repeat.preview().promised == pytest.approx(pg.attacks.optimal(FIXED, PROBLEM).error)
+    assert repeat.preview().expected_error == pytest.approx(pg.attacks.optimal(FIXED, PROBLEM).error)
     assert [each.number for each in ledger.records()] == [1, 2, 3, 4, 5]
 
 
@@ -90,9 +90,9 @@ def test_other_secrets_need_the_same_unit() -> None:
             Releases(FINE, FINE_WALK, mechanism=fine, budget=2.0, ledger=ledger, when_changed=how)
     after = Releases(FINE, FINE_WALK, mechanism=fine, budget=2.0, ledger=ledger, when_changed="same-unit")
     assert after.release("cell-5").spent == 1.2
-    assert after.claims().moment == pytest.approx(1.2 * 2.5)
+    assert after.guarantees().moment_exponent == pytest.approx(1.2 * 2.5)
     back = Releases(PROBLEM, WALK, mechanism=FIXED, budget=2.0, ledger=ledger, when_changed="same-unit")
-    assert back.claims().moment == pytest.approx(1.2 * 2.5)  # the farthest of all that was released about
+    assert back.guarantees().moment_exponent == pytest.approx(1.2 * 2.5)  # the farthest of all that was released about
     street = pg.Problem(PROBLEM.prior, distinguishability=any_two(3))
     finer = pg.Problem(FINE.prior, distinguishability=any_two(6))
     both = Ledger()
@@ -108,7 +108,7 @@ def test_a_key_of_before_a_change_is_not_read_as_another_answer() -> None:
     ledger = Ledger()
     Releases(PROBLEM, WALK, mechanism=FIXED, ledger=ledger).release("cell-0", key="k")
     same = Releases(UNIFORM, WALK, mechanism=FIXED, ledger=ledger, when_changed="record")
-    assert same.release("cell-2", key="k").again
+    assert same.release("cell-2", key="k").already_made
     with pytest.raises(pg.InvalidProblem, match="before the problem changed"):
         Releases(OTHER_ANSWERS, WALK, epsilon=0.7, ledger=ledger, when_changed="record").release("cell-0", key="k")
 
@@ -118,12 +118,12 @@ def test_what_is_claimed_says_that_places_were_counted() -> None:
     ledger, still = Ledger(), pg.Mobility.still(STREET)
     memoised = Releases(PROBLEM, still, mechanism=FIXED, policy=Memoised(KEY), ledger=ledger)
     memoised.release("cell-0")
-    assert memoised.claims().counts == "places"
-    assert memoised.claims().moment == pytest.approx(1.4)
+    assert memoised.guarantees().counts == "places"
+    assert memoised.guarantees().moment_exponent == pytest.approx(1.4)
     plain = Releases(PROBLEM, still, mechanism=FIXED, ledger=ledger, when_changed="record")
     plain.release("cell-0")
-    assert (plain.claims().counts, plain.claims().moment) == ("places", None)
-    assert plain.claims().trace == pytest.approx(1.4)
+    assert (plain.guarantees().counts, plain.guarantees().moment_exponent) == ("places", None)
+    assert plain.guarantees().trace_epsilon == pytest.approx(1.4)
 
 
 def test_a_place_counts_again_in_another_distinguishability() -> None:

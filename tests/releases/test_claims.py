@@ -13,8 +13,8 @@ import privacygames as pg
 from exact import exp_enclosure
 from privacygames import tracking
 from privacygames.releases import EvenSpread, Ledger, Memoised, Predictive, Releases
-from privacygames.releases.policies import Choice, Policy, PublicState, keep_or_renew
-from privacygames.releases.sampling import MemoisedFunction, memoised
+from privacygames.releases.policies import Choice, Policy, PublicState, prediction_test
+from privacygames.releases.sampling import MemoisedFunction, memoised_output
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
@@ -30,7 +30,7 @@ class Modest(Policy):
     """Says that it asks for less than its mechanism has."""
 
     def choose(self, now: PublicState) -> Choice:
-        return Choice(now.mechanism(None), Decimal("0.1"))
+        return Choice(now.mechanism_for(None), Decimal("0.1"))
 
 
 def used_elsewhere() -> Predictive:
@@ -132,7 +132,7 @@ def test_memoised_draws_follow_the_mechanism() -> None:
     mechanism, counts = pg.baselines.exponential(PROBLEM, 0.7), np.zeros(3)
     for number in range(3000):
         key = number.to_bytes(16, "big")
-        counts[memoised(MemoisedFunction(mechanism, key), 1, ()).observable] += 1
+        counts[memoised_output(MemoisedFunction(mechanism, key), 1, ()).observable] += 1
     expected = 3000 * mechanism.probabilities[1]
     assert ((counts - expected) ** 2 / expected).sum() < 20  # χ² with 2 degrees: 20 has probability 5e-5
 
@@ -159,10 +159,10 @@ def test_the_test_of_a_prediction_is_certified_whatever_the_distance() -> None:
     odd = np.array([[0.0, 0.0, 9.0], [0.0, 0.0, 0.5], [1.0, 0.1, 0.0]])
     problem = pg.Problem(pg.Prior.uniform(STREET), distinguishability=odd)
     for kept in range(3):
-        test = keep_or_renew(problem, kept, 0.8, 0.3)
+        test = prediction_test(problem, kept, 0.8, 0.3)
         assert test.certificate.bounds.epsilon == 0.8
         assert test.certificate.verification.largest_ratio <= 1
-    plain = keep_or_renew(PROBLEM, 0, 1.0, 0.5)
+    plain = prediction_test(PROBLEM, 0, 1.0, 0.5)
     assert plain.probabilities[:, 0] == pytest.approx(
         [1 - np.exp(-0.5) / 2, np.exp(-0.5) / 2, np.exp(-1.5) / 2], abs=1e-9
     )
@@ -171,20 +171,22 @@ def test_the_test_of_a_prediction_is_certified_whatever_the_distance() -> None:
 def test_claims_say_what_the_theory_says() -> None:
     mechanism = pg.baselines.exponential(PROBLEM, 0.5)
     releases = Releases(PROBLEM, WALK, mechanism=mechanism)
-    empty = releases.claims()
-    assert (empty.trace, empty.moment, empty.now) == (0.0, 0.0, None)
+    empty = releases.guarantees()
+    assert (empty.trace_epsilon, empty.moment_exponent, empty.error_now) == (0.0, 0.0, None)
     for secret in ("cell-0", "cell-1", "cell-1"):
         releases.release(secret)
-    claims = releases.claims()
-    assert claims.trace == pytest.approx(3 * pg.metrics.epsilon(mechanism, PROBLEM))
-    assert claims.moment == pytest.approx(claims.trace * 2.0)
+    guarantees = releases.guarantees()
+    assert guarantees.trace_epsilon == pytest.approx(3 * pg.metrics.epsilon(mechanism, PROBLEM))
+    assert guarantees.moment_exponent == pytest.approx(guarantees.trace_epsilon * 2.0)
     smooth = tracking.smoothed(PROBLEM, WALK, releases.observations())
-    assert claims.past == pytest.approx(smooth.errors)
-    assert claims.now == pytest.approx(smooth.errors[-1])
-    assert claims.moment is not None
-    assert claims.moment_under_chain is not None
-    assert 0 < claims.moment_under_chain <= claims.moment  # two places 1 km apart: never above the worst case
+    assert guarantees.errors_past == pytest.approx(smooth.errors)
+    assert guarantees.error_now == pytest.approx(smooth.errors[-1])
+    assert guarantees.moment_exponent is not None
+    assert guarantees.moment_epsilon_under_chain is not None
+    assert (
+        0 < guarantees.moment_epsilon_under_chain <= guarantees.moment_exponent
+    )  # two places 1 km apart: never above the worst case
     same = Releases(PROBLEM, WALK, mechanism=FIXED, policy=Memoised(b"0123456789abcdef"))
     same.release("cell-0")
-    assert "same returns" in str(same.claims())
-    assert same.claims().moment is None
+    assert "same returns" in str(same.guarantees())
+    assert same.guarantees().moment_exponent is None

@@ -55,7 +55,7 @@ def test_a_far_future_time_freezes_windows_until_the_clock_is_corrected(tmp_path
     release = releases.release("cell-0", at=NOW - 3399.0)
     assert (release.time, release.remarks) == (NOW - 3399.0, ())
     assert len(releases.observations()) == 2
-    found = Ledger.existing(path).verify()
+    found = Ledger.open_existing(path).verify()
     assert (found.releases, found.events) == (2, 4)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.releases import Budget, Ledger, Memoised, Releases
-from privacygames.releases.schema import VERSION
+from privacygames.releases.ledger.sqlite_file import VERSION
 from sharing import PROBLEM, STREET, WALK
 from waiting import wait_until
 
@@ -42,7 +42,7 @@ def altered(path: Path, statement: str) -> None:
 def test_a_ledger_in_order_is_verified(tmp_path: Path) -> None:
     path = filled(tmp_path / "l.db")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    found = Ledger.existing(path).verify()
+    found = Ledger.open_existing(path).verify()
     assert found.releases == 4
     assert found.spent == {"total": "2.8", "every 1 min": "2.8"}
     assert found.fullest == {"total": "2.8", "every 1 min": "1.4"}
@@ -81,19 +81,19 @@ def test_an_empty_file_is_a_new_ledger(tmp_path: Path) -> None:
     path = tmp_path / "l.db"
     path.touch()
     with pytest.raises(pg.InvalidFile, match="is empty"):  # a ledger that was cut off must not verify
-        Ledger.existing(path)
+        Ledger.open_existing(path)
     assert path.stat().st_size == 0
     assert Ledger(path).head().count == 0
     with pytest.raises(pg.UnreadableFile, match="no such ledger"):
-        Ledger.existing(tmp_path / "other.db")
+        Ledger.open_existing(tmp_path / "other.db")
 
 
 def test_a_new_file_is_there_for_good_before_anything_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privacygames.releases import ledger_file
+    from privacygames.releases.ledger import sqlite_file
 
     kept: list[tuple[Path, int]] = []
     path = tmp_path / "l.db"
-    monkeypatch.setattr(ledger_file, "fsync_directory", lambda folder: kept.append((folder, path.stat().st_size)))
+    monkeypatch.setattr(sqlite_file, "fsync_directory", lambda folder: kept.append((folder, path.stat().st_size)))
     Ledger(path).close()
     Ledger(path).close()
     assert kept == [(tmp_path, 0)]
@@ -124,7 +124,7 @@ def test_one_ledger_is_about_one_case(tmp_path: Path) -> None:
 
 
 def test_a_release_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privacygames.releases import event_log
+    from privacygames.releases.ledger import events
 
     releases = Releases(PROBLEM, STILL, mechanism=FIXED, ledger=tmp_path / "l.db")
     releases.release("cell-0")
@@ -133,7 +133,7 @@ def test_a_release_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(event_log, "set_head", broken)
+        patch.setattr(events, "write_head", broken)
         with pytest.raises(KeyboardInterrupt):
             releases.release("cell-0")
     assert releases.ledger.verify().releases == 1
@@ -180,9 +180,9 @@ def release_and_die(path: Path, module: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "paid"),
     [
-        ("session", "drawn", False),  # before the draw
-        ("event_log", "set_head", False),  # drawn and written, but not committed
-        ("session", "released", True),  # committed, but not returned
+        ("session", "draw_output", False),  # before the draw
+        ("ledger.events", "write_head", False),  # drawn and written, but not committed
+        ("session", "release_from_record", True),  # committed, but not returned
     ],
 )
 def test_a_process_that_dies_has_paid_or_released_nothing(tmp_path: Path, module: str, name: str, paid: bool) -> None:
@@ -190,10 +190,10 @@ def test_a_process_that_dies_has_paid_or_released_nothing(tmp_path: Path, module
     path = tmp_path / "l.db"
     Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.4, ledger=path).ledger.close()
     assert in_child(release_and_die, path, module, name) == 9
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         assert ledger.verify().releases == int(paid)
     releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.4, ledger=path)
-    assert releases.release("cell-1", key="k").again == paid
+    assert releases.release("cell-1", key="k").already_made == paid
     assert releases.ledger.verify().spent == {"total": "0.7"}
 
 
@@ -245,7 +245,7 @@ def kill_and_check(folder: Path, kills: int, workers: int, budget: float) -> int
     for process in running:
         process.kill()
         process.join()
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         found, records = ledger.verify(), {record.key: record for record in ledger.records()}
     lines = [line.split() for log in folder.glob("log-*") for line in log.read_text().splitlines()]
     for key, observable in lines:

@@ -34,7 +34,7 @@ def filled(path: Path, key: bytes = b"0123456789abcdef") -> Path:
 
 def going_on(path: Path) -> None:
     """Everything that somebody does with a ledger who releases."""
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         releases = Releases(
             OTHER, WALK, mechanism=FIXED, policy=Memoised(b"0123456789abcdef"), budget=BUDGET, ledger=ledger
         )
@@ -77,7 +77,7 @@ def mutated(value: Any) -> Iterator[Any]:
 
 
 def verified(path: Path) -> None:
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         ledger.verify()
 
 
@@ -169,9 +169,11 @@ def test_rows_deleted_doubled_or_moved_are_found(original: Path, tmp_path: Path,
     with pytest.raises(REFUSED):
         going_on(path)
     cut = name == "the last two deleted, and the head set back"
-    head = Ledger.existing(original).verify().head if cut else None  # as an old copy: only a head kept elsewhere tells
+    head = (
+        Ledger.open_existing(original).verify().head if cut else None
+    )  # as an old copy: only a head kept elsewhere tells
     with pytest.raises(REFUSED):
-        Ledger.existing(path).verify(head)
+        Ledger.open_existing(path).verify(head)
 
 
 @pytest.mark.parametrize("events", [(2,), (2, 3, 4), (5,), tuple(range(1, 9))])
@@ -188,7 +190,7 @@ def test_rows_of_another_ledger_do_not_fit(original: Path, tmp_path: Path, event
         f"INSERT INTO events SELECT * FROM other.events WHERE id IN ({numbers})",
         f"INSERT INTO charges SELECT * FROM other.charges WHERE event IN ({numbers})",
     )
-    for look in (Ledger.existing(path).verify, lambda: going_on(path)):
+    for look in (Ledger.open_existing(path).verify, lambda: going_on(path)):
         with pytest.raises(REFUSED):
             look()
 
@@ -198,20 +200,20 @@ def test_a_file_that_was_cut_off_is_refused(original: Path, tmp_path: Path, shar
     path, content = tmp_path / "l.db", original.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(pg.InvalidFile):
-        Ledger.existing(path).verify()
+        Ledger.open_existing(path).verify()
 
 
 def test_an_older_copy_is_found_by_who_keeps_the_head(original: Path, tmp_path: Path) -> None:
     path, copy = tmp_path / "l.db", tmp_path / "copy.db"
     shutil.copy(original, path)
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         before = ledger.verify()
     shutil.copy(path, copy)
     going_on(path)
-    with Ledger.existing(path) as ledger:
+    with Ledger.open_existing(path) as ledger:
         after = ledger.verify(head=before.head)
         assert after.events == before.events + 1
-    with Ledger.existing(copy) as ledger:
+    with Ledger.open_existing(copy) as ledger:
         assert ledger.verify() == before  # in itself it is in order
         with pytest.raises(pg.InvalidFile, match="older copy"):
             ledger.verify(head=after.head)

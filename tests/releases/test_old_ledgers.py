@@ -10,7 +10,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.releases import Budget, Ledger, Releases
-from privacygames.releases.schema import VERSION
+from privacygames.releases.ledger.sqlite_file import VERSION
 from sharing import PROBLEM, STREET
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
@@ -40,7 +40,7 @@ def old_ledger(path: Path, version: int = 2, counts: str = "releases") -> Path:
     new = Releases(PROBLEM, STILL, mechanism=FIXED, budget=BUDGET)
     for number in range(3):
         new.release("cell-0", at=100.0 * number, key=f"k{number}")
-    change, blob = new.ledger.state().change, np.asarray(new.ledger.head().belief).tobytes()
+    change, blob = new.ledger.balances().change, np.asarray(new.ledger.head().log_belief).tobytes()
     connection = sqlite3.connect(path)
     for statement in (*SCHEMA, *(INDICES if version == 2 else ())):
         connection.execute(statement)
@@ -86,7 +86,7 @@ def test_an_older_ledger_is_gone_on_with(tmp_path: Path, version: int) -> None:
     assert len(told["earlier chain"]) == 64  # its history is part of the new chain
     connection.close()
     releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=BUDGET, ledger=path)
-    assert releases.release("cell-0", at=999.0, key="k1").again
+    assert releases.release("cell-0", at=999.0, key="k1").already_made
     release = releases.release("cell-0", at=1000.0)
     assert (release.number, release.spent) == (4, 2.8)
     assert Ledger(path).verify().head != found.head

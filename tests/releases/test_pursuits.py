@@ -69,13 +69,13 @@ def test_what_is_promised_about_the_past_and_attributes(name: str, policy: str) 
         joint = posterior(releases, moment, column, 3)
         total += joint.sum()
         expected += (table @ joint).min()
-    (found,) = preview.apart
+    (found,) = preview.target_errors
     assert found == pytest.approx(expected / total)
     release = releases.release("cell-1", at=when(3.0))
-    (pursued,) = release.pursuits
-    assert pursued.promised == found
+    (pursued,) = release.targets
+    assert pursued.expected_error == found
     smooth = tracking.smoothed(PROBLEM, WALK, releases.observations())
-    assert pursued.realised == pytest.approx((table @ smooth.beliefs[moment]).min())
+    assert pursued.realised_error == pytest.approx((table @ smooth.beliefs[moment]).min())
     if asked is not None:
         assert found >= asked - 1e-9 or release.remarks
 
@@ -88,15 +88,15 @@ def test_a_promise_that_costs_something_is_kept_by_the_design() -> None:
     most = 0.45
     private = Releases(problem, still, epsilon=3.0, adversaries=[pg.InferenceTarget("before", most, ago=1)])
     for releases in (plain, private):  # nobody is after anything at the first: the same design, made to answer alike
-        assert releases.preview().apart == ()
+        assert releases.preview().target_errors == ()
     first = plain.preview().choice
     assert first is not None
     flat = np.full((3, 3), 1 / 3)
     blind = pg.Mechanism.from_probabilities(problem, flat)
     for releases in (plain, private):
         Releases(problem, still, mechanism=blind, ledger=releases.ledger).release("cell-0")
-    assert plain.preview().apart[0] < most - 0.01
-    assert private.preview().apart[0] >= most - 1e-9
+    assert plain.preview().target_errors[0] < most - 0.01
+    assert private.preview().target_errors[0] >= most - 1e-9
     choice = private.preview().choice
     assert choice is not None
     assert choice.mechanism.certificate.cost > first.mechanism.certificate.cost
@@ -116,7 +116,7 @@ def test_what_the_belief_no_longer_allows_is_said_or_refused() -> None:
 
 def test_moments_that_the_chain_does_not_know() -> None:
     early = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.InferenceTarget("early", at=1.0)])
-    assert early.release("cell-0", at=0.0).pursuits == ()
+    assert early.release("cell-0", at=0.0).targets == ()
     late = Releases(PROBLEM, WALK, mechanism=NOISY, adversaries=[pg.InferenceTarget("late", at=-5.0)])
     with pytest.raises(pg.InvalidProblem, match="before the first release"):
         late.release("cell-0", at=0.0)

@@ -37,8 +37,8 @@ def test_the_belief_is_bayes_on_the_mechanism_used_then_the_move() -> None:
         by_hand = choice.mechanism.posterior(release.observable, before)
         assert releases.belief.probabilities == pytest.approx(by_hand.probabilities)
         now = PROBLEM.with_prior(before)
-        assert release.promised == pytest.approx(pg.attacks.optimal(choice.mechanism, now).error)
-        assert release.realised == pytest.approx(pg.max_distortion(PROBLEM.with_prior(by_hand)))
+        assert release.expected_error == pytest.approx(pg.attacks.optimal(choice.mechanism, now).error)
+        assert release.realised_error == pytest.approx(pg.max_distortion(PROBLEM.with_prior(by_hand)))
         assert release.entropy == pytest.approx(by_hand.entropy())
         assert release.mechanism == choice.mechanism.digest
     track = tracking.filtered(PROBLEM, WALK, releases.observations())
@@ -153,7 +153,7 @@ def test_a_distortion_that_is_no_longer_possible() -> None:
     sure = pg.Problem(pg.Prior(STREET, [0.98, 0.01, 0.01]), cost="euclidean")
     still = pg.Mobility.still(STREET)
     release = Releases(sure, still, epsilon=2.0, distortion=0.4).release("cell-0")
-    assert release.promised == pytest.approx(pg.max_distortion(sure), rel=1e-6)
+    assert release.expected_error == pytest.approx(pg.max_distortion(sure), rel=1e-6)
     assert release.remarks == ("the belief allows no such distortion against 'now': 0.03 is promised instead of 0.4",)
     with pytest.raises(pg.Infeasible, match="when_impossible"):
         Releases(sure, still, epsilon=2.0, distortion=0.4, when_impossible="refuse").release("cell-0")
@@ -218,7 +218,7 @@ def test_predictions_that_pass_cost_only_their_test() -> None:
 
 def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytest.MonkeyPatch) -> None:
     from privacygames.designer import design_bounds as real
-    from privacygames.releases import designs
+    from privacygames.releases import design_cache
 
     calls: list[Any] = []
 
@@ -226,7 +226,7 @@ def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytes
         calls.append(given_to)
         return real(*given_to, **options)
 
-    monkeypatch.setattr(designs, "design_bounds", counting)
+    monkeypatch.setattr(design_cache, "design_bounds", counting)
     same = Releases(PROBLEM, WALK, epsilon=1.0)
     for _ in range(5):
         same.preview()
@@ -238,8 +238,8 @@ def test_designs_are_used_again_for_the_same_or_a_near_belief(monkeypatch: pytes
     private = Releases(PROBLEM, WALK, epsilon=1.5, distortion=0.2, reuse=1.0)
     for _ in range(6):
         release = private.release("cell-1")
-        assert release.promised is not None
-        assert release.promised >= 0.2 - 1e-12 or release.remarks
+        assert release.expected_error is not None
+        assert release.expected_error >= 0.2 - 1e-12 or release.remarks
 
 
 def test_a_design_that_ran_out_of_time_says_its_gap() -> None:
@@ -254,7 +254,7 @@ def test_a_repeated_key_returns_the_stored_answer() -> None:
     releases = Releases(PROBLEM, WALK, mechanism=NOISY, budget=10.0)
     first = releases.release("cell-0", key="breakfast")
     again = releases.release("cell-2", key="breakfast")
-    assert again.again
+    assert again.already_made
     assert (again.observable, again.number, again.spent) == (first.observable, 1, first.spent)
     assert len(releases.ledger.records()) == 1
 
@@ -300,7 +300,7 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
     assert releases.belief.probabilities == pytest.approx(after.probabilities)
     assert "0123456789" not in repr((releases, releases.policy, releases.preview(), first))
     moving = Releases(PROBLEM, WALK, mechanism=NOISY, policy=Memoised(b"0123456789abcdef"))
-    assert moving.release("cell-2").realised is None
+    assert moving.release("cell-2").realised_error is None
     with pytest.raises(pg.InvalidProblem, match="not reported"):
         _ = moving.belief
 
@@ -320,7 +320,7 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
         ({"policy": Memoised(b"x" * 16, 1.0), "distortion": 0.1}, "cannot be promised"),
         ({"epsilon": 1.0, "adversaries": ["x"]}, "InferenceTarget"),
         ({"epsilon": 1.0, "adversaries": 5}, "list"),
-        ({"epsilon": 1.0, "adversaries": [pg.InferenceTarget("a"), pg.InferenceTarget("a")]}, "tell them apart"),
+        ({"epsilon": 1.0, "adversaries": [pg.InferenceTarget("a"), pg.InferenceTarget("a")]}, "must differ"),
         ({"epsilon": 1.0, "when_spent": "never"}, "when_spent"),
         ({"epsilon": 1.0, "when_impossible": "never"}, "when_impossible"),
         ({"epsilon": 1.0, "budget": -1.0}, "positive"),
@@ -354,7 +354,9 @@ def test_wrong_secrets_keys_and_times_are_refused_and_nothing_is_written(tmp_pat
 
 def test_what_is_stored_follows_from_the_answers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two people in different places who happened to answer alike have the same ledger, in every column."""
-    monkeypatch.setattr("privacygames.releases.schema.secrets.token_hex", lambda size: "0" * 2 * size)  # its own name
+    monkeypatch.setattr(
+        "privacygames.releases.ledger.sqlite_file.secrets.token_hex", lambda size: "0" * 2 * size
+    )  # its own name
     rows = []
     for name, secrets in (("a", ["cell-0", "cell-1"]), ("b", ["cell-2", "cell-2"])):
         positions = [STREET.index(secret) for secret in secrets]

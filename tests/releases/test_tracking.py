@@ -127,7 +127,7 @@ def test_the_shift_between_secrets_that_nothing_separates_is_infinite() -> None:
     releases = pg.Releases(problem, leads, epsilon=1.0)
     releases.release("east room")
     releases.release("east street")
-    assert releases.claims().moment_under_chain == np.inf
+    assert releases.guarantees().moment_epsilon_under_chain == np.inf
 
 
 def test_by_the_hour_the_right_matrix_is_used_forward_and_back() -> None:

@@ -9,7 +9,7 @@ import typer
 from privacygames.cli.output import Json, print_json, print_rows
 
 if TYPE_CHECKING:
-    from privacygames.releases import LedgerBalances, Record
+    from privacygames.releases import LedgerBalances, ReleaseRecord
     from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
@@ -29,8 +29,8 @@ def show(
     if is_release_ledger(file):
         _show_tables(file, ReleaseLedger(file), last, as_json=as_json)
         return
-    with Ledger.existing(file) as ledger:
-        accounts, records, state = ledger.accounts(), ledger.records(), ledger.state()
+    with Ledger.open_existing(file) as ledger:
+        accounts, records, state = ledger.accounts(), ledger.records(), ledger.balances()
     shown = records[-last:]
     if as_json:
         print_json({"accounts": accounts, "releases": [_plain(each, state) for each in shown], "total": len(records)})
@@ -72,7 +72,7 @@ def verify(
         _print_state(f"{file.name}: every entry is as it was written, no account above its limit", state)
         print_rows(OLDER_COPY, [("head", state.head)])
         return
-    with Ledger.existing(file) as ledger:
+    with Ledger.open_existing(file) as ledger:
         found = ledger.verify(head)
     if as_json:
         print_json(found.to_dict())
@@ -97,7 +97,7 @@ def correct_clock(
     """
     from privacygames.releases import Ledger
 
-    with Ledger.existing(file) as ledger:
+    with Ledger.open_existing(file) as ledger:
         ahead = ledger.correct_clock()
     if as_json:
         print_json({"ahead": ahead})
@@ -130,8 +130,8 @@ def _print_state(title: str, state: "LedgerState") -> None:
     print_rows(title, rows or [("nothing is charged", "0", "no limit")], ("account", "spent in all", "limit"))
 
 
-def _plain(record: "Record", state: "LedgerBalances") -> dict[str, object]:
-    terms = state.charged_in(record.change)
+def _plain(record: "ReleaseRecord", state: "LedgerBalances") -> dict[str, object]:
+    terms = state.terms_at(record.change)
     return {
         "number": record.number,
         "time": record.time,
@@ -144,10 +144,10 @@ def _plain(record: "Record", state: "LedgerBalances") -> dict[str, object]:
     }
 
 
-def _row(record: "Record", state: "LedgerBalances") -> tuple[str, ...]:
+def _row(record: "ReleaseRecord", state: "LedgerBalances") -> tuple[str, ...]:
     when = "" if record.time is None else _time(record.time)
     said = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
-    terms = state.charged_in(record.change)[0]
+    terms = state.terms_at(record.change)[0]
     per, spent = terms.scale.per(), record.totals[0]
     allowed = state.any_pair(terms.name, spent, record.change)
     return (*said, f"{record.charges[0]} {per}", f"{spent} {per}", _text(allowed), record.key or "")

@@ -112,7 +112,7 @@ def release(
     if as_json:
         print_json(found.to_dict())
     else:
-        print_rows("The answer of before, for the same key" if found.again else "Released", found.rows())
+        print_rows("The answer of before, for the same key" if found.already_made else "Released", found.rows())
 
 
 def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":

@@ -1,16 +1,27 @@
-"""Sharing over time: beliefs that move, budgets that are kept."""
+"""Releases of one secret over time, against the belief at each time, within budgets of ε.
+
+One release, in the order in which :class:`Releases` (``session.py``) performs it:
+
+1. ``timeline.py`` gives the time of the release and advances the belief to it; ``ledger/`` gives what was spent.
+2. ``policies.py`` chooses a mechanism from this public information. ``design_cache.py`` designs it or reuses a design;
+   ``inference_targets.py`` adds adversaries who guess an earlier secret or an attribute.
+3. ``budgets.py`` computes the charges (exact sums: ``decimal_epsilon.py``). If a budget has no room, nothing is drawn.
+4. ``sampling.py`` draws the output: the only module that uses the secret.
+5. ``ledger/`` commits output, charges, likelihood and belief in one transaction, or reports that another process wrote
+   meanwhile, and steps 1 to 4 are repeated under a lock. Only then ``release.py`` returns the :class:`Release`.
+
+``guarantees.py`` states what all releases together guarantee; ``validation.py`` checks the arguments.
+"""
 
 from privacygames.releases.budgets import Budget
-from privacygames.releases.entries import Record, Verified
 from privacygames.releases.guarantees import Guarantees
 from privacygames.releases.inference_targets import InferenceTarget
-from privacygames.releases.ledger_state import LedgerBalances
-from privacygames.releases.ledger_store import Ledger
+from privacygames.releases.ledger import Ledger, LedgerBalances, ReleaseRecord, VerifiedLedger
 from privacygames.releases.policies import Choice, EvenSpread, Fixed, Memoised, Policy, Predictive, PublicState
-from privacygames.releases.previews import Preview
-from privacygames.releases.release import Balance, Release, TargetResult
-from privacygames.releases.session import Releases, WhenSpent
+from privacygames.releases.release import Balance, Preview, Release, TargetResult
+from privacygames.releases.session import Releases
 from privacygames.releases.timeline import CLOCK_TOLERANCE
+from privacygames.releases.validation import WhenSpent
 
 __all__ = [
     "CLOCK_TOLERANCE",
@@ -28,10 +39,10 @@ __all__ = [
     "Predictive",
     "Preview",
     "PublicState",
-    "Record",
     "Release",
+    "ReleaseRecord",
     "Releases",
     "TargetResult",
-    "Verified",
+    "VerifiedLedger",
     "WhenSpent",
 ]

@@ -1,4 +1,4 @@
-"""Budgets: how much ε may be spent, in all or in every window of time, in which distinguishability."""
+"""Budgets of ε, in all or per window of time, and what each mechanism is charged to them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,23 +24,35 @@ from privacygames.releases.decimal_epsilon import NOTHING, amount, at_least, at_
 from privacygames.spaces import Space, space_digest
 from privacygames.validation import as_list, is_number
 
-LESS = 1 - 1e-6
-"""A mechanism that keeps an ε smaller by more than this is charged what it keeps."""
+ROUNDING = 1 - 1e-6
+"""A mechanism whose realised ε is below this share of the requested one is charged the realised ε."""
 
-OWN_TOTAL = "total"
-BITS = 62
+TOTAL = "total"
+"""The name of the account for all time in the problem's own distinguishability."""
+
+WEIGHT_BITS = 62
+"""Weights are scaled to sum to 2 to this power before they are certified in another distinguishability."""
+
+MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """The most ε that may be spent.
+    """The largest ε that may be spent, in all or in every window of time.
 
     Attributes:
         epsilon: how much, per unit of the distinguishability.
-        every: in every sliding window of so many seconds (of steps, where times are counted in steps); None: in all.
-        distinguishability: in which it is counted (a name the space knows, a matrix or a function of two labels); by
-            default the problem's. Releases are charged in every budget's own.
-        name: what to call it.
+        every: the length of a sliding window, in seconds (in steps, if times are counted in steps); None: all time.
+        distinguishability: the distance that ε counts in: a name the space knows, a matrix or a function of two labels;
+            by default the problem's. Every release is charged to every budget, in the budget's own distance.
+        name: by default from its window and distance.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> budgets = [pg.Budget(20.0), pg.Budget(4.0, every=24 * 3600)]
+    >>> problem = pg.Problem(pg.Prior.uniform(city))
+    >>> releases = pg.Releases(problem, pg.Mobility.still(city), epsilon=0.5, budget=budgets)
+    >>> [(balance.name, balance.left) for balance in releases.release("cell-1", at=1.7e9).balances]
+    [('total', 19.5), ('every 24 h', 3.5)]
     """
 
     epsilon: float
@@ -55,142 +67,148 @@ class Budget:
                 allowed = "it must be a positive number of seconds, or None"
                 raise InvalidProblem(f"every is {repr(self.every)[:40]}; {allowed}")
             object.__setattr__(self, "every", float(self.every))  # whatever kind of number: a ledger holds floats
-        if self.name is not None and not (isinstance(self.name, str) and 0 < len(self.name) <= 100):
-            raise InvalidProblem("a budget's name must be a text of 1 to 100 characters")
+        if self.name is not None and not (isinstance(self.name, str) and 0 < len(self.name) <= MAX_NAME_LENGTH):
+            raise InvalidProblem(f"a budget's name must be a text of 1 to {MAX_NAME_LENGTH} characters")
 
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """What is counted in one distinguishability, and what limits it.
+    """A sum of ε in one distinguishability, with or without a limit.
 
     Attributes:
         name: unique in a ledger.
         limit: None: counted only.
         every: the length of its window; None: all time.
-        subject: the hash of the distinguishability and of the secrets it is between.
-        apart: the distinguishability.
-        own: whether it is the problem's.
-        scale: of the distinguishability, in units of which ε is counted.
+        subject: the digest of the distinguishability and of its secrets.
+        distinguishability: the distance that ε counts in.
+        own: whether that is the problem's.
+        scale: its name and unit.
     """
 
     name: str
     limit: Decimal | None
     every: float | None
     subject: str
-    apart: FloatArray
+    distinguishability: FloatArray
     own: bool
     scale: Scale
 
-    def told(self, epsilon: Decimal) -> str:
-        """ε with what it is counted for, and what it allows between any two secrets."""
-        return self.scale.epsilon(str(epsilon), float(epsilon) * float(self.apart.max(initial=0.0)))
+    def format_epsilon(self, epsilon: Decimal) -> str:
+        """ε with its unit, and the bound it implies between any two secrets."""
+        return self.scale.epsilon(str(epsilon), float(epsilon) * float(self.distinguishability.max(initial=0.0)))
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What was charged to an account within its window (or in all), in how many releases."""
+    """The charges that count against an account, and the number of releases they are for."""
 
     amount: Decimal = NOTHING
     releases: int = 0
 
 
 def accounts_for(problem: Problem, budget: float | Budget | Sequence[Budget] | None) -> tuple[Account, ...]:
-    """The accounts of budgets; the first counts all ε in the problem's own distinguishability, limited or not."""
-    given = [] if budget is None else _listed(budget)
-    made = [_account(problem, each) for each in given]
-    totals = [each for each in made if each.own and each.every is None]
+    """The accounts of budgets; the first is for all time in the problem's own distinguishability, limited or not."""
+    budgets = [] if budget is None else _listed(budget)
+    limited = [_account(problem, each) for each in budgets]
+    totals = [each for each in limited if each.own and each.every is None]
     if len(totals) > 1:
         raise InvalidProblem("there are two budgets for all time in the problem's distinguishability: give one")
-    apart, own_scale = problem.distinguishability, distinguishability_scale(problem)
-    subject = _subject(problem.space, apart)
-    first = totals or [Account(OWN_TOTAL, None, None, subject, apart, own=True, scale=own_scale)]
-    found = (*first, *(each for each in made if each not in totals))
-    names = [each.name for each in found]
+    distances, own_scale = problem.distinguishability, distinguishability_scale(problem)
+    subject = _subject(problem.space, distances)
+    first = totals or [Account(TOTAL, None, None, subject, distances, own=True, scale=own_scale)]
+    accounts = (*first, *(each for each in limited if each not in totals))
+    names = [each.name for each in accounts]
     if len(set(names)) < len(names):
         raise InvalidProblem(f"two budgets are called {max(names, key=names.count)!r}: give them a name each")
-    return found
+    return accounts
 
 
-def left_in(account: Account, spent: Spent) -> Decimal | None:
-    """What an account has left; None where nothing limits it."""
+def remaining(account: Account, spent: Spent) -> Decimal | None:
+    """What an account has left; None without a limit."""
     return None if account.limit is None else minus(account.limit, spent.amount)
 
 
-class Charges:
-    """What each mechanism costs in each account: worked out once."""
+class MechanismCharges:
+    """The charge for one draw from a mechanism, in each account; computed once per mechanism."""
 
     def __init__(self, problem: Problem, accounts: tuple[Account, ...]) -> None:
         self._problem, self._accounts = problem, accounts
-        self._known: dict[tuple[str, Decimal | None], tuple[Decimal, ...]] = {}
+        self._charges: dict[tuple[str, Decimal | None], tuple[Decimal, ...]] = {}
 
-    def of(self, mechanism: Mechanism, asked: Decimal | None) -> tuple[Decimal, ...]:
-        """A charge for every account; ``asked`` is what the mechanism was designed for, in the problem's own."""
-        key = mechanism.digest, asked
-        if key not in self._known:
-            self._known[key] = tuple(self._one(mechanism, account, asked) for account in self._accounts)
-        return self._known[key]
+    def of(self, mechanism: Mechanism, epsilon: Decimal | None) -> tuple[Decimal, ...]:
+        """The charge to every account.
 
-    def _one(self, mechanism: Mechanism, account: Account, asked: Decimal | None) -> Decimal:
+        Args:
+            mechanism: any; the verifier computes what it keeps.
+            epsilon: what it was designed for, in the problem's own distinguishability; None if that is not known.
+        """
+        key = mechanism.digest, epsilon
+        if key not in self._charges:
+            self._charges[key] = tuple(self._charge(mechanism, account, epsilon) for account in self._accounts)
+        return self._charges[key]
+
+    def _charge(self, mechanism: Mechanism, account: Account, epsilon: Decimal | None) -> Decimal:
         weights = mechanism.weights
         if (weights == weights[0]).all():
             return NOTHING
-        kept, certified = _kept_epsilon(mechanism, account, self._problem), _certified_epsilon(mechanism, account)
-        if asked is None or not account.own or certified is None or Decimal(certified) > asked:
-            return kept  # what was asked for counts only where it is certified
-        return asked if float(kept) >= LESS * float(asked) else kept
+        realised, certified = (
+            _verified_epsilon(mechanism, account, self._problem),
+            _certified_epsilon(mechanism, account),
+        )
+        if epsilon is None or not account.own or certified is None or Decimal(certified) > epsilon:
+            return realised  # the requested ε counts only if the certificate covers it
+        return epsilon if float(realised) >= ROUNDING * float(epsilon) else realised
 
 
 def _certified_epsilon(mechanism: Mechanism, account: Account) -> float | None:
-    """What the mechanism's certificate promises in an account's distinguishability; None if it is about another."""
-    promised = mechanism.bounds
-    same = np.array_equal(mechanism.distinguishability, account.apart)
-    return promised.epsilon if same and promised.within is None else None
+    """The certified ε in an account's distinguishability; None if the certificate is about another one."""
+    bounds = mechanism.bounds
+    same = np.array_equal(mechanism.distinguishability, account.distinguishability)
+    return bounds.epsilon if same and bounds.within is None else None
 
 
-def _kept_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> Decimal:
-    """The least ε in an account's distinguishability that the verifier finds kept, rounded up."""
+def _verified_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> Decimal:
+    """The least ε in an account's distinguishability that the verifier confirms, rounded up."""
     observables = mechanism.observables
     cost = np.zeros((len(observables), len(problem.space)))
-    about = Problem(problem.prior, cost, problem.distance, account.apart, observables)
-    weights = mechanism.weights << (BITS - mechanism.bits)
+    statement = Problem(problem.prior, cost, problem.distance, account.distinguishability, observables)
+    weights = mechanism.weights << (WEIGHT_BITS - mechanism.bits)
     certified = _certified_epsilon(mechanism, account)
-    if certified is not None and realised_epsilon(weights, account.apart) >= LESS * certified:
+    if certified is not None and realised_epsilon(weights, account.distinguishability) >= ROUNDING * certified:
         rounded = amount(certified, "the mechanism's epsilon")
-        try:  # a tenth as people write it is a little less than the float nearest to it
-            certify(about, Bounds(epsilon=at_most(rounded)), weights, origin="re-checked")
+        try:  # the decimal 0.1 is a little less than the float nearest to it
+            certify(statement, Bounds(epsilon=at_most(rounded)), weights, origin="re-checked")
         except GuaranteeViolated:
             return at_least(certified)
         return rounded
-    found = Mechanism.from_weights(about, weights).certificate.bounds.epsilon
-    if found is None:
+    least = Mechanism.from_weights(statement, weights).certificate.bounds.epsilon
+    if least is None:
         raise InvalidProblem(
             f"the mechanism keeps no finite epsilon in the distinguishability of the budget {account.name!r}: an "
             "answer may tell two secrets apart with certainty, and no budget covers that"
         )
-    return at_least(found)
+    return at_least(least)
 
 
 def _listed(budget: object) -> list[Budget]:
     if is_number(budget):
         return [Budget(budget)]  # type: ignore[arg-type]
-    given = [budget] if isinstance(budget, Budget) else as_list(budget, "budget")
-    if not all(isinstance(each, Budget) for each in given):
+    budgets = [budget] if isinstance(budget, Budget) else as_list(budget, "budget")
+    if not all(isinstance(each, Budget) for each in budgets):
         raise InvalidProblem("budget must be a number, a Budget or a list of them")
-    return given
+    return budgets
 
 
 def _account(problem: Problem, budget: Budget) -> Account:
-    told = budget.distinguishability
-    apart = problem.distinguishability
-    if told is not None:
-        apart = distance_matrix(told, "a budget's distinguishability", problem.space)
-    own = np.array_equal(apart, problem.distinguishability)
-    subject = _subject(problem.space, apart)
-    usual = OWN_TOTAL if budget.every is None else f"every {_duration(budget.every)}"
-    name = budget.name or (usual if own else f"{usual}, distinguishability {subject[:8]}")
-    return Account(
-        name, amount(budget.epsilon, "epsilon"), budget.every, subject, apart, own, measure_scale(apart, problem.space)
-    )
+    measure, distances = budget.distinguishability, problem.distinguishability
+    if measure is not None:
+        distances = distance_matrix(measure, "a budget's distinguishability", problem.space)
+    own = np.array_equal(distances, problem.distinguishability)
+    subject = _subject(problem.space, distances)
+    default = TOTAL if budget.every is None else f"every {_duration(budget.every)}"
+    name = budget.name or (default if own else f"{default}, distinguishability {subject[:8]}")
+    limit, scale = amount(budget.epsilon, "epsilon"), measure_scale(distances, problem.space)
+    return Account(name, limit, budget.every, subject, distances, own, scale)
 
 
 def _duration(seconds: float) -> str:
@@ -200,5 +218,5 @@ def _duration(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-def _subject(space: Space, apart: FloatArray) -> str:
-    return digest_of("account", space_digest(space), content_hash(apart))
+def _subject(space: Space, distinguishability: FloatArray) -> str:
+    return digest_of("account", space_digest(space), content_hash(distinguishability))

@@ -1,4 +1,4 @@
-"""Amounts of ε: decimal numbers, added exactly, never below what a mechanism was certified with."""
+"""Amounts of ε as decimal numbers: added exactly, and never below what a mechanism was certified with."""
 
 import re
 from collections.abc import Iterable
@@ -10,16 +10,20 @@ from privacygames.errors import Field, InvalidFile, InvalidProblem
 from privacygames.validation import is_number
 
 EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
-"""Enough digits for any sum of amounts; if it ever were not, an error and not a rounded sum."""
+"""Digits that suffice for any sum of amounts; a sum that needed more would raise an error rather than be rounded."""
 
-DIGITS = Context(prec=15, rounding=ROUND_CEILING)
+ROUND_UP = Context(prec=15, rounding=ROUND_CEILING)
+"""A charge that a float has no short decimal for is rounded up to 15 digits, a float's precision."""
+
 NOTHING = Decimal(0)
-LONGEST = 200
-PLAIN = re.compile(r"[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?", re.ASCII)
+MAX_DIGITS = 200
+"""Characters of an amount in a ledger: more than any sum of amounts needs."""
+
+AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?", re.ASCII)
 
 
 def amount(value: object, name: str) -> Decimal:
-    """A positive number as people write it: 0.1 is a tenth."""
+    """A positive number as its shortest decimal: the float 0.1 is one tenth."""
     if is_number(value):
         plain = float(value)  # type: ignore[arg-type]
         if SMALLEST_POSITIVE <= plain <= LARGEST_FINITE:
@@ -29,24 +33,24 @@ def amount(value: object, name: str) -> Decimal:
     )
 
 
-def at_most(asked: Decimal) -> float:
-    """The largest float that is not above an amount: what to certify where that much may be charged."""
-    nearest = float(asked)
-    return nearest if Decimal(nearest) <= asked else nextafter(nearest, 0.0)
+def at_most(epsilon: Decimal) -> float:
+    """The largest float that is not above an amount: the ε to certify where that much may be charged."""
+    nearest = float(epsilon)
+    return nearest if Decimal(nearest) <= epsilon else nextafter(nearest, 0.0)
 
 
 def at_least(epsilon: float) -> Decimal:
-    """A short decimal number that is not below a float: what to charge for it."""
-    written = Decimal(repr(epsilon))
-    return written if written >= Decimal(epsilon) else DIGITS.create_decimal(Decimal(epsilon))
+    """A short decimal that is not below a float: the charge for a mechanism certified with it."""
+    shortest = Decimal(repr(epsilon))
+    return shortest if shortest >= Decimal(epsilon) else ROUND_UP.create_decimal(Decimal(epsilon))
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """The exact sum."""
-    found = NOTHING
+    exact = NOTHING
     for each in amounts:
-        found = EXACT.add(found, each)
-    return found
+        exact = EXACT.add(exact, each)
+    return exact
 
 
 def minus(first: Decimal, second: Decimal) -> Decimal:
@@ -55,7 +59,7 @@ def minus(first: Decimal, second: Decimal) -> Decimal:
 
 
 def read_amount(text: object) -> Decimal:
-    """An amount as a ledger holds it."""
-    if isinstance(text, str) and len(text) <= LONGEST and PLAIN.fullmatch(text):
+    """An amount from the text that a ledger holds."""
+    if isinstance(text, str) and len(text) <= MAX_DIGITS and AMOUNT.fullmatch(text):
         return Decimal(text)
     raise InvalidFile("a ledger holds an amount that is no number, 0 or more: it was altered or is damaged")

@@ -1,6 +1,6 @@
-"""What may be claimed of many releases: three statements, in numbers, and nothing else."""
+"""The guarantees of many releases together: three statements, in numbers."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -12,68 +12,77 @@ from privacygames.tracking import Observations, filtered, smoothed
 
 @dataclass(frozen=True)
 class Guarantees:
-    """The three claims of docs/theory/sharing.md.
+    """The three guarantees of docs/theory/sharing.md, after some releases.
 
     Attributes:
-        counts: ``"releases"``: claim 1 as it stands; ``"places"``: there are memoised answers, so it holds between
+        counts: ``"releases"``: guarantee 1 as it stands; ``"places"``: there are memoised outputs, so it holds between
             traces with the same returns only.
-        scale: of the distinguishability, in units of which ε is counted.
-        any_pair: what ``trace`` allows between any two traces, however far apart (∞ where secrets are).
-        trace: claim 1, whatever the correlation and the adversary: no sequence of answers shifts the odds between two
-            traces by more than exp(trace · the largest distance between them at any moment). A memoised place counts
-            once. Over a change of the problem, distances are those of the problem at that moment.
-        moment: claim 2, whatever the correlation: the same for one moment, in the worst case over all traces; the
-            exponent itself, distances included (∞ where secrets are infinitely far apart). None for memoised answers.
-        moment_under_chain: claim 2 under the declared chain, and only there: by how much the answers that were given
-            shifted the odds at the worst moment, per unit of distance.
-        moment_any_pair: the exponent itself between any two secrets: no distance is in it.
-        now: claim 3 under the declared chain, and only there: how far off the best attack on the last moment is,
-        past: and on each moment so far, knowing everything.
+        scale: of the distinguishability that ε counts in.
+        trace_epsilon: guarantee 1, for any correlation and any adversary: no sequence of outputs shifts the odds
+            between two traces by more than exp(ε · their largest distance at any moment). A memoised secret counts
+            once. After a change of the problem, distances are those of the problem at that moment.
+        trace_any_pair: the exponent itself between any two traces (∞ where secrets are infinitely far apart).
+        moment_exponent: guarantee 2, for any correlation: the exponent for one moment in the worst case over all
+            traces, distances included (∞ where secrets are infinitely far apart). None for memoised outputs.
+        moment_epsilon_under_chain: guarantee 2 under the declared chain only: by how much the actual outputs shifted
+            the odds at the worst moment, per unit of distance.
+        moment_any_pair_under_chain: the exponent itself between any two secrets.
+        error_now: guarantee 3 under the declared chain only: expected error of the optimal attack on the last moment.
+        errors_past: the same on each moment so far, given all outputs.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(city), cost="euclidean")
+    >>> walk = pg.Mobility(city, np.full((3, 3), 1 / 3))
+    >>> releases = pg.Releases(problem, walk, epsilon=0.5)
+    >>> for _ in range(3):
+    ...     _ = releases.release("cell-1")
+    >>> guarantees = releases.guarantees()
+    >>> guarantees.trace_epsilon, guarantees.moment_exponent
+    (1.5, 3.0)
     """
 
     counts: str
     scale: Scale
-    any_pair: float
-    trace: float
-    moment: float | None
-    moment_under_chain: float | None
-    moment_any_pair: float | None
-    now: float | None
-    past: tuple[float, ...] | None
+    trace_epsilon: float
+    trace_any_pair: float
+    moment_exponent: float | None
+    moment_epsilon_under_chain: float | None
+    moment_any_pair_under_chain: float | None
+    error_now: float | None
+    errors_past: tuple[float, ...] | None
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return asdict(self) | {"counted": self.scale.per()}
 
     def __str__(self) -> str:
-        trace = self.scale.epsilon(f"{self.trace:g}", self.any_pair)
-        said = {
+        trace = self.scale.epsilon(f"{self.trace_epsilon:g}", self.trace_any_pair)
+        statements = {
             "releases": f"whole trace, any correlation, any adversary: epsilon {trace}",
             "places": f"memoised: epsilon {trace}, between traces with the same returns only, each place counted "
             "once; the returns themselves show",
         }
-        lines = [said[self.counts]]
-        if self.moment is not None:
-            lines.append(f"one moment, any correlation: odds shift by exp({self.moment:.4g}) at most")
-        if self.moment_under_chain is not None:
-            shift = self.scale.epsilon(f"{self.moment_under_chain:.4g}", self.moment_any_pair)
+        lines = [statements[self.counts]]
+        if self.moment_exponent is not None:
+            lines.append(f"one moment, any correlation: odds shift by exp({self.moment_exponent:.4g}) at most")
+        if self.moment_epsilon_under_chain is not None:
+            shift = self.scale.epsilon(f"{self.moment_epsilon_under_chain:.4g}", self.moment_any_pair_under_chain)
             lines.append(f"one moment, only under the declared chain: epsilon {shift}, as answered")
-        if self.now is not None and self.past is not None:
-            lines.append(f"best attack on now, only under the declared chain: {self.now:.4g} off")
-            lines.append(
-                f"best attack on the past, only under the declared chain: {np.mean(self.past):.4g} off on average"
-            )
+        if self.error_now is not None and self.errors_past is not None:
+            lines.append(f"best attack on now, only under the declared chain: {self.error_now:.4g} off")
+            past = np.mean(self.errors_past)
+            lines.append(f"best attack on the past, only under the declared chain: {past:.4g} off on average")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """What a ledger holds besides releases about the present problem.
+class EarlierReleases:
+    """What a ledger holds besides the releases about the present problem.
 
     Attributes:
-        places: whether memoised answers were released before the present problem.
+        places: whether memoised outputs were released before the present problem.
         now_places: whether the present policy is memoised.
-        largest: the largest distinguishability that earlier releases were charged in; ∞ where it is not known.
+        largest: the largest distinguishability that earlier releases were charged in; ∞ if it is not known.
     """
 
     places: bool
@@ -81,28 +90,41 @@ class Earlier:
     largest: float
 
 
-def guarantees_of(
-    problem: Problem, mobility: Mobility, observations: Observations | None, spent: Decimal, earlier: Earlier
+def guarantees_after(
+    problem: Problem, mobility: Mobility, observations: Observations | None, spent: Decimal, earlier: EarlierReleases
 ) -> Guarantees:
-    """The claims after some answers; without observations (None) those under the chain are left out."""
+    """The guarantees after some outputs.
+
+    Args:
+        problem: secrets, distances and the prior before the first release.
+        mobility: the declared chain.
+        observations: the outputs; None leaves out the guarantees under the chain.
+        spent: ε charged in the problem's own distinguishability.
+        earlier: the releases about earlier problems.
+    """
     farthest = max(float(problem.distinguishability.max()), earlier.largest)
-    trace = float(spent)
-    counts = "places" if earlier.places or earlier.now_places else "releases"
-    same_returns = earlier.places or (earlier.now_places and not mobility.is_still)
-    worst = None if same_returns else trace * farthest if trace else 0.0
-    scale, any_pair = distinguishability_scale(problem), trace * farthest if trace else 0.0
+    epsilon = float(spent)
+    exponent = epsilon * farthest if epsilon else 0.0
+    returns_show = earlier.places or (earlier.now_places and not mobility.is_still)
+    trace = Guarantees(
+        counts="places" if earlier.places or earlier.now_places else "releases",
+        scale=distinguishability_scale(problem),
+        trace_epsilon=epsilon,
+        trace_any_pair=exponent,
+        moment_exponent=None if returns_show else exponent,
+        moment_epsilon_under_chain=None,
+        moment_any_pair_under_chain=None,
+        error_now=None,
+        errors_past=None,
+    )
     if observations is None:
-        return Guarantees(counts, scale, any_pair, trace, worst, None, None, None, None)
-    smooth = smoothed(problem, mobility, observations)
-    now = filtered(problem, mobility, observations)
-    return Guarantees(
-        counts=counts,
-        scale=scale,
-        any_pair=any_pair,
-        trace=trace,
-        moment=worst,
-        moment_under_chain=float(smooth.shift(problem.distinguishability).max()),
-        moment_any_pair=float(smooth.shift(1.0 - np.eye(len(problem.space))).max()),
-        now=float(now.errors[-1]),
-        past=tuple(float(each) for each in smooth.errors),
+        return trace
+    smoothing = smoothed(problem, mobility, observations)
+    filtering = filtered(problem, mobility, observations)
+    return replace(
+        trace,
+        moment_epsilon_under_chain=float(smoothing.shift(problem.distinguishability).max()),
+        moment_any_pair_under_chain=float(smoothing.shift(1.0 - np.eye(len(problem.space))).max()),
+        error_now=float(filtering.errors[-1]),
+        errors_past=tuple(float(error) for error in smoothing.errors),
     )

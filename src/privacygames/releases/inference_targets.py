@@ -1,4 +1,4 @@
-"""Pursuits: what else an adversary is after than where she is now, and what she errs by, from the chain."""
+"""Inference targets other than the present secret, and the expected error on each under the Markov model."""
 
 from dataclasses import dataclass
 
@@ -8,30 +8,41 @@ from numpy.typing import ArrayLike
 from privacygames.arrays import FloatArray, as_floats, require_nonnegative
 from privacygames.beliefs import Mobility, Moment, moment
 from privacygames.errors import InvalidProblem
-from privacygames.problem import Adversary, Problem
-from privacygames.releases.ledger_store import Ledger
-from privacygames.releases.timeline import Timeline, When
+from privacygames.problem import Adversary, DistortionGuarantee, Problem
+from privacygames.releases.ledger import Ledger
+from privacygames.releases.timeline import ReleaseTime, Timeline
 from privacygames.tracking import normalised
 from privacygames.validation import is_integer, is_number
 
 SUM_TOLERANCE = 1e-9
-LONGEST_NAME = 100
+"""Difference from 1 up to which a row of P(a|x) counts as a distribution."""
+
+MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True, eq=False)
 class InferenceTarget:
-    """What an adversary wants to know: where she was, or an attribute of where she is or was.
+    """An adversary who guesses an earlier secret, or an attribute of the present or an earlier one.
 
-    Before each release her errors are worked out under the declared chain, E(g, x) = E[e(g, a) | the secret now is x,
-    answers so far], and the design promises that her best guess errs by at least ``distortion`` on average.
+    Before each release the adversary's errors are computed under the declared chain,
+    E(g, x) = E[e(g, a) | the present secret is x, outputs so far], and the design guarantees that their best guess has
+    an expected error of at least ``distortion``.
 
     Attributes:
-        name: what to call her.
-        distortion: promised against her at every release; None: reported only.
-        ago: she is after the secret as it was so many releases ago; before there are so many, nothing is promised.
-        at: or after the secret as it was at a time, not before the first release; from then on.
-        given: P(a|x), (secrets, attributes): she is after an attribute of that secret; None: after the secret itself.
+        name: of the adversary.
+        distortion: guaranteed at every release; None: reported only.
+        ago: the target is the secret this many releases ago; until there are so many, nothing is guaranteed.
+        at: the target is the secret at this time, which must not be before the first release; guaranteed from then on.
+        given: P(a|x), (secrets, attributes): the target is an attribute of that secret; None: the secret itself.
         errors: e(g, a), (guesses, attributes); by default the problem's distance, or 1 for a wrong attribute.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> walk = pg.Mobility(city, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    >>> problem = pg.Problem(pg.Prior.uniform(city), cost="euclidean")
+    >>> before = pg.InferenceTarget("one release ago", distortion=0.3, ago=1)
+    >>> releases = pg.Releases(problem, walk, epsilon=2.0, adversaries=[before])
+    >>> [len(releases.release(cell).targets) for cell in ("cell-0", "cell-1")]
+    [0, 1]
     """
 
     name: str
@@ -42,19 +53,19 @@ class InferenceTarget:
     errors: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.name, str) and self.name.strip() and len(self.name) <= LONGEST_NAME):
-            raise InvalidProblem(f"a pursuit's name must be a text of 1 to {LONGEST_NAME} characters")
+        if not (isinstance(self.name, str) and self.name.strip() and len(self.name) <= MAX_NAME_LENGTH):
+            raise InvalidProblem(f"an inference target's name must be a text of 1 to {MAX_NAME_LENGTH} characters")
         if self.distortion is not None and not (is_number(self.distortion) and 0 <= self.distortion < np.inf):
             raise InvalidProblem(f"the distortion against {self.name!r} must be a number, 0 or more, or None")
         if self.ago is not None and not is_integer(self.ago):
             raise InvalidProblem(f"ago of {self.name!r} must be a whole number of releases, 1 or more")
         if self.ago is not None and self.at is not None:
-            raise InvalidProblem(f"{self.name!r} has ago and at: give the one that says which moment she is after")
+            raise InvalidProblem(f"{self.name!r} has ago and at: give one of them")
         if self.at is not None:
             moment(self.at)
 
     def table(self, problem: Problem) -> FloatArray:
-        """E[e(g, a) | x] for the secret x that she is after something of, (guesses, secrets)."""
+        """E[e(g, a) | x] for the secret x at the target's time, (guesses, secrets)."""
         size = len(problem.space)
         if self.given is None:
             wrong = problem.distance if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
@@ -72,77 +83,77 @@ class InferenceTarget:
 
 
 class TargetInference:
-    """Pursuits of one sharing: each one's errors at the moment of a release, from the ledger and the chain."""
+    """The errors of all inference targets at the time of a release, from the ledger and the chain."""
 
     def __init__(
-        self, problem: Problem, mobility: Mobility, elapsed: Timeline, pursuits: tuple[InferenceTarget, ...]
+        self, problem: Problem, mobility: Mobility, timeline: Timeline, targets: tuple[InferenceTarget, ...]
     ) -> None:
-        names = [each.name for each in pursuits]
+        names = [target.name for target in targets]
         if len(set(names)) < len(names):
-            raise InvalidProblem(f"two pursuits are called {max(names, key=names.count)!r}; names tell them apart")
-        self.pursuits = pursuits
-        self._tables = [each.table(problem) for each in pursuits]
-        self._problem, self._mobility, self._elapsed = problem, mobility, elapsed
+            repeated = max(names, key=names.count)
+            raise InvalidProblem(f"two inference targets are called {repeated!r}; their names must differ")
+        self._targets = targets
+        self._tables = [target.table(problem) for target in targets]
+        self._problem, self._mobility, self._timeline = problem, mobility, timeline
 
-    def adversaries(self, ledger: Ledger, when: When) -> list[tuple[InferenceTarget, Adversary]]:
-        """Who is after something by now, with her errors for each secret now."""
-        if not self.pursuits:
-            return []
-        times, clocked, columns = ledger.likelihoods()
-        slots = [self._elapsed.slot(time, clocked=by_clock) for time, by_clock in zip(times, clocked, strict=True)]
-        now = self._elapsed.slot(when.time, clocked=when.clocked)
-        found = []
-        for pursuit, table in zip(self.pursuits, self._tables, strict=True):
-            start = self._start(pursuit, slots, now)
+    def guarantees(self, ledger: Ledger, when: ReleaseTime) -> tuple[DistortionGuarantee, ...]:
+        """The adversaries whose target exists by then, with their errors for each present secret."""
+        if not self._targets:
+            return ()
+        times, clocked, likelihoods = ledger.likelihoods()
+        slots = [self._timeline.slot(time, clocked=by_clock) for time, by_clock in zip(times, clocked, strict=True)]
+        now = self._timeline.slot(when.time, clocked=when.clocked)
+        guarantees = []
+        for target, table in zip(self._targets, self._tables, strict=True):
+            start = self._target_slot(target, slots, now)
             if start is not None:
-                errors = self._errors(table, start, slots, columns, now)
-                found.append((pursuit, Adversary(pursuit.name, errors=errors)))
-        return found
+                errors = self._errors(table, start, slots, likelihoods, now)
+                guarantees.append(DistortionGuarantee(Adversary(target.name, errors=errors), target.distortion))
+        return tuple(guarantees)
 
-    def _start(self, pursuit: InferenceTarget, slots: list[int], now: int) -> int | None:
-        """The slot she is after; None where there is none yet."""
-        if pursuit.ago is not None:
-            return slots[-pursuit.ago] if len(slots) >= pursuit.ago else None
-        if pursuit.at is None:
+    def _target_slot(self, target: InferenceTarget, slots: list[int], now: int) -> int | None:
+        """The step of the chain that the target is about; None if there is none yet."""
+        if target.ago is not None:
+            return slots[-target.ago] if len(slots) >= target.ago else None
+        if target.at is None:
             return now
-        wanted = self._mobility.slot(pursuit.at)
-        if wanted < (slots[0] if slots else now):
-            raise InvalidProblem(f"{pursuit.name!r} is after a moment before the first release: the chain starts there")
-        return wanted if wanted <= now else None
+        slot = self._mobility.slot(target.at)
+        if slot < (slots[0] if slots else now):
+            raise InvalidProblem(f"{target.name!r} is about a time before the first release: the chain starts there")
+        return slot if slot <= now else None
 
     def _errors(
-        self, table: FloatArray, start: int, slots: list[int], columns: list[FloatArray | None], now: int
+        self, table: FloatArray, start: int, slots: list[int], likelihoods: list[FloatArray | None], now: int
     ) -> FloatArray:
-        """Σ_y P(secret at start = y | secret now = x, answers so far) e(g, y): docs/theory/sharing.md, claim 3.
+        """Σ_y P(secret at ``start`` = y | present secret = x, outputs so far) e(g, y): docs/theory/sharing.md, claim 3.
 
-        The rows e(g, ·)·α(·) and α itself are carried along together, so that their ratio is the conditional mean; what
-        underflows counts as error 0, which promises less than is true.
+        With α the forward weights at ``start``, the rows e(g, ·)·α(·) and α itself are advanced together, so that their
+        ratio is the conditional mean. Weights that underflow count as error 0, which guarantees less than is true.
         """
         if start == now:
             return table
-        seen = list(zip(slots, columns, strict=True))
-        until = self._carried(
-            self._problem.prior.probabilities, [each for each in seen if each[0] <= start], slots[0], start
-        )
-        after = [each for each in seen if each[0] > start]
-        rows = self._carried(np.vstack([table * until, until]), after, start, now)
-        below = rows[-1]
-        return np.asarray(np.divide(rows[:-1], below, out=np.zeros_like(rows[:-1]), where=below > 0))
+        outputs = list(zip(slots, likelihoods, strict=True))
+        earlier = [output for output in outputs if output[0] <= start]
+        later = [output for output in outputs if output[0] > start]
+        forward = self._advance(self._problem.prior.probabilities, earlier, slots[0], start)
+        rows = self._advance(np.vstack([table * forward, forward]), later, start, now)
+        weights = rows[-1]
+        return np.asarray(np.divide(rows[:-1], weights, out=np.zeros_like(rows[:-1]), where=weights > 0))
 
-    def _carried(
-        self, weights: FloatArray, seen: list[tuple[int, FloatArray | None]], start: int, end: int
+    def _advance(
+        self, weights: FloatArray, outputs: list[tuple[int, FloatArray | None]], start: int, end: int
     ) -> FloatArray:
-        """Weights moved from one slot to another, and multiplied by the likelihood of each answer on the way."""
-        for at, likelihood in seen:
-            weights = self._mobility.pushed(weights, start, at - start)
+        """Weights advanced from one slot to another, and multiplied by the likelihood of each output on the way."""
+        for slot, likelihood in outputs:
+            weights = self._mobility.pushed(weights, start, slot - start)
             if likelihood is not None:
                 weights = weights * normalised(likelihood)
-            weights, start = _scaled(weights), at
+            weights, start = _scaled(weights), slot
         return _scaled(self._mobility.pushed(weights, start, end - start))
 
 
 def _scaled(weights: FloatArray) -> FloatArray:
-    """With a largest weight of 1: only ratios matter."""
+    """Weights divided by the largest; only their ratios matter."""
     largest = float(weights.max())
     return weights / largest if largest > 0 else weights
 

@@ -1,6 +1,6 @@
-"""Policies: how each release is chosen and what it is charged, from what is public alone.
+"""Policies: how each release is chosen, and what it is charged, from public information alone.
 
-What each one is charged, and why that suffices, is proved in docs/theory/sharing.md.
+Why these charges suffice is proved in docs/theory/sharing.md.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from privacygames.arrays import FloatArray
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
-from privacygames.releases.budgets import Account, Spent, left_in
+from privacygames.releases.budgets import Account, Spent, remaining
 from privacygames.releases.decimal_epsilon import NOTHING, amount, at_most, total
 from privacygames.spaces import Categories
 from privacygames.validation import is_integer, is_number, require_choice
@@ -24,56 +24,60 @@ __all__ = ["EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
 
 Prediction = Literal["last", "belief"]
 KEEP, RENEW = 0, 1
-SHORT = Context(prec=12, rounding=ROUND_FLOOR)
-"""Shares of a budget are rounded down to so many digits: equal shares stay equal, and are designed for once."""
+"""The indices of the two outputs of a prediction test."""
 
-LEAST_KEY = 16
+ROUND_DOWN = Context(prec=12, rounding=ROUND_FLOOR)
+"""Shares of a budget are rounded down to 12 digits, so that equal shares stay equal and are designed for once."""
+
+MIN_KEY_BYTES = 16
+"""Length of a memoisation key: 128 bits cannot be guessed."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublicState:
-    """What is public before a release.
+    """The public information before a release.
 
     Attributes:
-        problem: with the belief at this moment as its prior.
-        last: the position of the last answer; None before the first.
-        accounts: what is counted, and
-        spent: what was spent, in the same order.
-        mechanism: gives the mechanism for an ε: the fixed one, or one designed against the belief.
-        start: the same, designed against the belief before the first release.
+        problem: the problem, with the belief at this time as its prior.
+        last_output: the index of the last output; None before the first.
+        accounts: the accounts that releases are charged to.
+        spent: what counts against each of them, in the same order.
+        mechanism_for: the mechanism for an ε: the fixed one, or one designed against the present belief.
+        initial_mechanism_for: the same, designed against the belief before the first release.
     """
 
     problem: Problem
-    last: int | None
+    last_output: int | None
     accounts: tuple[Account, ...]
     spent: tuple[Spent, ...]
-    mechanism: Callable[[Decimal | None], Mechanism]
-    start: Callable[[Decimal | None], Mechanism]
+    mechanism_for: Callable[[Decimal | None], Mechanism]
+    initial_mechanism_for: Callable[[Decimal | None], Mechanism]
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What will be done with a secret nobody has looked at yet.
+    """How the next output will be drawn, decided before anybody looks at the secret.
 
     Attributes:
-        mechanism: what answers.
-        epsilon: what it was designed for; None: whatever it has.
-        test: with answers keep and renew, asked first; on keep the answer is ``kept``. None: no test.
-        test_epsilon: what it was designed for.
-        kept: the position of the answer to keep.
-        memo: the key with which answers are drawn once for each secret; None: drawn afresh.
+        mechanism: the mechanism that the output is drawn from.
+        epsilon: the ε it was designed for; None: whatever its certificate says.
+        test: a mechanism with the outputs keep and renew, run first; on keep the output is ``prediction``. None: no
+            test.
+        test_epsilon: the ε of the test.
+        prediction: the index of the output to keep.
+        memo_key: the key with which outputs are drawn once for each secret; None: each output is drawn independently.
     """
 
     mechanism: Mechanism
     epsilon: Decimal | None
     test: Mechanism | None = None
     test_epsilon: Decimal = NOTHING
-    kept: int | None = None
-    memo: bytes | None = field(default=None, repr=False)  # messages and logs are no place for a key
+    prediction: int | None = None
+    memo_key: bytes | None = field(default=None, repr=False)  # a key must not appear in messages or logs
 
     @property
     def channel(self) -> FloatArray:
-        """All that can come out, (secrets, outcomes): what is kept first where there is a test, then each answer."""
+        """The probability of each outcome, (secrets, outcomes): a passed test first, if any, then the outputs."""
         if self.test is None:
             return self.mechanism.probabilities
         keep, renew = self.test.probabilities[:, [KEEP]], self.test.probabilities[:, [RENEW]]
@@ -81,52 +85,78 @@ class Choice:
 
 
 class Policy(ABC):
-    """How releases are chosen; :meth:`choose` sees only what is public."""
+    """How releases are chosen. A subclass defines :meth:`choose`, which sees public information only.
+
+    >>> class HalfTheRest(pg.policies.Policy):
+    ...     varies_epsilon = True
+    ...     def choose(self, now):
+    ...         epsilon = (now.accounts[0].limit - now.spent[0].amount) / 2
+    ...         return pg.policies.Choice(now.mechanism_for(epsilon), epsilon)
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> problem = pg.Problem(pg.Prior.uniform(ages))
+    >>> unrelated = pg.Mobility(ages, np.full((3, 3), 1 / 3))  # each secret is independent of the last
+    >>> releases = pg.Releases(problem, unrelated, policy=HalfTheRest(), budget=0.4)
+    >>> [releases.release(30).epsilon for _ in range(3)]
+    [0.2, 0.1, 0.05]
+    """
 
     counts: ClassVar[Literal["releases", "places"]] = "releases"
-    """What a ledger of this policy counts: ε for each release, or for each distinct place once."""
+    """What a ledger of this policy counts: every release, or every distinct secret once."""
 
-    asks_for: Decimal | None = None
-    """The ε of a release's mechanism, where that is always the same."""
+    epsilon: Decimal | None = None
+    """The ε of every release's mechanism; None if it varies, or a fixed mechanism determines it."""
 
-    promises: ClassVar[bool] = True
-    """Whether all that an observer sees of a release comes from the one mechanism that is designed for it."""
+    guarantees_distortion: ClassVar[bool] = True
+    """Whether everything an observer sees of a release comes from the one mechanism that is designed for it."""
 
-    shares: ClassVar[bool] = False
-    """Whether a release's ε is worked out anew each time."""
+    varies_epsilon: ClassVar[bool] = False
+    """Whether ε is computed anew for each release."""
 
     @abstractmethod
     def choose(self, now: PublicState) -> Choice | None:
-        """What to do; None where the budget is spent."""
+        """How to draw the next output; None if the budget is spent."""
 
 
 class Fixed(Policy):
-    """Every release with the same ε.
+    """The same ε for every release.
 
     Args:
-        epsilon: how much; None where a fixed mechanism has it.
+        epsilon: how much; None if a fixed mechanism determines it.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> problem, still = pg.Problem(pg.Prior.uniform(ages)), pg.Mobility.still(ages)
+    >>> releases = pg.Releases(problem, still, policy=pg.policies.Fixed(0.1), budget=1.0)
+    >>> releases.release(30).left
+    0.9
     """
 
     def __init__(self, epsilon: float | None = None) -> None:
-        self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
+        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
 
     def choose(self, now: PublicState) -> Choice | None:
-        """One mechanism."""
-        if self.asks_for is not None and not affordable(now, self.asks_for):
+        """One mechanism with this ε."""
+        if self.epsilon is not None and not affordable(now, self.epsilon):
             return None
-        return Choice(now.mechanism(self.asks_for), self.asks_for)
+        return Choice(now.mechanism_for(self.epsilon), self.epsilon)
 
 
 class EvenSpread(Policy):
-    """The budget spread evenly over the releases expected.
+    """The budget spread evenly over an expected number of releases.
 
-    Each release gets what is left divided by the releases still to come, in the whole or in the budget's window.
+    Each release gets what is left, divided by the number of releases still expected, in all or in the budget's window.
 
     Args:
         releases: how many are expected, in all or in every window.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> problem = pg.Problem(pg.Prior.uniform(ages))
+    >>> unrelated = pg.Mobility(ages, np.full((3, 3), 1 / 3))  # each secret is independent of the last
+    >>> releases = pg.Releases(problem, unrelated, policy=pg.policies.EvenSpread(4), budget=1.0)
+    >>> [releases.release(30).epsilon for _ in range(4)]
+    [0.25, 0.25, 0.25, 0.25]
     """
 
-    shares = True
+    varies_epsilon = True
 
     def __init__(self, releases: int) -> None:
         if not is_integer(releases):
@@ -134,37 +164,46 @@ class EvenSpread(Policy):
         self.releases = int(releases)
 
     def choose(self, now: PublicState) -> Choice | None:
-        """One mechanism, with its share."""
+        """One mechanism with an even share of what is left."""
         shares = []
         for account, spent in zip(now.accounts, now.spent, strict=True):
-            left = left_in(account, spent)
+            left = remaining(account, spent)
             if account.own and left is not None:
-                to_come = self.releases - spent.releases
-                shares.append(SHORT.divide(left, Decimal(to_come)) if to_come > 0 else NOTHING)
+                expected = self.releases - spent.releases
+                shares.append(ROUND_DOWN.divide(left, Decimal(expected)) if expected > 0 else NOTHING)
         if not shares:
             raise InvalidProblem("an even spread needs a budget in the problem's distinguishability to spread")
         share = min(shares)
-        return Choice(now.mechanism(share), share) if share > 0 else None
+        return Choice(now.mechanism_for(share), share) if share > 0 else None
 
 
 class Predictive(Policy):
-    """Predict, test the prediction privately, and draw a new answer only where it failed.
+    """A prediction that is tested privately, and a new output only if the test fails.
 
-    The scheme of Chatzikokolakis, Palamidessi and Stronati (2014). The test is a certified mechanism with two answers.
+    The predictive mechanism of Chatzikokolakis, Palamidessi and Stronati (2014). The test is a certified mechanism with
+    two outputs.
 
     Args:
-        epsilon: of a new answer; None where a fixed mechanism has it.
-        test: the test's ε, charged whether or not it passes.
-        within: how far off a prediction may be: in the distinguishability where answers are secrets, else its cost.
-        prediction: the ``"last"`` answer, or what costs least under the ``"belief"``.
+        epsilon: of a new output; None if a fixed mechanism determines it.
+        test: the ε of the test, charged whether or not it passes.
+        within: threshold on the error of the prediction: its distinguishability from the secret if outputs are secrets,
+            else its cost.
+        prediction: the ``"last"`` output, or the one of least expected cost under the ``"belief"``.
+
+    >>> city = pg.Grid(5, 1, 5.0, 1.0)
+    >>> problem, still = pg.Problem(pg.Prior.uniform(city)), pg.Mobility.still(city)
+    >>> policy = pg.policies.Predictive(3.0, test=4.0, within=1.5)
+    >>> releases = pg.Releases(problem, still, policy=policy, generator=np.random.default_rng(1))
+    >>> [releases.release("cell-2").source for _ in range(3)]
+    ['drawn', 'kept', 'kept']
     """
 
-    promises = False
+    guarantees_distortion = False
 
     def __init__(
         self, epsilon: float | None = None, *, test: float, within: float, prediction: Prediction = "last"
     ) -> None:
-        self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
+        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
         self.test_epsilon = amount(test, "test")
         if not (is_number(within) and 0 <= within < np.inf):
             raise InvalidProblem(Field("within"), f" is {repr(within)[:40]}; it must be a number, 0 or more")
@@ -173,76 +212,84 @@ class Predictive(Policy):
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 
     def choose(self, now: PublicState) -> Choice | None:
-        """A test and a mechanism; where there is nothing to predict from, the mechanism alone."""
-        kept = now.last if self.prediction == "last" else blind_answer(now.problem)
-        tested = NOTHING if kept is None else self.test_epsilon
-        if not affordable(now, total([self.asks_for or NOTHING, tested])):
+        """A test and a mechanism; without anything to predict from, the mechanism alone."""
+        prediction = now.last_output if self.prediction == "last" else best_blind_output(now.problem)
+        tested = NOTHING if prediction is None else self.test_epsilon
+        if not affordable(now, total([self.epsilon or NOTHING, tested])):
             return None
-        mechanism = now.mechanism(self.asks_for)
-        if kept is None:
-            return Choice(mechanism, self.asks_for)
-        return Choice(mechanism, self.asks_for, self._test(now.problem, kept), self.test_epsilon, kept)
+        mechanism = now.mechanism_for(self.epsilon)
+        if prediction is None:
+            return Choice(mechanism, self.epsilon)
+        return Choice(mechanism, self.epsilon, self._test(now.problem, prediction), self.test_epsilon, prediction)
 
-    def _test(self, problem: Problem, kept: int) -> Mechanism:
-        """Certified once for each prediction: its ratios depend on what separates secrets, not on the belief."""
-        known = self._tests.get(kept)
-        if known is None or not _separates_alike(known[0], problem):
-            known = problem, keep_or_renew(problem, kept, at_most(self.test_epsilon), self.within)
-            self._tests[kept] = known
+    def _test(self, problem: Problem, prediction: int) -> Mechanism:
+        """The test of a prediction, certified once: it depends on distances and costs, not on the belief."""
+        known = self._tests.get(prediction)
+        if known is None or not _same_measures(known[0], problem):
+            known = problem, prediction_test(problem, prediction, at_most(self.test_epsilon), self.within)
+            self._tests[prediction] = known
         return known[1]
 
 
 class Memoised(Policy):
-    """The same answer whenever the secret is the same: what comes back to one place cannot be averaged.
+    """The same output whenever the secret is the same, so that repeated outputs cannot be averaged.
 
-    An observer sees *that* somebody came back: the ledger then counts places, not releases. Epsilon is charged for each
-    distinct place, once in all and once in every window, and says nothing about returns (docs/theory/sharing.md: what
-    that protects and what not).
+    An observer sees *that* the user returned. The ledger therefore counts distinct secrets instead of releases: ε is
+    charged once for each, in all and in every window, and says nothing about returns (docs/theory/sharing.md).
 
     Args:
-        key: at least 16 random bytes that only the user has; whoever has them and the answers can look up the places.
-        epsilon: how much; None where a fixed mechanism has it.
+        key: at least 16 random bytes that only the user has; whoever has it can look up the secrets of outputs.
+        epsilon: how much; None if a fixed mechanism determines it.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> problem, still = pg.Problem(pg.Prior.uniform(ages)), pg.Mobility.still(ages)
+    >>> releases = pg.Releases(problem, still, policy=pg.policies.Memoised(b"0123456789abcdef", 0.1))
+    >>> first, second = releases.release(30), releases.release(30)
+    >>> first.observable == second.observable, second.epsilon
+    (True, 0.0)
     """
 
     counts = "places"
-    promises = False
+    guarantees_distortion = False
 
     def __init__(self, key: bytes, epsilon: float | None = None) -> None:
-        if not isinstance(key, bytes) or len(key) < LEAST_KEY:
-            raise InvalidProblem(f"a memoised policy's key must be at least {LEAST_KEY} random bytes")
-        self.asks_for = None if epsilon is None else amount(epsilon, "epsilon")
+        if not isinstance(key, bytes) or len(key) < MIN_KEY_BYTES:
+            raise InvalidProblem(f"a memoised policy's key must be at least {MIN_KEY_BYTES} random bytes")
+        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
         self._key = key
 
     def choose(self, now: PublicState) -> Choice | None:
-        """Always the mechanism designed for the start: another one would be another function."""
-        return Choice(now.start(self.asks_for), self.asks_for, memo=self._key)
+        """Always the mechanism designed for the initial belief: another one would be another function."""
+        return Choice(now.initial_mechanism_for(self.epsilon), self.epsilon, memo_key=self._key)
 
     def __repr__(self) -> str:
-        return f"Memoised(epsilon={self.asks_for})"
+        return f"Memoised(epsilon={self.epsilon})"
 
 
-def keep_or_renew(problem: Problem, kept: int, epsilon: float, within: float) -> Mechanism:
+def prediction_test(problem: Problem, prediction: int, epsilon: float, within: float) -> Mechanism:
     """The test of a prediction: P(keep|x) = P(Laplace(1/ε) ≥ g(x) − within), as certified integers.
 
     Args:
-        problem: secrets and what separates them.
-        kept: the position of the predicted answer.
-        epsilon: what the test promises.
-        within: the threshold on g, how far off the prediction is.
+        problem: secrets and their distances.
+        prediction: the index of the predicted output.
+        epsilon: of the test.
+        within: the threshold on g, the error of the prediction.
     """
-    answers_are_secrets = problem.observables == problem.space
-    off = problem.distinguishability[:, kept] if answers_are_secrets else problem.cost[kept]
-    beyond = epsilon * (off - within)
+    outputs_are_secrets = problem.observables == problem.space
+    error = problem.distinguishability[:, prediction] if outputs_are_secrets else problem.cost[prediction]
+    beyond = epsilon * (error - within)
     with np.errstate(over="ignore"):
         keep = np.where(beyond > 0, np.exp(-np.abs(beyond)) / 2, 1 - np.exp(-np.abs(beyond)) / 2)
-    wrong = np.stack([off > within, off <= within]).astype(np.float64)
-    asked = Problem(problem.prior, wrong, problem.distance, problem.distinguishability, Categories(["keep", "renew"]))
-    table = np.stack([keep, 1 - keep], axis=1)
-    return certify(asked, Bounds(epsilon=epsilon), table, origin="noisy threshold")
+    wrong = np.stack([error > within, error <= within]).astype(np.float64)
+    statement = Problem(
+        problem.prior, wrong, problem.distance, problem.distinguishability, Categories(["keep", "renew"])
+    )
+    probabilities = np.stack([keep, 1 - keep], axis=1)
+    return certify(statement, Bounds(epsilon=epsilon), probabilities, origin="noisy threshold")
 
 
-def _separates_alike(one: Problem, other: Problem) -> bool:
-    """Whether two problems, whatever is believed in them, have the same tests of predictions."""
+def _same_measures(one: Problem, other: Problem) -> bool:
+    """Whether two problems have the same tests of predictions, whatever their beliefs."""
     return (
         (one.space, one.observables) == (other.space, other.observables)
         and np.array_equal(one.distinguishability, other.distinguishability)
@@ -250,12 +297,12 @@ def _separates_alike(one: Problem, other: Problem) -> bool:
     )
 
 
-def blind_answer(problem: Problem) -> int:
-    """The answer that costs least on average under the belief: it looks at no secret."""
+def best_blind_output(problem: Problem) -> int:
+    """The index of the output of least expected cost under the belief, which does not depend on the secret."""
     return int((problem.cost @ problem.prior.probabilities).argmin())
 
 
 def affordable(now: PublicState, epsilon: Decimal) -> bool:
-    """Whether every account in the problem's own distinguishability has so much left."""
-    left = [left_in(account, spent) for account, spent in zip(now.accounts, now.spent, strict=True) if account.own]
+    """Whether every account in the problem's own distinguishability has this much left."""
+    left = [remaining(account, spent) for account, spent in zip(now.accounts, now.spent, strict=True) if account.own]
     return all(each is None or epsilon <= each for each in left)

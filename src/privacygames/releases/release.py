@@ -1,22 +1,77 @@
-"""A release: the answer, what it cost, and what it leaves."""
+"""A release before and after it is drawn: :class:`Preview` and :class:`Release`."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from typing import Any, Literal, cast
 
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
-from privacygames.problem import format_epsilon
-from privacygames.releases.entries import Record
-from privacygames.releases.ledger_state import LedgerBalances, any_pair
+from privacygames.problem import DistortionGuarantee, Problem, format_epsilon
+from privacygames.releases.budgets import Spent
+from privacygames.releases.ledger import LedgerBalances, ReleaseRecord, any_pair
+from privacygames.releases.policies import Choice
+from privacygames.releases.timeline import ReleaseTime
 from privacygames.spaces import Label, Space
 
 Source = Literal["drawn", "kept", "memoised", "repeated", "belief"]
-WORDS: dict[str, str] = {
+SOURCES: dict[str, str] = {
     "drawn": "drawn from a mechanism",
     "kept": "the prediction, which passed its test",
-    "memoised": "the answer this place always gets",
-    "repeated": "the last answer again: the budget is spent",
+    "memoised": "the memoised output of the secret",
+    "repeated": "the last output again: the budget is spent",
     "belief": "from the belief alone: the budget is spent",
 }
+"""The sources of an output, and how they are printed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """The next release, from public information alone: no secret was looked at.
+
+    Attributes:
+        number: its position in the ledger, from 1.
+        when: the time it would be recorded with.
+        problem: the problem, with the belief at that time as its prior.
+        choice: the mechanism, and the test before it; None if the budget is spent.
+        charges: the largest possible charge to each account; a memoised secret that counts already costs nothing.
+        expected_error: of the optimal attack on the present secret, under the declared chain; None if it is not known.
+        targets: the adversaries with other inference targets by then, and the distortion guaranteed against each.
+        target_errors: the expected error of each of them.
+        log_belief: the logarithms of the belief.
+        spent: what counts against each account at that time.
+        last_output: the index of the last output about this problem; None before the first.
+        used_before: whether memoised outputs of the same function were released before.
+    """
+
+    number: int
+    when: ReleaseTime
+    problem: Problem
+    choice: Choice | None
+    charges: tuple[Decimal, ...]
+    expected_error: float | None
+    targets: tuple[DistortionGuarantee, ...]
+    target_errors: tuple[float, ...]
+    log_belief: FloatArray = field(repr=False)
+    spent: tuple[Spent, ...]
+    last_output: int | None
+    used_before: bool
+
+    @property
+    def belief(self) -> Prior:
+        """The belief before the release, at its time."""
+        return self.problem.prior
+
+    @property
+    def gap(self) -> float | None:
+        """The relative optimality gap of the mechanism; None if it was designed for another belief."""
+        if self.choice is None:
+            return None
+        mechanism = self.choice.mechanism
+        own = np.array_equal(mechanism.statement.prior, self.belief.probabilities)
+        return mechanism.certificate.gap if own else None
 
 
 @dataclass(frozen=True)
@@ -24,11 +79,11 @@ class Balance:
     """One budget after a release.
 
     Attributes:
-        name: which.
-        charged: what the release cost.
-        left: what is left, in all or in the window that ends now; None: nothing limits it.
-        counted: what these are counted for: ``"per km"``.
-        left_any_pair: what is left allows between any two secrets; None: nothing limits it, or that is not known.
+        name: of the budget.
+        charged: the charge of the release.
+        left: what is left, in all or in the window that ends now; None: no limit.
+        counted: what ε is counted for: ``"per km"``.
+        left_any_pair: the bound between any two secrets that ``left`` implies; None: no limit, or unknown.
     """
 
     name: str
@@ -40,46 +95,56 @@ class Balance:
 
 @dataclass(frozen=True)
 class TargetResult:
-    """One who is after something else than where she is now; numbers hold under the declared chain only.
+    """The error of an adversary with another inference target, under the declared chain only.
 
     Attributes:
-        name: who.
-        promised: how far off her best guess is on average over what could have been answered.
-        realised: the same after this very answer.
+        name: of the adversary.
+        expected_error: of their best guess, on average over all possible outputs.
+        realised_error: of their best guess after this output.
     """
 
     name: str
-    promised: float
-    realised: float
+    expected_error: float
+    realised_error: float
 
 
 @dataclass(frozen=True)
 class Release:
-    """What was released, and what it cost.
+    """One released output, its charges, and what adversaries can infer after it.
 
     Attributes:
-        observable: the answer.
+        observable: the output.
         epsilon: ε charged for it, in the problem's distinguishability.
-        spent: ε charged so far, this release included.
+        spent: ε charged so far, including this release.
         counted: what ε is counted for: ``"per km"``.
-        any_pair: the largest log-ratio between any two secrets that ``epsilon`` allows, and
-        spent_any_pair: that ``spent`` does; None where distances are infinite, or unknown to an older ledger.
-        left: the least that any budget in the problem's distinguishability has left; None: there is none.
+        any_pair: the largest log-ratio between any two secrets that ``epsilon`` allows; None if distances are infinite,
+            or unknown to an older ledger.
+        spent_any_pair: the same for ``spent``.
+        left: the smallest remainder of the budgets in the problem's distinguishability; None: there is none.
         balances: every budget.
-        source: ``"drawn"``; ``"kept"`` (a prediction that passed its test); ``"memoised"``; or, the budget being spent,
+        source: ``"drawn"``; ``"kept"`` (a prediction that passed its test); ``"memoised"``; or, if the budget is spent,
             ``"repeated"`` or from the ``"belief"``.
         entropy: of the belief after it, in bits.
-        promised: under the declared chain, how far off the best attack on *now* is on average over what could have
-            been answered.
-        realised: the same after this very answer.
-        pursuits: the same for each who is after something else.
-        mechanism: the digest of what answered; None where nothing looked at the secret.
-        gap: how far from the least cost its design may be, relatively; None where it was designed for another belief.
-        time: unix seconds; None where steps are counted.
-        number: its place in the ledger, from 1.
+        expected_error: of the optimal attack on the *present* secret, on average over all possible outputs, under the
+            declared chain.
+        realised_error: the same after this output.
+        targets: the same for each adversary with another inference target.
+        mechanism: the digest of the mechanism that drew it; None if the secret was not used.
+        gap: relative optimality gap of the mechanism's design; None if it was designed for another belief.
+        time: unix seconds; None if the ledger counts steps.
+        number: its position in the ledger, from 1.
         key: the caller's name for it.
-        again: whether it was made before, with the same key, and is returned from the ledger.
-        remarks: what should not go unsaid.
+        already_made: whether it was made by an earlier call with the same key, and read from the ledger.
+        remarks: circumstances that the user should know.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> problem = pg.Problem(pg.Prior.uniform(ages))
+    >>> releases = pg.Releases(problem, pg.Mobility.still(ages), epsilon=0.1, budget=1.0)
+    >>> release = releases.release(30, key="survey 2024")
+    >>> release.epsilon, release.left, release.number
+    (0.1, 0.9, 1)
+    >>> releases.release(30, key="survey 2024").observable == release.observable
+    True
     """
 
     observable: Label
@@ -92,81 +157,85 @@ class Release:
     balances: tuple[Balance, ...]
     source: Source
     entropy: float | None
-    promised: float | None
-    realised: float | None
-    pursuits: tuple[TargetResult, ...]
+    expected_error: float | None
+    realised_error: float | None
+    targets: tuple[TargetResult, ...]
     mechanism: str | None
     gap: float | None
     time: float | None
     number: int
     key: str | None
-    again: bool
+    already_made: bool
     remarks: tuple[str, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        found = asdict(self)
+        values = asdict(self)
         if isinstance(self.observable, frozenset):
-            found["observable"] = sorted(self.observable)
-        return found
+            values["observable"] = sorted(self.observable)
+        return values
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values, for people."""
-        shown = [("answer", str(self.observable)), ("where from", WORDS[self.source])]
-        shown.append(("epsilon charged", format_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
-        shown.append(("epsilon spent", format_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
-        for each in self.balances:
-            left = "no limit" if each.left is None else f"{each.left:g}"
-            shown.append((f"left: {each.name}", format_epsilon(left, each.counted, each.left_any_pair)))
+        """Names and values, as a table prints them."""
+        rows = [("output", str(self.observable)), ("source", SOURCES[self.source])]
+        rows.append(("epsilon charged", format_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
+        rows.append(("epsilon spent", format_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
+        for balance in self.balances:
+            left = "no limit" if balance.left is None else f"{balance.left:g}"
+            rows.append((f"left: {balance.name}", format_epsilon(left, balance.counted, balance.left_any_pair)))
         if self.entropy is not None:
-            shown.append(("what an observer does not know", f"{self.entropy:.3f} bits"))
-        if self.promised is not None and self.realised is not None:
-            shown.append(("best attack on now, on average", f"{self.promised:.4g} off, under the declared chain"))
-            shown.append(("best attack on now, this answer", f"{self.realised:.4g} off, under the declared chain"))
-        return [*shown, *(("remark", each) for each in self.remarks)]
+            rows.append(("entropy of the belief", f"{self.entropy:.3f} bits"))
+        if self.expected_error is not None and self.realised_error is not None:
+            rows.append(("optimal attack on now, expected error", f"{self.expected_error:.4g}, under the chain"))
+            rows.append(("optimal attack on now, this output", f"{self.realised_error:.4g}, under the chain"))
+        return [*rows, *(("remark", remark) for remark in self.remarks)]
 
 
-def released(record: Record, state: LedgerBalances, observables: Space, *, again: bool) -> Release:
-    """A release from what stands in the ledger."""
+def release_from_record(
+    record: ReleaseRecord, balances: LedgerBalances, observables: Space, *, already_made: bool
+) -> Release:
+    """A release from its record in the ledger."""
     try:
-        return _released(record, state, observables, again=again)
+        return _from_record(record, balances, observables, already_made=already_made)
     except (KeyError, IndexError, TypeError, ValueError):
         raise InvalidFile(f"release {record.number} of the ledger is not one of ours: it was altered") from None
 
 
-def _released(record: Record, state: LedgerBalances, observables: Space, *, again: bool) -> Release:
+def _from_record(record: ReleaseRecord, balances: LedgerBalances, observables: Space, *, already_made: bool) -> Release:
     report = record.report
     if record.observable < 0:
         raise IndexError(record.observable)
     left = cast("list[float | None]", report["left"])
     own = cast("list[bool]", report["own"])
-    charges = [float(each) for each in record.charges]
-    terms = state.charged_in(record.change)
-    total = terms[0]
-    balances = [
-        Balance(each.name, charge, most, each.scale.per(), None if most is None else any_pair(most, each.largest))
-        for each, charge, most in zip(terms, charges, left, strict=True)
-    ]
-    limits = [each for each, mine in zip(left, own, strict=True) if mine and each is not None]
+    charges = [float(charge) for charge in record.charges]
+    accounts = balances.terms_at(record.change)
+    first = accounts[0]
+    limits = [most for most, is_own in zip(left, own, strict=True) if is_own and most is not None]
     return Release(
         observable=observables.labels[record.observable],
         epsilon=charges[0],
         spent=float(record.totals[0]),
-        counted=total.scale.per(),
-        any_pair=any_pair(charges[0], total.largest),
-        spent_any_pair=state.any_pair(total.name, record.totals[0], record.change),
+        counted=first.scale.per(),
+        any_pair=any_pair(charges[0], first.largest),
+        spent_any_pair=balances.any_pair(first.name, record.totals[0], record.change),
         left=min(limits, default=None),
-        balances=tuple(balances),
+        balances=tuple(
+            Balance(each.name, charge, most, each.scale.per(), None if most is None else any_pair(most, each.largest))
+            for each, charge, most in zip(accounts, charges, left, strict=True)
+        ),
         source=cast("Source", report["source"]),
         entropy=cast("float | None", report["entropy"]),
-        promised=cast("float | None", report["promised"]),
-        realised=cast("float | None", report["realised"]),
-        pursuits=tuple(TargetResult(**each) for each in cast("list[dict[str, Any]]", report["pursuits"])),
+        expected_error=cast("float | None", report["promised"]),
+        realised_error=cast("float | None", report["realised"]),
+        targets=tuple(
+            TargetResult(each["name"], each["promised"], each["realised"])
+            for each in cast("list[dict[str, Any]]", report["pursuits"])
+        ),
         mechanism=record.mechanism,
         gap=cast("float | None", report["gap"]),
         time=record.time,
         number=record.number,
         key=record.key,
-        again=again,
+        already_made=already_made,
         remarks=tuple(cast("list[str]", report["remarks"])),
     )

@@ -1,4 +1,4 @@
-"""Time between releases: when a release counts as made, and what is believed by then."""
+"""Time between releases: the time a release is recorded with, and the belief at that time."""
 
 from dataclasses import dataclass
 from time import time as system_time
@@ -8,45 +8,45 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Moment, Prior, moment
 from privacygames.errors import InvalidProblem
-from privacygames.releases.entries import Head
+from privacygames.releases.ledger import LedgerHead
 from privacygames.tracking import log_moved
 
 CLOCK_TOLERANCE = 300.0
-"""Seconds that the time of a release may be ahead of this machine's clock: clocks of machines that are set by a network
-differ by less, and a window is late by no more than that."""
+"""Seconds that the time of a release may be ahead of this machine's clock. Clocks set by a network differ by less, and
+a window is late by no more than that."""
 
 
 @dataclass(frozen=True)
-class When:
-    """When a release counts as made.
+class ReleaseTime:
+    """The time that a release is recorded with.
 
     Attributes:
-        time: unix seconds, or steps counted.
-        clocked: which of the two.
-        behind: by how many seconds the clock was behind the release before; then the time is that release's.
+        time: unix seconds, or steps of the chain.
+        clocked: whether ``time`` is by the clock.
+        clock_behind: seconds by which the clock was behind the previous release, whose time is then used.
     """
 
     time: float
     clocked: bool
-    behind: float = 0.0
+    clock_behind: float = 0.0
 
 
 class Timeline:
-    """What passes between releases.
+    """The passage of time between releases.
 
     Args:
-        prior: what is believed before the first.
-        mobility: how that moves.
+        prior: the belief before the first release.
+        mobility: how it changes over time.
         windows: whether there are budgets per window, which need times.
-        clock_tolerance: how many seconds ahead of this machine's clock a release may be; None: any number.
+        clock_tolerance: seconds that a release may be ahead of this machine's clock; None: any number.
     """
 
     def __init__(self, prior: Prior, mobility: Mobility, *, windows: bool, clock_tolerance: float | None) -> None:
         self._prior, self._mobility, self._windows = prior, mobility, windows
         self._clock_tolerance = clock_tolerance
 
-    def when(self, head: Head, at: Moment | None) -> When:
-        """When a release counts as made: never before the one before it."""
+    def release_time(self, head: LedgerHead, at: Moment | None) -> ReleaseTime:
+        """The time of a release, never before the previous one."""
         if at is not None:
             return self._by_clock(head, at)
         if self._windows:
@@ -55,21 +55,21 @@ class Timeline:
             raise InvalidProblem("the mobility depends on the hour of the day: say when with at=")
         if head.count and head.clocked:
             raise InvalidProblem("the releases before had times: say when with at=")
-        return When(head.time + 1 if head.count else 0.0, clocked=False)
+        return ReleaseTime(head.time + 1 if head.count else 0.0, clocked=False)
 
     def slot(self, time: float, *, clocked: bool) -> int:
-        """The step of the chain a time is in."""
+        """The step of the chain that contains a time."""
         return self._mobility.slot(time) if clocked else int(time)
 
-    def belief(self, head: Head, when: When) -> FloatArray:
-        """The logarithms of the belief by then: what the last release left, moved by what has passed."""
-        if head.current == 0:
+    def log_belief(self, head: LedgerHead, when: ReleaseTime) -> FloatArray:
+        """The logarithms of the belief at a time: that after the last release, advanced along the chain."""
+        if head.since_change == 0:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self._prior.probabilities))
         start = self.slot(head.time, clocked=head.clocked)
-        return log_moved(head.belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start)
+        return log_moved(head.log_belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start)
 
-    def _by_clock(self, head: Head, at: Moment) -> When:
+    def _by_clock(self, head: LedgerHead, at: Moment) -> ReleaseTime:
         self._mobility.slot(at)
         time = moment(at)
         ahead = time - system_time()
@@ -82,4 +82,6 @@ class Timeline:
         if head.count and not head.clocked:
             raise InvalidProblem("the releases before had no times: leave at out, or use a new ledger")
         behind = head.time - time if head.count else 0.0
-        return When(head.time, clocked=True, behind=behind) if behind > 0 else When(time, clocked=True)
+        if behind > 0:
+            return ReleaseTime(head.time, clocked=True, clock_behind=behind)
+        return ReleaseTime(time, clocked=True)

@@ -1,35 +1,57 @@
-"""What a sharing is about: its settings checked, and named so that a ledger knows its own."""
+"""Checks of the arguments of :class:`privacygames.Releases`."""
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
-from privacygames.arrays import content_hash
+import numpy as np
+
 from privacygames.beliefs import Mobility
-from privacygames.canonical import digest_of
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit
 from privacygames.problem import Problem
+from privacygames.releases.design_cache import WhenImpossible
 from privacygames.releases.inference_targets import InferenceTarget
-from privacygames.releases.ledger_terms import DIGESTS
+from privacygames.releases.ledger import WhenChanged
 from privacygames.releases.policies import Fixed, Policy
-from privacygames.spaces import space_digest
-from privacygames.validation import as_list
+from privacygames.validation import as_list, is_number, require_choice, require_instance
 
-LONGEST_KEY = 200
+WhenSpent = Literal["refuse", "repeat", "belief"]
+"""What happens without budget left: an error, the last output again, or the output that is best under the belief."""
 
-
-def about(problem: Problem, mobility: Mobility, policy: Policy) -> dict[str, str]:
-    """What may not differ between the processes that use one ledger."""
-    start = content_hash(problem.prior.probabilities), mobility.fingerprint, space_digest(problem.space)
-    return {
-        DIGESTS: "2",
-        "counts": policy.counts,
-        "observables": space_digest(problem.observables),
-        "start": digest_of("start", *start),
-    }
+MAX_KEY_LENGTH = 200
+"""Characters of a caller's name for a release."""
 
 
-def policy_from(problem: Problem, epsilon: float | None, mechanism: Mechanism | None, policy: Policy | None) -> Policy:
-    """The policy asked for, by itself, by an epsilon, or by a mechanism that has one."""
+def check_settings(
+    problem: Problem,
+    mobility: Mobility,
+    *,
+    when_spent: WhenSpent,
+    when_impossible: WhenImpossible,
+    when_changed: WhenChanged,
+    reuse: float,
+    distortion: float | None,
+    clock_tolerance: float | None,
+) -> None:
+    """Refuse settings of the wrong type or range."""
+    require_instance(problem, Problem, "the problem")
+    if require_instance(mobility, Mobility, "the mobility").space != problem.space:
+        raise InvalidProblem("the mobility is over other secrets than the problem's")
+    require_choice(when_spent, get_args(WhenSpent), "when_spent")
+    require_choice(when_impossible, get_args(WhenImpossible), "when_impossible")
+    require_choice(when_changed, get_args(WhenChanged), "when_changed")
+    if not (is_number(reuse) and 0 <= reuse <= 1):
+        raise InvalidProblem(Field("reuse"), f" is {repr(reuse)[:40]}; it must be a number from 0 to 1")
+    if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):
+        raise InvalidProblem(Field("distortion"), f" is {repr(distortion)[:40]}; it must be a number, 0 or more")
+    if clock_tolerance is not None and not (is_number(clock_tolerance) and clock_tolerance >= 0):
+        raise InvalidProblem(Field("clock_tolerance"), " must be a number of seconds, 0 or more, or None")
+
+
+def checked_policy(
+    problem: Problem, epsilon: float | None, mechanism: Mechanism | None, policy: Policy | None
+) -> Policy:
+    """The policy that is given directly, or by an epsilon or a mechanism."""
     if mechanism is not None:
         require_fit(mechanism, problem)
     if policy is not None:
@@ -40,35 +62,35 @@ def policy_from(problem: Problem, epsilon: float | None, mechanism: Mechanism | 
     elif epsilon is None and mechanism is None:
         raise InvalidProblem("say how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
     chosen = Fixed(epsilon) if policy is None else policy
-    if mechanism is not None and (chosen.asks_for is not None or chosen.shares):
+    if mechanism is not None and (chosen.epsilon is not None or chosen.varies_epsilon):
         raise InvalidProblem("a fixed mechanism has its own epsilon: leave epsilon out")
     return chosen
 
 
-def pursuits_from(adversaries: Sequence[InferenceTarget]) -> tuple[InferenceTarget, ...]:
-    """The pursuits given, checked."""
-    given = as_list(adversaries, "adversaries")
-    if not all(isinstance(each, InferenceTarget) for each in given):
+def checked_targets(adversaries: Sequence[InferenceTarget]) -> tuple[InferenceTarget, ...]:
+    """The inference targets as a tuple."""
+    targets = as_list(adversaries, "adversaries")
+    if not all(isinstance(target, InferenceTarget) for target in targets):
         raise InvalidProblem("adversaries must be InferenceTargets, such as InferenceTarget('an hour ago', 0.3, ago=6)")
-    return tuple(given)
+    return tuple(targets)
 
 
 def require_key(key: str | None) -> None:
-    """Refuse names of releases that a ledger cannot hold."""
+    """Refuse a release key that a ledger cannot hold."""
     if key is None:
         return
-    if isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and not any(map(_is_surrogate, key)):
+    if isinstance(key, str) and 0 < len(key) <= MAX_KEY_LENGTH and not any(map(_is_surrogate, key)):
         return
-    raise InvalidProblem(f"key must be a text of 1 to {LONGEST_KEY} characters that can be written as UTF-8")
+    raise InvalidProblem(f"key must be a text of 1 to {MAX_KEY_LENGTH} characters that can be written as UTF-8")
 
 
-def require_promises(policy: Policy, mechanism: Mechanism | None, asked: list[float | None]) -> None:
-    """Refuse distortions that nothing would promise."""
-    if all(each is None for each in asked):
+def require_guaranteed(policy: Policy, mechanism: Mechanism | None, distortions: list[float | None]) -> None:
+    """Refuse distortions that no design would guarantee."""
+    if all(distortion is None for distortion in distortions):
         return
     if mechanism is not None:
         raise InvalidProblem("distortion is promised by designs; of a fixed mechanism, what it gives is reported")
-    if not policy.promises:
+    if not policy.guarantees_distortion:
         raise InvalidProblem(
             f"with {type(policy).__name__} more is seen than the answer of one design: distortion cannot be promised, "
             "what is given is reported; leave distortion out"

@@ -173,7 +173,7 @@ def releases_view(stored: StoredMechanism, secrets: list[Label], *, moving: bool
             "answer": mechanism.observables.index(release.observable),
             "epsilon": release.spent,
             "any_pair": release.spent_any_pair,
-            "error": release.realised,
+            "error": release.realised_error,
             "entropy": release.entropy,
             "belief": rounded(releases.belief.probabilities),
         }

@@ -1,4 +1,4 @@
-"""Ledgers of versions 1 and 2: verified by the rules of their time, and rewritten as a chain of events."""
+"""Ledgers of versions 1 and 2: verified by the rules of their version, and rewritten as a chain of events."""
 
 import json
 import sqlite3
@@ -10,13 +10,13 @@ from typing import Any
 
 from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
-from privacygames.releases.entries import Event
-from privacygames.releases.event_log import read_events, write_event
-from privacygames.releases.ledger_state import PLACES, AccountTerms, LedgerBalances, follow, running_total
+from privacygames.releases.ledger.balances import PLACES, AccountTerms, LedgerBalances
+from privacygames.releases.ledger.events import Event, read_events, write_event
 
-Raw = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
-Limit = tuple[int, str, str | None, float | None, str]
-GENESIS = "0" * 64
+OldRelease = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
+OldAccount = tuple[int, str, str | None, float | None, str]
+CHAIN_START = "0" * 64
+"""The hash before the first release in versions 1 and 2."""
 
 _TABLES = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
@@ -35,11 +35,11 @@ _INDICES = (
     "CREATE INDEX releases_by_mechanism ON releases (mechanism)",
 )
 OLD_TABLES: dict[int, set[str]] = {0: set(), 1: set(_TABLES), 2: {*_TABLES, *_INDICES}}
-"""How every table and index of an older version was made."""
+"""The SQL of every table and index, by version."""
 
 
 def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Callable[[], None]) -> None:
-    """Replace the tables of an older version, once they verify, by events that say the same."""
+    """Verify the tables of an older version, and replace them by equivalent events."""
     about = dict(connection.execute("SELECT name, value FROM settings").fetchall())
     limits = connection.execute("SELECT id, name, amount, every, subject FROM accounts ORDER BY id").fetchall()
     blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
@@ -67,14 +67,15 @@ def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Ca
         ]
         report = {"about": about, "accounts": [each.to_dict() for each in terms], "earlier chain": chain}
         state = LedgerBalances(identity, name)
-        write_event(connection, state, Event(1, "change", report=json.dumps(report, sort_keys=True)))
-        _write(connection, follow(state, read_events(connection)), rows)
+        event = Event(1, "change", report=json.dumps(report, sort_keys=True))
+        write_event(connection, identity, state.chain, event)
+        _write(connection, state.add_all(read_events(connection)), rows)
         if blob is not None:
             connection.execute("INSERT INTO beliefs VALUES (1, ?)", blob)
 
 
-def _rows(connection: sqlite3.Connection) -> list[Raw]:
-    """Releases as they stand in the file, each with its charges."""
+def _rows(connection: sqlite3.Connection) -> list[OldRelease]:
+    """The releases of the file, each with its charges."""
     rows = connection.execute(
         "SELECT id, key, time, clocked, observable, mechanism, report, likelihood, belief, chain FROM releases "
         "ORDER BY id"
@@ -83,13 +84,13 @@ def _rows(connection: sqlite3.Connection) -> list[Raw]:
     return [(row, connection.execute(query, (row[0],)).fetchall()) for row in rows]
 
 
-def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[Raw]) -> None:
+def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[OldRelease]) -> None:
     """Write every release of an older ledger as an event."""
     for (number, *values, likelihood, belief, _), charges in rows:
         key, time, clocked, observable, mechanism, report = values
         listed = [
-            (name, amount, running_total(account, read_amount(amount)))
-            for (name, account), (amount, _, _) in zip(state.accounts.items(), charges, strict=True)
+            (name, amount, state.total_with(name, read_amount(amount)))
+            for name, (amount, _, _) in zip(state.accounts, charges, strict=True)
         ]
         event = Event(
             number=number + 1,
@@ -104,21 +105,21 @@ def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[Raw
             belief=belief,
             charges=tuple(listed),
         )
-        write_event(connection, state, event)
-        follow(state, read_events(connection, after=number))
+        write_event(connection, state.identity, state.chain, event)
+        state.add_all(read_events(connection, after=number))
 
 
-def _verify(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name: str) -> str:
-    """Go through every release and recompute the chain, every balance and every window; gives the last hash."""
-    balances = [_Running(limit) for limit in limits]
-    chain, time, mark = GENESIS, None, None
+def _verify(rows: Iterable[OldRelease], limits: list[OldAccount], belief: bytes | None, name: str) -> str:
+    """Recompute the chain, every balance and every window of all releases, and return the last hash."""
+    balances = [_OldBalance(limit) for limit in limits]
+    chain, time, mark = CHAIN_START, None, None
     for count, (row, charges) in enumerate(rows, start=1):
         number, _, at, clocked, *_ = row
         if len(charges) != len(balances):
             raise InvalidFile(f"{name}: release {number} is not charged to every account")
         if time is not None and (at < time[0] or clocked != time[1]):
             raise GuaranteeViolated(f"{name}: release {number} is earlier than the one before it")
-        mark, chain = row[8], _linked((row, charges), count, chain, name)
+        mark, chain = row[8], _checked_hash((row, charges), count, chain, name)
         for balance, (amount, stated, charged) in zip(balances, charges, strict=True):
             balance.add(at, read_amount(amount), (read_amount(stated), charged), number)
         time = at, clocked
@@ -127,9 +128,9 @@ def _verify(rows: Iterable[Raw], limits: list[Limit], belief: bytes | None, name
     return chain
 
 
-def _linked(raw: Raw, number: int, chain: str, name: str) -> str:
-    """The hash of a release and all before it, if it is the one it should be and was not altered."""
-    row, charges = raw
+def _checked_hash(release: OldRelease, number: int, chain: str, name: str) -> str:
+    """The hash of a release and all before it, once its number and contents have been checked."""
+    row, charges = release
     if row[0] != number:
         raise InvalidFile(f"{name}: release {number} is missing")
     likelihood = None if row[7] is None else sha256(row[7]).hexdigest()
@@ -139,17 +140,17 @@ def _linked(raw: Raw, number: int, chain: str, name: str) -> str:
     return str(row[9])
 
 
-class _Running:
-    """One account of an older ledger, followed from release to release."""
+class _OldBalance:
+    """One account of an older ledger, updated release by release."""
 
-    def __init__(self, limit: Limit) -> None:
+    def __init__(self, limit: OldAccount) -> None:
         _, self.name, most, self.every, _ = limit
         self.most = None if most is None else read_amount(most)
         self.spent, self.held, self.charged = NOTHING, NOTHING, 0
         self._window: deque[tuple[float, Decimal]] = deque()
 
     def add(self, time: float, amount: Decimal, stated: tuple[Decimal, int], number: int) -> None:
-        """Charge, and check what the ledger says and what the limit allows."""
+        """Add a charge, and check the stated sums and the limit."""
         self.spent = total([self.spent, amount])
         self.charged += amount > 0
         self.held = total([self.held, amount])

@@ -1,0 +1,242 @@
+"""The events of a ledger: what one holds, how it is written and read, and the chain of hashes over all of them."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from hashlib import sha256
+from typing import Literal
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import InvalidFile
+from privacygames.releases.decimal_epsilon import read_amount
+
+NO_BELIEF: FloatArray = np.zeros(0)
+"""The log-belief of a ledger without releases."""
+
+EventKind = Literal["change", "release", "clock"]
+"""A change of the ledger's subject, a release, or a correction of the clock."""
+
+COLUMNS = (
+    *("number", "kind", "key", "time", "clocked", "observable", "mechanism", "place", "report", "likelihood", "belief"),
+    "chain",
+)
+"""The attributes of an event, in the order of the table's columns."""
+
+SELECT_AFTER = (
+    "SELECT id, kind, key, time, clocked, observable, mechanism, place, report, likelihood, belief, chain FROM events "
+    "WHERE id > ? ORDER BY id"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseEntry:
+    """A release that is about to be written.
+
+    Attributes:
+        key: the caller's name for it, unique; or None.
+        time: seconds by the clock, or steps of the chain.
+        clocked: whether ``time`` is by the clock.
+        observable: the index of the output.
+        mechanism: the digest of the mechanism that drew it; None if the secret was not used.
+        place: the keyed mark of the secret, for memoised outputs; None for other policies.
+        report: plain values about the release.
+        charges: the charge to each account.
+        likelihood: ln p(o|s) for every secret; None if that is not a function of the output alone.
+        log_belief: the logarithms of the belief after it.
+    """
+
+    key: str | None
+    time: float
+    clocked: bool
+    observable: int
+    mechanism: str | None
+    place: str | None
+    report: dict[str, object]
+    charges: tuple[Decimal, ...]
+    likelihood: FloatArray | None
+    log_belief: FloatArray
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event as the file holds it; everything in it is hashed into ``chain``.
+
+    Attributes:
+        number: its position among all events, from 1.
+        kind: change, release or clock.
+        key: the caller's name for a release; unique.
+        time: of a release, in seconds or steps; the corrected time of a clock.
+        clocked: 1 if the time is by the clock.
+        observable: the index of a release's output.
+        mechanism: the digest of the mechanism that drew it.
+        place: the keyed mark of a memoised secret.
+        report: JSON: plain values about the event.
+        likelihood: the logarithms of the output's likelihood, as bytes.
+        belief: SHA-256 of the log-belief after a release.
+        charges: for each account its name, the amount, and its running total.
+        chain: SHA-256 over this event and the chain of the event before it.
+    """
+
+    number: int
+    kind: EventKind
+    key: str | None = None
+    time: float | None = None
+    clocked: int | None = None
+    observable: int | None = None
+    mechanism: str | None = None
+    place: str | None = None
+    report: str = "{}"
+    likelihood: bytes | None = field(default=None, repr=False)
+    belief: str | None = None
+    charges: tuple[tuple[str, str, str], ...] = ()
+    chain: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerHead:
+    """The state of a ledger after its last event.
+
+    Attributes:
+        count: number of releases in all.
+        since_change: number of releases since the last change of the ledger's subject.
+        change: the number of the event that recorded that change.
+        time: of the last release, or the corrected clock.
+        clocked: whether ``time`` is by the clock.
+        observable: the index of the last output; -1 before the first.
+        log_belief: the logarithms of the belief after the last release.
+        chain: the hash over all events.
+    """
+
+    count: int
+    since_change: int
+    change: int
+    time: float
+    clocked: bool
+    observable: int
+    log_belief: FloatArray
+    chain: str
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseRecord:
+    """A release as a ledger holds it.
+
+    Attributes:
+        number: its position among the releases, from 1.
+        change: the number of the change that was in force when it was made.
+        key: the caller's name for it.
+        time: unix seconds; None if the ledger counts steps.
+        observable: the index of the output.
+        mechanism: the digest of the mechanism that drew it.
+        report: plain values about it.
+        charges: the charge to each account.
+        totals: the running total of each account after it.
+    """
+
+    number: int
+    change: int
+    key: str | None
+    time: float | None
+    observable: int
+    mechanism: str | None
+    report: dict[str, object]
+    charges: tuple[Decimal, ...]
+    totals: tuple[Decimal, ...]
+
+
+def chain_of_no_events(identity: str) -> str:
+    """The hash before the first event. It differs between ledgers, so that no event fits into two of them."""
+    return sha256(json.dumps(["privacygames ledger", identity]).encode()).hexdigest()
+
+
+def chain_after(previous: str, event: Event) -> str:
+    """The hash of an event and all before it, which an event altered later does not match."""
+    likelihood = None if event.likelihood is None else sha256(event.likelihood).hexdigest()
+    content = (event.number, event.kind, event.key, event.time, event.clocked, event.observable, event.mechanism)
+    rest = (event.place, event.report, likelihood, event.belief, event.charges)
+    return sha256(json.dumps([previous, *content, *rest]).encode()).hexdigest()
+
+
+def read_events(connection: sqlite3.Connection, after: int = 0) -> Iterator[Event]:
+    """The events after a given one, in order."""
+    query = "SELECT account, amount, total, position FROM charges WHERE event = ? ORDER BY position"
+    for row in connection.execute(SELECT_AFTER, (after,)):
+        charges = connection.execute(query, (row[0],)).fetchall()
+        if [position for *_, position in charges] != list(range(len(charges))):
+            raise InvalidFile(f"the charges of event {row[0]} of a ledger are out of order: it was altered")
+        listed = tuple((account, amount, total) for account, amount, total, _ in charges)
+        yield Event(**dict(zip(COLUMNS, row, strict=True)), charges=listed)
+
+
+def read_event(connection: sqlite3.Connection, kind: EventKind, key: str, name: str) -> Event | None:
+    """The event with a key, once its hash has been checked against the event before it; None if there is none."""
+    row = connection.execute("SELECT id FROM events WHERE kind = ? AND key = ?", (kind, key)).fetchone()
+    if row is None:
+        return None
+    event = next(read_events(connection, row[0] - 1))
+    before = connection.execute("SELECT chain FROM events WHERE id = ?", (row[0] - 1,)).fetchone()
+    head = read_head(connection)
+    previous = before[0] if before is not None else chain_of_no_events("" if head is None else head[0])
+    if chain_after(previous, event) != event.chain:
+        raise InvalidFile(f"{name}: event {event.number}, or one before it, was altered after it was written")
+    return event
+
+
+def last_event(connection: sqlite3.Connection) -> int:
+    """The number of the last event; 0 if there is none."""
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
+
+
+def write_event(connection: sqlite3.Connection, identity: str, previous: str, event: Event) -> Event:
+    """Chain an event to the one before it, and write it with its charges and the new head.
+
+    Args:
+        connection: with an open transaction.
+        identity: the ledger's.
+        previous: the chain after the event before it.
+        event: without its chain.
+    """
+    linked = replace(event, chain=chain_after(previous, event))
+    row = (linked.number, linked.kind, linked.key, linked.time, linked.clocked, linked.observable, linked.mechanism)
+    rest = (linked.place, linked.report, linked.likelihood, linked.belief, linked.chain)
+    connection.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", (*row, *rest))
+    charges = [(linked.number, position, *charge) for position, charge in enumerate(linked.charges)]
+    connection.executemany("INSERT INTO charges VALUES (?,?,?,?,?)", charges)
+    write_head(connection, identity, linked.number, linked.chain)
+    return linked
+
+
+def write_head(connection: sqlite3.Connection, identity: str, events: int, chain: str) -> None:
+    """Record which event is the last."""
+    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", (identity, events, chain))
+
+
+def read_head(connection: sqlite3.Connection) -> tuple[str, int, str] | None:
+    """The ledger's identity, the number of its events and the chain over them; None if that row is missing."""
+    row = connection.execute("SELECT identity, events, chain FROM head").fetchone()
+    return None if row is None else (row[0], row[1], row[2])
+
+
+def release_record(event: Event, number: int, change: int) -> ReleaseRecord:
+    """A release from its event.
+
+    Args:
+        event: the release's.
+        number: its position among the releases.
+        change: the number of the change that was in force.
+    """
+    return ReleaseRecord(
+        number=number,
+        change=change,
+        key=event.key,
+        time=event.time if event.clocked else None,
+        observable=-1 if event.observable is None else event.observable,
+        mechanism=event.mechanism,
+        report=json.loads(event.report),
+        charges=tuple(read_amount(amount) for _, amount, _ in event.charges),
+        totals=tuple(read_amount(so_far) for _, _, so_far in event.charges),
+    )

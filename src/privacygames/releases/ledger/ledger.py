@@ -1,0 +1,351 @@
+"""The ledger: every release and its charges in one SQLite file, safe against crashes and concurrent processes."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from time import time
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.beliefs import Moment, moment
+from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, UnreadableFile
+from privacygames.releases.budgets import Account, Spent
+from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger
+from privacygames.releases.ledger.events import (
+    NO_BELIEF,
+    Event,
+    LedgerHead,
+    ReleaseEntry,
+    ReleaseRecord,
+    chain_of_no_events,
+    last_event,
+    read_event,
+    read_events,
+    read_head,
+    release_record,
+    write_event,
+)
+from privacygames.releases.ledger.sqlite_file import LedgerFile, require_intact
+from privacygames.releases.ledger.subject import Subject, WhenChanged, changed_terms
+
+
+class Ledger(LedgerFile):
+    """The releases of one person's secret, with their charges and what each budget has left, in one file.
+
+    The output and the charges of a release are committed together, with full synchronisation, before the output is
+    returned. Any number of processes may use one file at once. No true secret is ever written to it. Its outputs, times
+    and beliefs concern the owner, who alone may read the file.
+
+    The file is one hash chain of events. All events are checked on the first query after opening, and later ones before
+    they count. Sums are recomputed from the events, never read.
+
+    Args:
+        path: the file, created if necessary. None keeps the ledger in memory until the process ends.
+
+    >>> with pg.Ledger("ada.ledger") as ledger:
+    ...     ledger.verify().releases
+    0
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._state: LedgerBalances | None = None
+        self._error: PrivacyGamesError | None = None
+        self._seen: tuple[str, int, str] | None = None  # identity, events and chain, as last committed
+        super().__init__(path)
+
+    @classmethod
+    def open_existing(cls, path: str | os.PathLike[str]) -> "Ledger":
+        """The ledger in a file that must exist already."""
+        file = Path(path)
+        if not file.is_file():
+            raise UnreadableFile(path, "there is no such ledger")
+        if file.stat().st_size == 0:
+            raise InvalidFile(f"{file.name} is empty: it is no ledger, or what was in it is lost")
+        return cls(path)
+
+    def set_subject(
+        self, wanted: Subject, when_changed: WhenChanged = "refuse", format_1: Subject | None = None
+    ) -> int:
+        """Set what the ledger is about, and return the number of the event that records it.
+
+        A subject that differs from the present one is refused, or recorded as a change that keeps all charges.
+
+        Args:
+            wanted: the problem, mobility and accounts of the caller's releases.
+            when_changed: how another subject is treated.
+            format_1: the same with digests as releases up to 0.2 wrote them; None if that cannot be told.
+        """
+        with self._transaction() as connection:
+            state = self._synchronise(connection)
+            terms = changed_terms(state.change, wanted, format_1, when_changed, self.name)
+            if terms is None:
+                return state.change.number
+            report = {"about": dict(wanted.about), "accounts": [each.to_dict() for each in terms], "how": when_changed}
+            return self._write(connection, Event(state.events + 1, "change", report=_json(report))).number
+
+    def head(self) -> LedgerHead:
+        """The state after the last event."""
+        with self._reading() as connection:
+            return self._head(connection)
+
+    def spent(self, accounts: tuple[Account, ...], at: float) -> tuple[Spent, ...]:
+        """The charges that count against each account at a time: all, or those within its window."""
+        with self._reading() as connection:
+            balances = self._synchronise(connection).accounts
+            return tuple(balances[each.name].spent(at) for each in accounts)
+
+    def due(self, place: str | None, costs: tuple[Decimal, ...], at: float) -> tuple[Decimal, ...]:
+        """The charge of a release to each account, given its costs: a memoised secret counts once per window."""
+        with self._reading() as connection:
+            state = self._synchronise(connection)
+            pairs = zip(state.change.terms, costs, strict=True)
+            return tuple(state.accounts[each.name].due(state.place(place), cost, at) for each, cost in pairs)
+
+    def find(self, key: str) -> ReleaseRecord | None:
+        """The earlier release with a key; None if there is none."""
+        with self._reading() as connection:
+            self._synchronise(connection)
+            event = read_event(connection, "release", key, self.name)
+            if event is None:
+                return None
+            query = "SELECT count(*) FROM events WHERE kind = 'release' AND id <= ?"
+            number = connection.execute(query, (event.number,)).fetchone()[0]
+            query = "SELECT max(id) FROM events WHERE kind = 'change' AND id < ?"
+            return release_record(event, number, connection.execute(query, (event.number,)).fetchone()[0])
+
+    def has_used(self, mechanism: str) -> bool:
+        """Whether a mechanism, or a memoised function drawn from one, was used before."""
+        with self._reading() as connection:
+            return connection.execute("SELECT 1 FROM events WHERE mechanism = ?", (mechanism,)).fetchone() is not None
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Exclusive lock, held while a release is chosen again after a concurrent write."""
+        with self._transaction():
+            yield
+
+    def append(self, head: LedgerHead, draw: Callable[[], ReleaseEntry]) -> ReleaseRecord | None:
+        """Draw one release and commit it with its charges; None if the ledger changed since ``head`` was read."""
+        with self._transaction() as connection:
+            state = self._synchronise(connection)
+            if state.chain != head.chain:
+                return None
+            entry = draw()
+            event = self._write(connection, _release_event(state, entry))
+            connection.execute("INSERT OR REPLACE INTO beliefs VALUES (1, ?)", (_bytes(entry.log_belief),))
+            return release_record(event, state.releases, state.change.number)
+
+    def correct_clock(self, to: Moment | None = None) -> float:
+        """Set the ledger's clock back to the present, after a release with a time in the future.
+
+        Charges at later times then count as charged now, so that windows hold them for as long as possible.
+
+        Args:
+            to: the right time; by default that of this machine's clock.
+
+        Returns:
+            The seconds by which the ledger was ahead; 0 if it was not, and nothing was written.
+        """
+        at = moment(time() if to is None else to)
+        with self._transaction() as connection:
+            state = self._synchronise(connection)
+            ahead = state.time - at
+            if not state.releases or ahead <= 0:
+                return 0.0
+            if not state.clocked:
+                raise InvalidProblem(f"{self.name} counts steps, not seconds: there is no clock to correct")
+            report = _json({"from": state.time})
+            self._write(connection, Event(state.events + 1, "clock", time=at, clocked=1, report=report))
+            return ahead
+
+    def records(self) -> list[ReleaseRecord]:
+        """All releases, in order."""
+        records: list[ReleaseRecord] = []
+        with self._reading() as connection:
+            self._synchronise(connection)
+            change = 0
+            for event in read_events(connection):
+                change = event.number if event.kind == "change" else change
+                if event.kind == "release":
+                    records.append(release_record(event, len(records) + 1, change))
+        return records
+
+    def accounts(self) -> list[dict[str, object]]:
+        """All accounts: name, limit, window, total charge, and what ε is counted for."""
+        with self._reading() as connection:
+            state = self._synchronise(connection)
+            terms = {each.name: each for each in state.change.terms}
+            return [
+                {
+                    "name": name,
+                    "limit": each.limit and str(each.limit),
+                    "every": each.every,
+                    "spent": str(each.charged),
+                    "counted": terms[name].scale.per(),
+                    "any_pair": state.any_pair(name, each.charged),
+                }
+                for name, each in state.accounts.items()
+            ]
+
+    def likelihoods(self) -> tuple[list[float], list[bool], list[FloatArray | None]]:
+        """Times, whether these are by the clock, and log-likelihoods of the releases about the present problem."""
+        with self._reading() as connection:
+            state = self._synchronise(connection)
+            rows = connection.execute(
+                "SELECT likelihood FROM events WHERE kind = 'release' AND id > ? ORDER BY id", (state.change.number,)
+            ).fetchall()
+            columns = [None if blob is None else _vector(blob, self.name) for (blob,) in rows]
+            return list(state.times), [bool(state.clocked)] * len(rows), columns
+
+    def balances(self) -> LedgerBalances:
+        """All balances; for reading only."""
+        with self._reading() as connection:
+            return self._synchronise(connection)
+
+    def verify(self, head: str | None = None) -> VerifiedLedger:
+        """Recompute every balance, every window and the hash chain over all events.
+
+        Args:
+            head: the head that an earlier :meth:`verify` returned, kept elsewhere; it must still be in the chain. Only
+                this detects that the whole file was replaced by an older copy.
+
+        Raises:
+            GuaranteeViolated: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
+            InvalidFile: the file is damaged, an event was altered after it was written, or it is an older copy.
+        """
+        with self._reading() as connection:
+            require_intact(connection, self.name, "integrity_check")
+            state = self._synchronise(connection, from_start=True)
+            self._log_belief(connection, state)
+            in_chain = connection.execute("SELECT 1 FROM events WHERE chain = ?", (head,)).fetchone()
+            if head not in (None, chain_of_no_events(state.identity)) and in_chain is None:
+                raise InvalidFile(
+                    f"{self.name} does not have the head that was given: it is an older copy, or another ledger"
+                )
+            return state.verified()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        contents = "closed" if self._closed else f"{self.head().count} releases"
+        return f"Ledger({self.name!r}, {contents})"
+
+    def _rolled_back(self) -> None:
+        self._state = None
+
+    def _committed(self) -> None:
+        if self._state is not None:
+            self._seen = self._state.identity, self._state.events, self._state.chain
+
+    def _synchronise(self, connection: sqlite3.Connection, *, from_start: bool = False) -> LedgerBalances:
+        """The balances after checking the events written since the last call; an error is final."""
+        if self._error is not None:
+            raise self._error
+        try:
+            self._state = self._read_balances(connection, None if from_start else self._state)
+        except PrivacyGamesError as error:
+            self._error = error
+            raise
+        if not self._wrote:
+            self._committed()
+        return self._state
+
+    def _read_balances(self, connection: sqlite3.Connection, known: LedgerBalances | None) -> LedgerBalances:
+        head = read_head(connection)
+        if head is None:
+            raise InvalidFile(f"{self.name} does not say which event is its last: it was altered")
+        identity, events, chain = head
+        if last_event(connection) != events:
+            raise InvalidFile(f"{self.name} does not end with event {events}, as it says: it was altered")
+        state = LedgerBalances(identity, self.name) if known is None else known
+        self._require_descendant(connection, identity)
+        if (state.events, state.chain) != (events, chain) or known is None:
+            state.add_all(read_events(connection, state.events))
+            if (state.events, state.chain) != (events, chain):
+                raise InvalidFile(f"{self.name} has another last event than it says: it was altered")
+            charges = connection.execute("SELECT count(*) FROM charges").fetchone()[0]
+            if charges != state.charges:
+                raise InvalidFile(f"{self.name} holds charges of no event: it was altered")
+        return state
+
+    def _require_descendant(self, connection: sqlite3.Connection, identity: str) -> None:
+        """Refuse a file that is not a continuation of the events that this handle has seen."""
+        if self._seen is None:
+            return
+        own, events, chain = self._seen
+        row = connection.execute("SELECT chain FROM events WHERE id = ?", (events,)).fetchone()
+        if identity != own or (events and (row is None or row[0] != chain)):
+            raise InvalidFile(f"{self.name} was replaced by an older copy, or altered, while it was open")
+
+    def _head(self, connection: sqlite3.Connection) -> LedgerHead:
+        state = self._synchronise(connection)
+        return LedgerHead(
+            count=state.releases,
+            since_change=len(state.times),
+            change=state.change.number,
+            time=state.time,
+            clocked=bool(state.clocked),
+            observable=-1 if state.last is None or state.last.observable is None else state.last.observable,
+            log_belief=self._log_belief(connection, state),
+            chain=state.chain,
+        )
+
+    def _log_belief(self, connection: sqlite3.Connection, state: LedgerBalances) -> FloatArray:
+        """The logarithms of the belief after the last release."""
+        row = connection.execute("SELECT logarithms FROM beliefs").fetchone()
+        expected = None if state.last is None else state.last.belief
+        if (None if row is None else sha256(row[0]).hexdigest()) != expected:
+            raise InvalidFile(f"{self.name} holds another belief than its last release left: it was altered")
+        return NO_BELIEF if row is None else _vector(row[0], self.name)
+
+    def _write(self, connection: sqlite3.Connection, event: Event) -> Event:
+        state = self._synchronise(connection)
+        self._wrote = True
+        written = write_event(connection, state.identity, state.chain, event)
+        self._synchronise(connection)
+        return written
+
+
+def _release_event(state: LedgerBalances, entry: ReleaseEntry) -> Event:
+    charges = tuple(
+        (terms.name, str(amount), state.total_with(terms.name, amount))
+        for terms, amount in zip(state.change.terms, entry.charges, strict=True)
+    )
+    return Event(
+        number=state.events + 1,
+        kind="release",
+        key=entry.key,
+        time=entry.time,
+        clocked=int(entry.clocked),
+        observable=entry.observable,
+        mechanism=entry.mechanism,
+        place=entry.place,
+        report=_json(entry.report),
+        likelihood=None if entry.likelihood is None else _bytes(entry.likelihood),
+        belief=sha256(_bytes(entry.log_belief)).hexdigest(),
+        charges=charges,
+    )
+
+
+def _json(report: Mapping[str, object]) -> str:
+    return json.dumps(report, sort_keys=True, allow_nan=False)
+
+
+def _bytes(values: FloatArray) -> bytes:
+    return values.astype("<f8").tobytes()
+
+
+def _vector(blob: bytes, name: str) -> FloatArray:
+    if len(blob) % 8:
+        raise InvalidFile(f"{name} holds a likelihood that is cut off: it was altered or is damaged")
+    return np.frombuffer(blob, dtype="<f8")

@@ -351,4 +351,4 @@ def factor(log_ratio: float) -> str:
     ('1', '7.39', 'e^20')
     """
     shift = exp(min(log_ratio, LARGEST_EXPONENT))
-    return f"{shift:.3g}" if shift < LARGEST_FACTOR else f"e^{log_ratio:.3g}"
+    return amount(shift) if shift < LARGEST_FACTOR else f"e^{log_ratio:.3g}"

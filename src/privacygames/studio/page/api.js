@@ -1,4 +1,4 @@
-// Every request of the page goes through here, to this very server and nowhere else.
+// All requests of the page, to this server and nowhere else.
 let token = "";
 let askToken = null;
 
@@ -9,28 +9,29 @@ export class ApiError extends Error {
     this.status = error.status;
     this.limit = error.limit;
     this.bound = error.bound;
+    this.field = error.field;
     this.code = code;
   }
 }
 
 export function onTokenNeeded(ask) { askToken = ask; }
-export function useToken(given) { token = given; }
+export function useToken(value) { token = value; }
 
-export async function ask(method, path, body, { raw = false, bytes = false, keepalive = false } = {}) {
+export async function ask(method, path, content, { raw = false, bytes = false, keepalive = false } = {}) {
   const headers = {};
   if (token) headers.Authorization = `Bearer ${token}`;
-  if (body !== undefined) headers["Content-Type"] = raw ? "application/octet-stream" : "application/json";
-  const content = body === undefined ? undefined : raw ? body : JSON.stringify(body);
-  let answer;
+  if (content !== undefined) headers["Content-Type"] = raw ? "application/octet-stream" : "application/json";
+  const payload = content === undefined ? undefined : raw ? content : JSON.stringify(content);
+  let response;
   try {
-    answer = await fetch(`/api/${path}`, { method, headers, body: content, keepalive, credentials: "omit" });
+    response = await fetch(`/api/${path}`, { method, headers, body: payload, keepalive, credentials: "omit" });
   } catch {
-    throw new ApiError({ kind: "Unreachable", status: "UNREACHABLE", message: "The server does not answer: is it still running?" }, 0);
+    throw new ApiError({ kind: "Unreachable", status: "UNREACHABLE", message: "The server does not respond: is it still running?" }, 0);
   }
-  if (answer.ok) return bytes ? answer.blob() : answer.json();
-  const told = await answer.json().catch(() => ({ error: { kind: "Error", status: "ERROR", message: `The server answered ${answer.status}.` } }));
-  if ((answer.status === 401 || told.error.status === "TOKEN_WAIT") && askToken) askToken();
-  throw new ApiError(told.error, answer.status);
+  if (response.ok) return bytes ? response.blob() : response.json();
+  const body = await response.json().catch(() => ({ error: { kind: "Error", status: "ERROR", message: `The server responded with status ${response.status}.` } }));
+  if ((response.status === 401 || body.error.status === "TOKEN_WAIT") && askToken) askToken();
+  throw new ApiError(body.error, response.status);
 }
 
 export const get = (path) => ask("GET", path);
@@ -38,21 +39,21 @@ export const post = (path, body) => ask("POST", path, body);
 
 const starting = new Set();
 export function startJob(body) {
-  const begun = post("jobs", body);
-  starting.add(begun);
-  begun.catch(() => {}).finally(() => starting.delete(begun));
-  return begun;
+  const request = post("jobs", body);
+  starting.add(request);
+  request.catch(() => {}).finally(() => starting.delete(request));
+  return request;
 }
-export const allStarted = () => Promise.allSettled([...starting]); // until then what jobs are about must not be forgotten
+export const allStarted = () => Promise.allSettled([...starting]); // until then their problems must not be forgotten
 export const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-export async function finished(job, tell, stopped = () => false) {
-  // Ask for a job until it is over; `tell` is called with each answer. Slower while nobody looks.
+export async function finished(job, onProgress, stopped = () => false) {
+  // Poll a job until it is over; `onProgress` is called with each of its states. Slower while the page is hidden.
   for (;;) {
-    if (stopped()) return null; // forgotten with what it was about
+    if (stopped()) return null; // forgotten with its problem
     const now = await get(`jobs/${job}`);
     if (stopped()) return null;
-    tell(now);
+    onProgress(now);
     if (now.state === "done" || now.state === "cancelled") return now;
     if (now.state === "failed") throw new ApiError(now.error, 200);
     await pause(document.hidden ? 2000 : 250);

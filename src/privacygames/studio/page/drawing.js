@@ -1,11 +1,11 @@
 // Pictures: the map of a grid, bars for numbers and categories, the matrix, the trace of errors. Plain SVG.
-import { heat, palette, percent, shown, svg, wide } from "./shared.js";
+import { heat, palette, percent, pictureWidth, shown, svg } from "./shared.js";
 
-const TALLEST = 560;
-const [ROW_NAMES, COLUMN_NAMES, MATRIX] = [96, 26, 460];
+const MAX_HEIGHT = 560; // of a map, so that it fits on the screen
+const [ROW_NAMES, COLUMN_NAMES, MATRIX] = [96, 26, 460]; // widths of the table's parts
 
 export function picture(problem, axis, values, marks, pick, { samples = [], cursor = null } = {}) {
-  // `axis` says what a place in the picture is: "labels" (secrets) or "answers".
+  // `axis` says what the cells of the picture are: "labels" (secrets) or "answers" (outputs).
   const labels = problem[axis];
   const draw = problem.grid && labels.length === problem.labels.length ? map : bars;
   return draw(problem, labels, values, marks, pick, samples, cursor);
@@ -22,14 +22,14 @@ function cell(attributes, name, chosen, pick) {
 
 function map(problem, labels, values, marks, pick, samples, cursor) {
   const { columns, rows, width, height } = problem.grid;
-  const across = Math.round(Math.min(wide(), (TALLEST * width) / height)); // a long map fits on the screen, too
+  const across = Math.round(Math.min(pictureWidth(), (MAX_HEIGHT * width) / height)); // a long map fits on the screen, too
   const colours = palette();
   const tall = Math.round((across * height) / width);
   const [w, h] = [across / columns, tall / rows];
   const most = Math.max(...values, 1e-12);
   const at = (i) => [(i % columns) * w, tall - (Math.floor(i / columns) + 1) * h];
   const root = svg("svg", { viewBox: `-2 -2 ${across + 4} ${tall + 34}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
-  root.style.maxWidth = `${across < wide() ? across + 4 : 4 * across}px`;
+  root.style.maxWidth = `${across < pictureWidth() ? across + 4 : 4 * across}px`;
   values.forEach((value, i) => {
     const [x, y] = at(i);
     const name = `${shown(labels[i])}, column ${(i % columns) + 1}, row ${Math.floor(i / columns) + 1}: ${percent(value)}`;
@@ -56,12 +56,12 @@ function scale(root, tall, across, perKm, colours) {
   root.append(svg("path", { d: `M0 ${tall + 14}v8h${long * perKm}v-8`, fill: "none", stroke: colours.soft, "stroke-width": 1.5 }), text);
 }
 
-export const SIGNS = { secret: ["●", "the secret"], answer: ["✕", "the answer"], guess: ["★", "the guess"] };
+export const SIGNS = { secret: ["●", "the secret"], output: ["✕", "the output"], guess: ["★", "the guess"] };
 
 function mark(kind, x, y, r, colours) {
   const style = { fill: "none", stroke: colours.card, "stroke-width": 2, "pointer-events": "none" };
   if (kind === "secret") return svg("circle", { cx: x, cy: y, r, ...style, fill: colours.mark });
-  if (kind === "answer") {
+  if (kind === "output") {
     const path = `M${x - r} ${y - r}L${x + r} ${y + r}M${x + r} ${y - r}L${x - r} ${y + r}`;
     return svg("g", { "pointer-events": "none" }, svg("path", { d: path, ...style, "stroke-width": 8 }), svg("path", { d: path, ...style, stroke: colours.mark, "stroke-width": 4.5 }));
   }
@@ -70,7 +70,7 @@ function mark(kind, x, y, r, colours) {
 }
 
 function bars(problem, labels, values, marks, pick, samples, cursor) {
-  const across = wide();
+  const across = pictureWidth();
   const colours = palette();
   const [tall, foot] = [230, problem.kind === "numbers" ? 40 : 34];
   const count = labels.length;
@@ -79,13 +79,13 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
   const root = svg("svg", { viewBox: `-9 -26 ${across + 18} ${tall + foot + 30}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
   const every = Math.max(1, Math.ceil(count / (across / 46)));
   values.forEach((value, i) => {
-    const high = ((tall - 24) * value) / most; // room for the number above
+    const high = ((tall - 24) * value) / most; // space for the number above
     const name = `${shown(labels[i])}: ${percent(value)}`;
     const chosen = Object.values(marks).includes(i);
     root.append(svg("rect", { x: i * w + w * 0.08, y: tall - high, width: w * 0.84, height: high, fill: heat(0.25 + (0.75 * value) / most) }));
     root.append(cell({ x: i * w, y: -2, width: w, height: tall + 2, fill: "transparent", id: `cell-at-${i}`, class: i === cursor ? "cell cursor" : "cell" }, name, chosen, () => pick(i)));
-    if (count <= 16 || i % every === 0) root.append(words(i * w + w / 2, tall + 18, clipped(shown(labels[i]), Math.max(3, Math.floor((every * w) / 7.2))), colours.soft));
-    if (count <= 16) root.append(words(i * w + w / 2, tall - high - 6, percent(value), colours.ink));
+    if (count <= 16 || i % every === 0) root.append(textAt(i * w + w / 2, tall + 18, clipped(shown(labels[i]), Math.max(3, Math.floor((every * w) / 7.2))), colours.soft));
+    if (count <= 16) root.append(textAt(i * w + w / 2, tall - high - 6, percent(value), colours.ink));
   });
   const seen = {};
   for (const i of samples) {
@@ -100,16 +100,16 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
 
 const clipped = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
 
-function words(x, y, text, fill, anchor = "middle", size = 13) {
+function textAt(x, y, text, fill, anchor = "middle", size = 13) {
   const made = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": size, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
   made.textContent = text;
   return made;
 }
 
-export function matrix(canvas, table, secrets, answers) {
-  // Drawn at the resolution of the screen, so that the names beside it are as sharp as any text.
+export function matrix(canvas, table, secrets, outputs) {
+  // At the resolution of the screen, so that the labels are as sharp as any text.
   const [n, m] = [table.length, table[0].length];
-  const fits = Math.max(120, Math.min(MATRIX, wide() - ROW_NAMES));
+  const fits = Math.max(120, Math.min(MATRIX, pictureWidth() - ROW_NAMES));
   const side = Math.min(40, fits / Math.max(n, m));
   const [across, down, dense] = [ROW_NAMES + m * side + 14, COLUMN_NAMES + n * side, window.devicePixelRatio || 1];
   [canvas.width, canvas.height] = [Math.round(across * dense), Math.round(down * dense)];
@@ -128,7 +128,7 @@ export function matrix(canvas, table, secrets, answers) {
   secrets.forEach((label, s) => { if (s % rows === 0) context.fillText(clipped(shown(label), 14), ROW_NAMES - 6, COLUMN_NAMES + (s + 0.5) * side); });
   context.textAlign = "center";
   const columns = Math.ceil(34 / side);
-  answers.forEach((label, o) => { if (o % columns === 0) context.fillText(clipped(shown(label), Math.max(3, Math.floor((columns * side) / 8.5))), ROW_NAMES + (o + 0.5) * side, COLUMN_NAMES / 2); });
+  outputs.forEach((label, o) => { if (o % columns === 0) context.fillText(clipped(shown(label), Math.max(3, Math.floor((columns * side) / 8.5))), ROW_NAMES + (o + 0.5) * side, COLUMN_NAMES / 2); });
 }
 
 export function rowAt(canvas, event, n) {
@@ -137,8 +137,8 @@ export function rowAt(canvas, event, n) {
   return Math.max(0, Math.min(n - 1, Math.floor(((event.clientY - box.top - head) / (box.height - head)) * n)));
 }
 
-export function trace(errors, now, label) {
-  const across = wide();
+export function trace(errors, now, asText) {
+  const across = pictureWidth();
   const colours = palette();
   const [tall, left] = [110, 92];
   const most = Math.max(...errors, 1e-9);
@@ -146,8 +146,8 @@ export function trace(errors, now, label) {
   const y = (value) => tall - (tall - 14) * (value / most);
   const root = svg("svg", { viewBox: `0 0 ${across} ${tall + 26}`, xmlns: "http://www.w3.org/2000/svg" });
   root.append(svg("path", { d: `M${left} ${tall}H${across - 10}`, stroke: colours.soft }));
-  root.append(words(left - 8, y(most) + 5, label(most), colours.soft, "end"), words(left - 8, tall + 4, "0", colours.soft, "end"));
-  root.append(words(across / 2, tall + 20, "answers sent: how far off the attacker is after each", colours.soft));
+  root.append(textAt(left - 8, y(most) + 5, asText(most), colours.soft, "end"), textAt(left - 8, tall + 4, "0", colours.soft, "end"));
+  root.append(textAt(across / 2, tall + 20, "outputs sent: how far off the adversary is after each", colours.soft));
   root.append(svg("polyline", { points: errors.map((value, i) => `${x(i)},${y(value)}`).join(" "), fill: "none", stroke: colours.accent, "stroke-width": 2 }));
   errors.forEach((value, i) => root.append(svg("circle", { cx: x(i), cy: y(value), r: i === now ? 6 : 3, fill: i === now ? colours.mark : colours.accent })));
   return root;

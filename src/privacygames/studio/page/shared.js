@@ -1,8 +1,8 @@
-// What the parts of the page share: the state, numbers as people say them, and small helpers.
+// Shared by the parts of the page: the state, numbers with their units, and small helpers.
 import { post } from "./api.js";
 
 export const $ = (id) => document.getElementById(id);
-export const state = { problem: null, loaded: false, result: null, results: [], secret: null, answer: null, names: new Set(), sent: null, samples: [] };
+export const state = { problem: null, loaded: false, result: null, results: [], secret: null, output: null, names: new Set(), releases: null, samples: [] };
 
 export function forget(ids) {
   ids.forEach((id) => state.names.delete(id));
@@ -15,8 +15,8 @@ export const emit = (event, value) => { for (const act of listeners[event] ?? []
 
 export const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value;
 export function choose(name, value) {
-  const found = document.querySelector(`input[name="${name}"][value="${CSS.escape(value)}"]`);
-  if (found) found.checked = true;
+  const input = document.querySelector(`input[name="${name}"][value="${CSS.escape(value)}"]`);
+  if (input) input.checked = true;
 }
 
 export function digits(value) {
@@ -27,7 +27,7 @@ export function digits(value) {
   return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
 }
 export function twoDigits(value, round) {
-  // Rounded to two significant digits: Math.floor for what must not become more, Math.ceil for what must not become less.
+  // Rounded to two significant digits: with Math.floor never more than the value, with Math.ceil never less.
   if (!(value > 0)) return 0;
   const places = 1 - Math.floor(Math.log10(value));
   const whole = round(Number((value * 10 ** places).toPrecision(12)));
@@ -92,4 +92,4 @@ export function save(blob, name) {
   link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
-export const wide = () => Math.max(340, Math.min(760, Math.round($("picture").clientWidth) || 720));
+export const pictureWidth = () => Math.max(340, Math.min(760, Math.round($("picture").clientWidth) || 720));

@@ -1,4 +1,4 @@
-// 1 What is secret: makes a problem of whatever was chosen, and tells the others.
+// 1 What is secret: makes a problem of the chosen source, and announces it to the other parts.
 import { allStarted, ask, post } from "./api.js";
 import { $, chosen, element, emit, forget, on, percent, say, state } from "./shared.js";
 
@@ -18,11 +18,11 @@ export function setUpSources() {
     $("seed").append(element("option", { value: n }, "ABCDEFGHIJ"[n]));
   }
   $("person").value = 7;
-  document.querySelectorAll('input[name="what"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
+  document.querySelectorAll('input[name="source"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
   for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
     $(id).addEventListener("change", load);
   }
-  on("lost", async () => { // the server forgets what nobody asked for in an hour
+  on("expired", async () => { // the server forgets what was not used for an hour
     await load();
     if (state.loaded) $("source-note").textContent += " It had been forgotten, and was loaded again.";
   });
@@ -31,10 +31,10 @@ export function setUpSources() {
 }
 
 export function showPanel() {
-  const what = chosen("what");
-  document.querySelectorAll(".panel").forEach((panel) => { panel.hidden = panel.dataset.for !== what; });
-  $("grid-size").hidden = !["places", "own"].includes(what);
-  $("cost-label").hidden = ["categories", "file"].includes(what);
+  const source = chosen("source");
+  document.querySelectorAll(".panel").forEach((panel) => { panel.hidden = panel.dataset.for !== source; });
+  $("grid-size").hidden = !["places", "own"].includes(source);
+  $("cost-label").hidden = ["categories", "file"].includes(source);
 }
 
 export async function load() {
@@ -42,7 +42,7 @@ export async function load() {
   let waiting = true;
   say("source-error", "");
   try {
-    const body = await wanted();
+    const body = await requestBody();
     if (mine !== latest) return;
     if (body === null) {
       $("source-note").textContent = "Choose a file.";
@@ -51,17 +51,17 @@ export async function load() {
     }
     emit("loading");
     setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
-    const found = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
+    const response = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
-    const problem = body.pgm ? found.problem : found;
-    state.names.add(found.id);
+    const problem = body.pgm ? response.problem : response;
+    state.names.add(response.id);
     const before = state.problem ? [state.problem.id, ...state.results.map((each) => each.id)].filter(Boolean) : [];
     allStarted().then(() => forget(before));
-    const held = problem.prior.filter((p) => p > 0).length;
+    const possible = problem.prior.filter((p) => p > 0).length;
     const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
-    $("source-note").textContent = `${problem.shape[0]} secrets, ${held} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
+    $("source-note").textContent = `${problem.shape[0]} secrets, ${possible} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
     emit("problem", problem);
-    if (body.pgm) emit("opened", found);
+    if (body.pgm) emit("opened", response);
   } catch (error) {
     if (mine !== latest) return;
     $("source-note").textContent = "";
@@ -73,23 +73,23 @@ export async function load() {
 }
 
 function clear() {
-  // Nothing of the source before is left: not in the page, and not in the server.
+  // Nothing of the earlier source is left: not in the page, and not in the server.
   const names = [...state.names].filter((name) => name !== traces);
   allStarted().then(() => forget(names));
-  Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, answer: null, sent: null, samples: [] });
+  Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, output: null, releases: null, samples: [] });
   emit("unloaded");
   emit("cleared");
 }
 
-async function wanted() {
-  const what = chosen("what");
+async function requestBody() {
+  const source = chosen("source");
   const whole = (id) => Number.isInteger(Number($(id).value)) && Number($(id).value) >= 1 && Number($(id).value) <= 60;
   if (!$("grid-size").hidden && !(whole("columns") && whole("rows"))) throw new Error("Columns and rows are whole numbers from 1 to 60.");
   const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean" };
-  if (what === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
-  if (what === "own") return traces ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
-  if (what === "ages") return { document: ages() };
-  if (what === "categories") return { document: categories() };
+  if (source === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
+  if (source === "own") return traces ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
+  if (source === "ages") return { document: ages() };
+  if (source === "categories") return { document: categories() };
   const file = $("document").files[0];
   if (!file) return null;
   return file.name.endsWith(".pgm") ? { pgm: await file.arrayBuffer() } : { toml: await file.text() };
@@ -130,7 +130,7 @@ async function readTraces() {
   const files = [...$("traces").files];
   if (!files.length) return;
   const mine = (uploads += 1);
-  latest += 1; // what was being loaded is not wanted any more
+  latest += 1; // the problem that was being loaded is out of date
   say("source-error", "");
   $("source-note").textContent = "";
   $("traces-note").textContent = "Reading …";
@@ -138,18 +138,18 @@ async function readTraces() {
   traces = null;
   $("user").replaceChildren();
   $("user-label").hidden = true;
-  clear(); // before anything of the new file is known: whoever's it was before may be somebody else
+  clear(); // before anything of the new file is known: the earlier data may be somebody else's
   try {
-    const [content, form] = await together(files);
-    const found = await ask("POST", `traces?form=${form}`, content, { raw: true });
-    if (mine !== uploads) { forget([found.id]); return; }
-    traces = found.id;
+    const [content, form] = await contentOf(files);
+    const response = await ask("POST", `traces?form=${form}`, content, { raw: true });
+    if (mine !== uploads) { forget([response.id]); return; }
+    traces = response.id;
     state.names.add(traces);
-    $("user").replaceChildren(...found.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
-    $("user-label").hidden = found.users.length < 2;
-    const skipped = Object.entries(found.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
+    $("user").replaceChildren(...response.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
+    $("user-label").hidden = response.users.length < 2;
+    const skipped = Object.entries(response.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
     await load();
-    $("traces-note").textContent = `${found.rows} ${found.rows === 1 ? "row" : "rows"} read${skipped ? `; left out: ${skipped}` : ""}.`;
+    $("traces-note").textContent = `${response.rows} ${response.rows === 1 ? "row" : "rows"} read${skipped ? `; left out: ${skipped}` : ""}.`;
   } catch (error) {
     if (mine !== uploads) return;
     $("traces-note").textContent = "";
@@ -158,8 +158,8 @@ async function readTraces() {
   }
 }
 
-async function together(files) {
-  // GeoLife keeps a file for each way: six lines of head, then fixes. Several are read as one.
+async function contentOf(files) {
+  // GeoLife has a file for each trip: six lines of header, then positions. Several are read as one.
   const name = files[0].name.toLowerCase().replace(/\.gz$/, "");
   if (name.endsWith(".plt")) {
     const texts = await Promise.all(files.map((file) => file.text()));

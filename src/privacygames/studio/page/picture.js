@@ -1,0 +1,178 @@
+// The interactive picture: the outputs of a secret, beliefs after an output, samples, and repeated releases.
+import { get, post } from "./api.js";
+import { matrix, picture, rowAt, SIGNS, trace } from "./drawing.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, on, percent, shown, state, wrongOr } from "./shared.js";
+
+const SAMPLES = 50;
+let adversaries = [];
+let outputs = null; // the probability of each output for the secret
+let table = null;
+let cursor = 0;
+let latest = 0; // number of the latest refresh: earlier ones that finish later are ignored
+
+export function setUpPicture() {
+  document.querySelectorAll('input[name="view"]').forEach((each) => each.addEventListener("change", refresh));
+  $("adversary").addEventListener("change", draw);
+  $("sample").addEventListener("click", sample);
+  $("send-1").addEventListener("click", () => release(1));
+  $("send-2").addEventListener("click", () => release(2));
+  $("send-day").addEventListener("click", () => release(0));
+  $("step").addEventListener("input", draw);
+  $("picture").addEventListener("keydown", moveCursor);
+  $("matrix").addEventListener("click", (event) => {
+    state.secret = rowAt($("matrix"), event, state.problem.labels.length);
+    show("outputs");
+  });
+  on("problem", (problem) => {
+    state.secret = problem.prior.indexOf(Math.max(...problem.prior));
+    state.output = null;
+    state.releases = null;
+    state.samples = [];
+    cursor = state.secret;
+    choose("view", "prior");
+    refresh();
+  });
+  on("cleared", () => {
+    choose("view", "prior");
+    refresh();
+    for (const id of ["picture", "trace", "marks", "adversary"]) $(id).replaceChildren();
+    for (const id of ["trace", "matrix-box", "adversary-label", "step-label", "send-day"]) $(id).hidden = true;
+    for (const id of ["sample", "send-1", "send-2"]) $(id).disabled = true;
+    for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior";
+    $("matrix").width = 0; // a canvas of another width is empty
+    $("ramp-most").textContent = "";
+    $("picture-text").textContent = "Nothing is loaded.";
+  });
+  on("result", () => { state.releases = null; state.samples = []; if (chosen("view") === "releases") choose("view", "outputs"); refresh(); });
+}
+
+function show(view) { choose("view", view); refresh(); }
+
+export async function refresh() {
+  const mine = (latest += 1);
+  const { problem, result } = state;
+  if (!problem) return;
+  for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior" && (!result || (each.value === "releases" && !state.releases));
+  for (const id of ["sample", "send-1", "send-2"]) $(id).disabled = !result;
+  $("send-day").disabled = !result;
+  $("send-day").hidden = !problem.has_day;
+  outputs = null;
+  adversaries = [];
+  table = null;
+  try {
+    if (result) outputs = (await post(`mechanisms/${result.id}/answers`, { secret: problem.labels[state.secret] })).probabilities;
+    if (mine !== latest) return;
+    if (outputs && state.output === null) state.output = outputs.indexOf(Math.max(...outputs));
+    if (result && chosen("view") === "beliefs") adversaries = (await post(`mechanisms/${result.id}/attack`, { observable: problem.answers[state.output] })).attackers;
+    if (result && !problem.grid && problem.labels.length <= 160) table = (await get(`mechanisms/${result.id}/table`)).probabilities;
+  } catch (error) {
+    $("picture-text").textContent = error.message;
+    return;
+  }
+  if (mine !== latest) return;
+  const before = $("adversary").value;
+  $("adversary").replaceChildren(...adversaries.map((each) => element("option", { value: each.name }, each.name)));
+  if (adversaries.some((each) => each.name === before)) $("adversary").value = before;
+  draw();
+}
+
+export function draw() {
+  const { problem } = state;
+  if (!problem) return;
+  const view = state.result ? chosen("view") : "prior";
+  const [axis, values, marks, text] = views[view]?.(problem) ?? views.prior(problem);
+  $("picture").dataset.axis = axis;
+  $("picture").replaceChildren(picture(problem, axis, values, marks, (i) => pick(i), { samples: view === "outputs" ? state.samples : [], cursor }));
+  $("picture").setAttribute("aria-activedescendant", `cell-at-${cursor}`);
+  $("picture-text").textContent = text;
+  $("ramp-most").textContent = percent(Math.max(...values));
+  $("ramp").style.background = `linear-gradient(90deg, ${[0, 0.1, 0.25, 0.5, 0.75, 1].map((share) => `${heat(share)} ${100 * share}%`).join(", ")})`;
+  const signs = Object.entries(marks).filter(([, i]) => i !== null).map(([kind]) => SIGNS[kind]);
+  if (view === "outputs" && state.samples.length) signs.push(["•", "an output drawn"]);
+  $("marks").replaceChildren(...signs.flatMap(([sign, meaning]) => [element("b", {}, sign), ` ${meaning}  `]));
+  $("adversary-label").hidden = view !== "beliefs";
+  $("step-label").hidden = view !== "releases" || state.releases.length < 2;
+  $("trace").hidden = view !== "releases" || state.releases.length < 2;
+  if (!$("trace").hidden) $("trace").replaceChildren(trace(state.releases.map((each) => each.error), Number($("step").value) - 1, (value) => asError(value)));
+  $("matrix-box").hidden = !table;
+  if (table) matrix($("matrix"), table, problem.labels, problem.answers);
+}
+
+const views = {
+  prior: (p) => ["labels", p.prior, { secret: state.result ? state.secret : null }, "What an adversary believes before any output: how often each secret occurs. Choose one to see its outputs."],
+  outputs: (p) => {
+    const likeliest = p.answers[outputs.indexOf(Math.max(...outputs))];
+    const same = p.same_answers ? ` ${percent(outputs[state.secret])} of them are the truth.` : "";
+    return ["answers", outputs, p.same_answers ? { secret: state.secret } : {}, `The outputs for ${shown(p.labels[state.secret])}; most often ${shown(likeliest)} (${percent(Math.max(...outputs))}).${same}`];
+  },
+  beliefs: (p) => {
+    const adversary = adversaries.find((each) => each.name === $("adversary").value) ?? adversaries[0];
+    if (!adversary) return views.prior(p);
+    if (!adversary.belief) return ["labels", p.prior, { output: p.same_answers ? state.output : null }, `The output ${shown(p.answers[state.output])} never occurs, so nobody can conclude anything from it: this is the belief before any output. Choose another output.`];
+    const guess = adversary.guesses_secret ? p.labels.findIndex((label) => shown(label) === shown(adversary.guess)) : null;
+    const marks = { output: p.same_answers ? state.output : null, guess };
+    return ["labels", adversary.belief, marks, `After the output ${shown(p.answers[state.output])}: what the adversary who ${adversary.name} believes. Their best guess is ${shown(adversary.guess)}.${p.same_answers ? " Choose another output in the picture." : ""}`];
+  },
+  releases: (p) => {
+    const at = Math.min(Number($("step").value), state.releases.length) - 1;
+    const step = state.releases[at];
+    $("step-out").textContent = `${at + 1} of ${state.releases.length}`;
+    const marks = { secret: step.secret, output: p.same_answers ? step.answer : null };
+    const spent = step.epsilon === null ? "" : ` ε spent so far: ${asEpsilon(step.epsilon, { anyPair: step.any_pair })}.`;
+    return ["labels", step.belief, marks, `After ${at + 1} ${at ? "outputs" : "output"} (the last: ${shown(p.answers[step.answer])}) an adversary is ${asError(step.error)} ${wrongOr("off")} on average.${spent}`];
+  },
+};
+
+function pick(i) {
+  const { problem } = state;
+  cursor = i;
+  if (!state.result) return;
+  if (chosen("view") === "beliefs") {
+    state.output = problem.same_answers ? i : state.output;
+  } else if (chosen("view") === "outputs" && !problem.same_answers) {
+    state.output = i;
+    choose("view", "beliefs");
+  } else {
+    state.secret = i;
+    state.samples = [];
+    choose("view", "outputs");
+  }
+  refresh();
+}
+
+function moveCursor(event) {
+  const { problem } = state;
+  if (!problem) return;
+  const columns = problem.grid && problem[$("picture").dataset.axis].length === problem.labels.length ? problem.grid.columns : 1;
+  const count = problem[$("picture").dataset.axis].length;
+  const moves = { ArrowRight: 1, ArrowLeft: -1, ArrowUp: columns, ArrowDown: -columns, Home: -cursor, End: count - 1 - cursor };
+  if (event.key in moves) {
+    cursor = Math.max(0, Math.min(count - 1, cursor + moves[event.key]));
+    draw();
+  } else if (event.key === "Enter" || event.key === " ") pick(cursor);
+  else return;
+  event.preventDefault();
+}
+
+async function sample() {
+  const { problem, result } = state;
+  try {
+    const drawn = await post(`mechanisms/${result.id}/sample`, { secret: problem.labels[state.secret], count: SAMPLES });
+    const names = problem.answers.map(shown);
+    state.samples = drawn.answers.map((output) => names.indexOf(shown(output)));
+    choose("view", "outputs");
+    await refresh();
+  } catch (error) { $("picture-text").textContent = error.message; }
+}
+
+async function release(times) {
+  const { problem, result } = state;
+  const body = times ? { secret: problem.labels[state.secret], times } : {};
+  try {
+    state.releases = (await post(`mechanisms/${result.id}/send`, body)).steps;
+    $("step").max = state.releases.length;
+    $("step").value = state.releases.length;
+    choose("view", "releases");
+    await refresh();
+  } catch (error) { $("picture-text").textContent = error.message; }
+}

@@ -85,7 +85,7 @@ def test_exported_class_names_are_unique() -> None:
 STATE = {
     "privacygames.certificates.exponentials.exact_enclosure": "two numbers",
     "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
-    "privacygames.fleet.shared_data._parsed": "SHA-256 of the bytes",
+    "privacygames.fleet.shared_problem._decoded": "SHA-256 of the bytes",
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
     "privacygames.presentation.pages._environment": "a package's name: templates are installed with it",
     "privacygames.threads._libraries": "nothing: what is loaded",

@@ -18,7 +18,7 @@ from exact import holds_exactly
 from privacygames import baselines, metrics
 from privacygames.certificates import to_weights
 from privacygames.mechanism import binary_container
-from privacygames.mechanism.mechanism_content import MechanismContent, pack
+from privacygames.mechanism.mechanism_content import MechanismContent, encode_content
 from support import problem_of, problems, two_secrets
 
 Array = NDArray[np.float64]
@@ -365,7 +365,7 @@ def test_remapping_a_file_of_fewer_bits(tmp_path: Path) -> None:
         fine.observables,
         fine.certificate.provenance,
     )
-    binary_container.write(tmp_path / "m.pgm", *pack(contents))
+    binary_container.write(tmp_path / "m.pgm", *encode_content(contents))
     loaded = pg.load(tmp_path / "m.pgm")
     assert loaded.bits == 53
     remapped = baselines.remap(loaded, problem)

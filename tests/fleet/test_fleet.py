@@ -23,9 +23,9 @@ from fleets import GRID, forge, people
 from privacygames.certificates import check
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
-from privacygames.fleet.packing import pack, rounded
-from privacygames.fleet.person_record import record_of
-from privacygames.fleet.record_design import packable
+from privacygames.fleet.packed_weights import pack_weights, round_weights
+from privacygames.fleet.person_design import design_packable
+from privacygames.fleet.person_record import encode_person
 from privacygames.tables import ReleaseKey, apply, apply_files
 from support import priors
 
@@ -45,20 +45,22 @@ def test_rounded_weights_keep_sums_signs_and_digits(data: st.DataObject, rows: i
     table[:, 0] += table.sum(axis=1) == 0
     weights = np.floor(table / table.sum(axis=1, keepdims=True) * 2.0**61).astype(np.int64)
     weights[np.arange(rows), weights.argmax(axis=1)] += 2**62 - weights.sum(axis=1)
-    made = rounded(weights)
+    made = round_weights(weights)
     assert (made.sum(axis=1) == 2**62).all()
     assert ((made > 0) == (weights > 0)).all()
     used = weights > 0
     assert (np.abs(made - weights)[used] <= weights[used] * 2.0**-15 + 1).all()
-    packed = pack(made)
+    packed = pack_weights(made)
     assert packed is not None
-    assert np.array_equal(packed.unpacked(), made)
-    assert np.array_equal(packed.some_rows(np.array([0])), made[:1])
-    assert np.array_equal(rounded(np.vstack([weights, weights]))[:rows], rounded(np.vstack([weights, weights]))[rows:])
+    assert np.array_equal(packed.unpack(), made)
+    assert np.array_equal(packed.unpack()[:1], made[:1])
+    assert np.array_equal(
+        round_weights(np.vstack([weights, weights]))[:rows], round_weights(np.vstack([weights, weights]))[rows:]
+    )
 
 
 def test_weights_with_more_digits_are_not_packed() -> None:
-    assert pack(np.array([[2**40 + 1, 2**62 - 2**40 - 1]])) is None
+    assert pack_weights(np.array([[2**40 + 1, 2**62 - 2**40 - 1]])) is None
 
 
 @settings(max_examples=25)
@@ -69,7 +71,7 @@ def test_packed_mechanisms_keep_their_promises_and_cost_hardly_more(
     problem = pg.Problem(pg.Prior(pg.Grid(3, 2), prior))
     distortion = None if share is None else share * pg.max_distortion(problem)
     bounds = pg.Bounds(epsilon=epsilon, distortion=distortion)
-    found = packable(problem, bounds)
+    found = design_packable(problem, bounds)
     assert found.bounds == bounds
     check(found.statement)
     best = pg.design(problem, epsilon=epsilon, distortion=distortion)
@@ -95,7 +97,7 @@ def test_a_member_is_a_mechanism(made: Path) -> None:
     assert check(mechanism.statement) == mechanism.certificate.verification
     assert fleet.verify() == 6
     assert pickle.loads(pickle.dumps(fleet)).digest == fleet.digest
-    assert fleet.about("user-3") == {"visits": None, "prior_from": "own"}
+    assert fleet.prior_source("user-3") == {"visits": None, "prior_from": "own"}
 
 
 def test_the_shared_part_is_there_once_and_people_are_small(made: Path) -> None:
@@ -194,7 +196,7 @@ def test_weights_that_break_the_promise_are_found_by_verify(made: Path, tmp_path
     folder = tmp_path / "fleet"
     shutil.copytree(made, folder)
     truthful = pg.baselines.cheapest(pg.Problem(people(6)["user-1"]))
-    forge(folder, {"user-1": record_of("user-1", truthful, {"visits": None, "prior_from": "own"})})
+    forge(folder, {"user-1": encode_person("user-1", truthful, {"visits": None, "prior_from": "own"})})
     fleet = Fleet(folder)
     with pytest.raises(pg.GuaranteeViolated, match="a ratio between two secrets"):
         fleet.verify(jobs=1)
@@ -252,13 +254,13 @@ def test_visits_little_data_and_the_pooled_prior(tmp_path: Path) -> None:
     grid = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=3, rows=2)
     visits = pg.traces.VisitCounts({"ann": {0: 30, 4: 20}, "bob": {1: 25, 5: 5}, "new": {2: 1}})
     with pytest.raises(pg.InvalidProblem, match="1 of 3 people have fewer than 10 visits"):
-        design_fleet(visits, grid=grid, out=tmp_path / "f", epsilon=0.5, fewest_visits=10, jobs=1)
+        design_fleet(visits, grid=grid, out=tmp_path / "f", epsilon=0.5, min_visits=10, jobs=1)
     assert not (tmp_path / "f").exists()
     fleet = design_fleet(
-        visits, grid=grid, out=tmp_path / "f", epsilon=0.5, fewest_visits=10, little_data="pooled", jobs=1
+        visits, grid=grid, out=tmp_path / "f", epsilon=0.5, min_visits=10, little_data="pooled", jobs=1
     )
-    assert fleet.about("new") == {"visits": 1, "prior_from": "pooled"}
-    assert fleet.about("ann") == {"visits": 50, "prior_from": "own"}
+    assert fleet.prior_source("new") == {"visits": 1, "prior_from": "pooled"}
+    assert fleet.prior_source("ann") == {"visits": 50, "prior_from": "own"}
     assert fleet["new"].problem.prior == visits.pooled_prior(grid)
     assert fleet["ann"].problem.prior == visits.prior(grid, "ann")
 
@@ -292,7 +294,7 @@ def test_problems_of_a_fleet_share_all_but_the_prior(tmp_path: Path) -> None:
     ):
         with pytest.raises(pg.InvalidProblem, match=message):
             design_fleet(wrong, out=tmp_path / "g", epsilon=0.8, jobs=1)  # type: ignore[arg-type]
-    with pytest.raises(pg.InvalidProblem, match="other spaces, costs, distances or promises"):
+    with pytest.raises(pg.InvalidProblem, match="other spaces, costs, distances or guarantees"):
         design_fleet(problems, out=tmp_path / "f", epsilon=0.9, jobs=1)
     with pytest.raises(pg.InvalidProblem, match="nothing is promised"):
         design_fleet(problems, out=tmp_path / "f", jobs=1)

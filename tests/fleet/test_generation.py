@@ -59,7 +59,7 @@ def uses(fleet: Fleet) -> list:  # type: ignore[type-arg]
     return [
         lambda: fleet["user-0"],
         lambda: fleet.sample("user-0", "cell-1"),
-        lambda: fleet.about("user-0"),
+        lambda: fleet.prior_source("user-0"),
         lambda: "user-0" in fleet,
         lambda: len(fleet),
         lambda: list(fleet),

@@ -15,7 +15,7 @@ import privacygames as pg
 from fleets import GRID, payloads_in, people
 from privacygames.fleet import Fleet, add, compact, remove, update
 from privacygames.fleet import design as design_fleet
-from privacygames.fleet.records import name_hash
+from privacygames.fleet.person_record import name_hash
 from privacygames.jobs import SerialExecutor
 
 
@@ -111,10 +111,10 @@ def test_visits_are_added_over_the_fleets_own_grid(tmp_path: Path) -> None:
     design_fleet(first, grid=grid, out=tmp_path / "f", epsilon=0.5, jobs=1)
     second = pg.traces.VisitCounts({"bob": {1: 25, 5: 5}, "new": {2: 1}})
     with pytest.raises(pg.InvalidProblem, match="1 of 2 people have fewer than 10 visits"):
-        add(tmp_path / "f", second, fewest_visits=10, jobs=1)
-    fleet = add(tmp_path / "f", second, fewest_visits=10, little_data="pooled", jobs=1)
-    assert fleet.about("bob") == {"visits": 30, "prior_from": "own"}
-    assert fleet.about("new") == {"visits": 1, "prior_from": "pooled"}
+        add(tmp_path / "f", second, min_visits=10, jobs=1)
+    fleet = add(tmp_path / "f", second, min_visits=10, little_data="pooled", jobs=1)
+    assert fleet.prior_source("bob") == {"visits": 30, "prior_from": "own"}
+    assert fleet.prior_source("new") == {"visits": 1, "prior_from": "pooled"}
 
 
 def test_whoever_is_removed_is_gone_from_the_bytes(folder: Path) -> None:

@@ -15,11 +15,10 @@ import privacygames as pg
 from fleets import GRID, forge, payloads_in, people
 from privacygames.fleet import Fleet, add, compact, update
 from privacygames.fleet import design as design_fleet
-from privacygames.fleet.generation import ENTRY, INDEX_START
-from privacygames.fleet.person_record import mechanism_of
-from privacygames.fleet.records import decode, encode, name_hash
-from privacygames.fleet.shared_data import Shared, parse_shared, read_content
-from privacygames.mechanism import container_content, parse_container
+from privacygames.fleet.person_record import certified_mechanism, name_hash
+from privacygames.fleet.shared_problem import SharedProblem, decode_shared, read_shared
+from privacygames.fleet.snapshot import ENTRY_BYTES, INDEX_HEADER_BYTES
+from privacygames.mechanism import container_content, decode_record, encode_record, parse_container
 
 FILES = ("people.dat", "people.idx", "shared.pgm")
 EPSILON = 0.8
@@ -75,7 +74,7 @@ def _released(folder: Path) -> None:
     for name in people(3):
         fleet.sample(name, "cell-5")
         assert keeps_its_promise(fleet[name])
-        assert set(fleet.about(name)) == {"visits", "prior_from"}
+        assert set(fleet.prior_source(name)) == {"visits", "prior_from"}
 
 
 def _swap(content: bytearray, draw: random.Random) -> None:
@@ -132,7 +131,7 @@ def test_changed_index_entries_whose_checksum_fits_are_refused(made: Path, tmp_p
     """Offsets, sizes, checksums and hashes of names moved between people, dropped, doubled and made up."""
     draw = random.Random(5)
     rest = (made / "people.idx").read_bytes()[36:]
-    entries = [rest[at : at + ENTRY] for at in range(INDEX_START, len(rest), ENTRY)]
+    entries = [rest[at : at + ENTRY_BYTES] for at in range(INDEX_HEADER_BYTES, len(rest), ENTRY_BYTES)]
     outcomes = []
     for turn in range(60):
         changed = [bytearray(entry) for entry in entries]
@@ -149,7 +148,7 @@ def test_changed_index_entries_whose_checksum_fits_are_refused(made: Path, tmp_p
             changed[one][first] ^= 1
         if draw.random() < 0.5:
             changed.sort()
-        index = rest[:INDEX_START] + b"".join(map(bytes, changed))
+        index = rest[:INDEX_HEADER_BYTES] + b"".join(map(bytes, changed))
         folder = Path(shutil.copytree(made, tmp_path / str(turn)))
         (folder / "people.idx").write_bytes(b"PGI2" + sha256(index).digest() + index)
         outcomes.append(use(folder))
@@ -176,15 +175,17 @@ def test_earlier_records_and_records_of_others_are_refused(made: Path, tmp_path:
 
 
 @pytest.fixture(scope="module")
-def shared(made: Path) -> Shared:
-    return parse_shared(read_content(made))
+def shared(made: Path) -> SharedProblem:
+    return decode_shared(read_shared(made))
 
 
 @settings(max_examples=400)
 @given(data=st.data())
-def test_changed_payloads_are_refused_or_keep_the_promise(made: Path, shared: Shared, data: st.DataObject) -> None:
+def test_changed_payloads_are_refused_or_keep_the_promise(
+    made: Path, shared: SharedProblem, data: st.DataObject
+) -> None:
     """What a stranger can write who computes every checksum: only the verifier is left."""
-    header, arrays = decode(payloads_in(made)[name_hash("user-0")])
+    header, arrays = decode_record(payloads_in(made)[name_hash("user-0")])
     changed = {name: array.copy() for name, array in arrays.items()}
     kind = data.draw(st.sampled_from(["value", "drop", "shape", "type", "swap", "header", "bytes"]))
     name = data.draw(st.sampled_from(sorted(changed)))
@@ -207,12 +208,12 @@ def test_changed_payloads_are_refused_or_keep_the_promise(made: Path, shared: Sh
     elif kind == "header":
         key = data.draw(st.sampled_from(["name", "provenance", "visits", "prior_from"]))
         header = header | {key: data.draw(st.sampled_from([None, 5, "x", [], {}, -1, 1e300, {"solver": 1}]))}
-    payload = encode({key: value for key, value in header.items() if key != "arrays"}, changed)
+    payload = encode_record({key: value for key, value in header.items() if key != "arrays"}, changed)
     if kind == "bytes":
         at = data.draw(st.integers(0, len(payload) - 1))
         payload = payload[:at] + bytes([data.draw(st.integers(0, 255))]) + payload[at + 1 :]
     try:
-        mechanism = mechanism_of(payload, shared)
+        mechanism = certified_mechanism(payload, shared)
     except (pg.InvalidFile, pg.GuaranteeViolated):
         return
     assert keeps_its_promise(mechanism)
@@ -223,7 +224,7 @@ def test_changed_payloads_are_refused_or_keep_the_promise(made: Path, shared: Sh
 @given(data=st.data())
 def test_changed_shared_parts_are_refused_or_another_problem(made: Path, data: st.DataObject) -> None:
     """Its header is a stranger's, too: kinds, sizes, promises; the checksum is computed again."""
-    header, arrays = parse_container(read_content(made))
+    header, arrays = parse_container(read_shared(made))
     place = data.draw(st.sampled_from(["promises", "secrets", "observables", "fleet", "arrays"]))
     odd: st.SearchStrategy[object] = st.sampled_from(
         [None, True, -1, 0, 1e300, 10**12, "x", [], {}, {"kind": "grid"}, [[]], "cost"]
@@ -237,7 +238,7 @@ def test_changed_shared_parts_are_refused_or_another_problem(made: Path, data: s
         header = header | {place: data.draw(odd)}
     content = b"".join(container_content({k: v for k, v in header.items() if k not in ("arrays", "format")}, arrays))
     try:
-        found = parse_shared(content)
+        found = decode_shared(content)
     except pg.InvalidFile:
         return
     assert found.problem.shape == (12, 12)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import privacygames as pg
 from privacygames.certificates.verifier import check
 from privacygames.mechanism import binary_container
-from privacygames.mechanism.mechanism_content import unpack
+from privacygames.mechanism.mechanism_content import decode_content
 from support import Case, cases
 
 
@@ -189,7 +189,7 @@ def test_oversized_and_absent_files(tmp_path: Path, content: bytes, monkeypatch:
         pg.load(tmp_path / "pipe")
     with pytest.raises(pg.InvalidFile, match="not possible"):
         pg.load("a\0b")
-    monkeypatch.setattr(binary_container, "MOST_BYTES", 100)
+    monkeypatch.setattr(binary_container, "MAX_FILE_BYTES", 100)
     with pytest.raises(pg.InvalidFile, match="at most 100 are allowed"):
         reading(tmp_path / "m.pgm", content)
 
@@ -215,7 +215,7 @@ def test_a_swapped_prior_is_noticed(tmp_path: Path, content: bytes) -> None:
     prior = np.array([1, 2, 3]) / 6
     swapped = resealed(content.replace(prior.tobytes(), prior[::-1].tobytes(), 1))
     assert swapped != content
-    with pytest.raises(pg.InvalidFile, match="not those the promise is about"):
+    with pytest.raises(pg.InvalidFile, match="not those the guarantees are about"):
         reading(tmp_path / "m.pgm", swapped)
 
 
@@ -255,7 +255,7 @@ def test_ten_thousand_mutated_files(content: bytes) -> None:
     outcomes = {"refused": 0, "passed": 0}
     for _ in range(10_000):
         try:
-            contents = unpack(*binary_container.parse(mutate(content, generator)))
+            contents = decode_content(*binary_container.parse(mutate(content, generator)))
             check(contents.statement)
         except (pg.InvalidFile, pg.GuaranteeViolated):
             outcomes["refused"] += 1
@@ -317,7 +317,7 @@ def test_every_header_value_may_be_anything(kind: str, version: int, tmp_path: P
                 target[path[-1]] = odd
             tried += 1
             try:
-                contents = unpack(*binary_container.parse(_sealed(changed, body, version)))
+                contents = decode_content(*binary_container.parse(_sealed(changed, body, version)))
                 check(contents.statement)
             except (pg.InvalidFile, pg.GuaranteeViolated):
                 continue

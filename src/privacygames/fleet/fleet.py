@@ -1,4 +1,4 @@
-"""Mechanisms for many people over one space, opened where they lie: any of them answers within milliseconds."""
+"""Mechanisms of many people over one space, in a folder from which any of them is read within milliseconds."""
 
 import os
 from collections.abc import Iterator
@@ -14,11 +14,16 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import ROUNDING, check
 from privacygames.errors import Field, GuaranteeViolated, InvalidProblem, PrivacyGamesError, UnknownLabel
-from privacygames.fleet.generation import Generation, Place, stale
-from privacygames.fleet.person_record import about_in, mechanism_of, require_owner, statement_of
-from privacygames.fleet.records import header_in
+from privacygames.fleet.person_record import (
+    certified_mechanism,
+    header_of,
+    prior_source_of,
+    require_owner,
+    statement_of,
+)
 from privacygames.fleet.regular_files import RegularFile
-from privacygames.fleet.shared_data import DEFAULT, Shared, shared_with
+from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedProblem, load_shared
+from privacygames.fleet.snapshot import RecordLocation, Snapshot, stale_fleet
 from privacygames.jobs import executor_for
 from privacygames.mechanism import EpsilonGuarantee, Mechanism, PublicMechanism, RandomWords, Sampler
 from privacygames.people_column import require_user_ids
@@ -27,26 +32,35 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Label, Space
 from privacygames.validation import require_choice
 
-KEPT = 32
-"""So many people's tables for drawing are kept in memory: of whoever was asked for last."""
+MAX_CACHED_SAMPLERS = 32
+"""Number of people whose sampling tables are kept in memory, most recently used first."""
 
 Unknown = Literal["refuse", "default"]
-"""What becomes of people the fleet does not know: an error, or the fleet's default mechanism."""
+"""What to do about people who are not in the fleet: raise an error, or use the fleet's default mechanism."""
 
 
 class Fleet:
     """Certified mechanisms of many people over one space, in a folder. ``fleet["user-7"]`` is a :class:`Mechanism`.
 
-    Space, costs and distances are there once; each person's weights are read from the disk, so that memory grows by the
-    64 bytes of a person's entry in the index. Whoever is asked for is verified first, on the bytes read: every promise
-    of the fleet, as :func:`privacygames.load` does for a file.
+    Space, costs and distances are stored once; each person's weights are read from the disk when they are needed, so
+    that a person takes up 64 bytes of memory. A person's mechanism is verified on the bytes read, before it is first
+    used: every guarantee of the fleet, as :func:`privacygames.load` does for a file.
 
-    A Fleet is about its folder as it was when it was opened. Once people were added, updated or removed, or files
-    replaced, it raises :class:`privacygames.StaleFleet` instead of answering: open it again, or :meth:`reopen` it.
+    A ``Fleet`` refers to its folder as it was when it was opened. Once people were added, updated or removed, or files
+    were replaced, it raises :class:`privacygames.StaleFleet`: open the folder again, or call :meth:`reopen`.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> _ = pg.fleet.design({"ann": pg.Prior.uniform(ages)}, out="fleet", epsilon=0.1, jobs=1)
+    >>> fleet = pg.fleet.Fleet("fleet")
+    >>> fleet, fleet.verify(), fleet["ann"].bounds.epsilon
+    (Fleet(1 people, 3 secrets, 3 observables), 1, 0.1)
+    >>> fleet.sample("ann", 20) in ages.labels
+    True
 
     Args:
-        folder: as :func:`design` wrote it.
-        unknown: what becomes of people the fleet does not know.
+        folder: a folder that :func:`design` wrote.
+        unknown: what to do about people who are not in the fleet: ``"refuse"`` raises an error, ``"default"`` uses the
+            mechanism that was designed with ``default="pooled"``.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, unknown: Unknown = "refuse") -> None:
@@ -59,146 +73,163 @@ class Fleet:
 
     def _prepare(self, folder: Path, unknown: Unknown, digest: str | None) -> None:
         self.folder, self.unknown = folder, unknown
-        self._generation = Generation.open(folder) if digest is None else None
-        self._digest = digest or self._opened.digest
-        self._samplers = lru_cache(maxsize=KEPT)(self._sampler)
-        self._certified: set[int] = set()
+        self._snapshot = Snapshot.open(folder) if digest is None else None
+        self._digest = digest or self._current.digest
+        self._samplers = lru_cache(maxsize=MAX_CACHED_SAMPLERS)(self._sampler)
+        self._verified: set[int] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _elsewhere, (str(self.folder), self.unknown, self._digest)
+        return _fleet_in_another_process, (str(self.folder), self.unknown, self._digest)
 
     def __fspath__(self) -> str:
         return str(self.folder)
 
     def reopen(self) -> "Fleet":
-        """The fleet as its folder has it now."""
+        """The fleet that the folder holds now."""
         return Fleet(self.folder, unknown=self.unknown)
 
     @property
-    def _opened(self) -> Generation:
-        """What was opened, if it is still what the folder holds: whatever is answered is answered from it.
+    def _current(self) -> Snapshot:
+        """The snapshot of the folder, after checking that the folder still holds the fleet that was opened.
 
-        In another process it is opened when it is first asked for, and must be the same there.
+        In another process, the folder is opened at the first call, and must hold the same fleet there.
         """
-        now = Generation.open(self.folder) if self._generation is None else self._generation.current()
-        if self._generation is None and now.digest != self._digest:
-            raise stale(self.folder)
-        self._generation = now
-        return now
+        current = Snapshot.open(self.folder) if self._snapshot is None else self._snapshot.current()
+        if self._snapshot is None and current.digest != self._digest:
+            raise stale_fleet(self.folder)
+        self._snapshot = current
+        return current
 
     @property
-    def _shared(self) -> Shared:
-        return self._opened.shared
+    def _shared(self) -> SharedProblem:
+        return self._current.shared
 
     @property
     def secrets(self) -> Space:
-        """What may be secret."""
+        """The space of secrets."""
         return self._shared.problem.space
 
     @property
     def observables(self) -> Space:
-        """What may be answered."""
+        """The space of outputs."""
         return self._shared.problem.observables
 
     @property
     def bounds(self) -> Bounds:
-        """What every mechanism of the fleet promises."""
+        """What every mechanism of the fleet guarantees."""
         return self._shared.bounds
 
     @property
     def distinguishability(self) -> FloatArray:
-        """d^ε(s, s'): the distances in which epsilon counts."""
+        """d^ε(s, s'): the distances per unit of which epsilon counts."""
         return self._shared.problem.distinguishability
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what all people have in common. What is a person's own, their record says."""
+        """SHA-256 of what all people share; :attr:`records_digest` covers the rest."""
         return self._shared.digest
 
     @property
     def records_digest(self) -> str:
-        """SHA-256 of what is each person's own: the checksums of all records. Another one where anybody's changed."""
-        return self._opened.records_digest
+        """SHA-256 of the checksums of all people's records; it changes when any record does."""
+        return self._current.records_digest
 
     def __len__(self) -> int:
-        return len(self._opened) - self.has_default
+        return len(self._current) - self.has_default
 
     @property
     def has_default(self) -> bool:
         """Whether there is a mechanism for unknown people."""
-        return self._opened.position_of(DEFAULT) is not None
+        return self._current.find(DEFAULT_NAME) is not None
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name != DEFAULT and self._opened.position_of(name) is not None
+        return isinstance(name, str) and name != DEFAULT_NAME and self._current.find(name) is not None
 
     def __iter__(self) -> Iterator[str]:
-        for position in range(len(self._opened)):
-            name = str(header_in(self._opened.payload(position))[0]["name"])
-            if name != DEFAULT:
+        for number in range(len(self._current)):
+            name = str(header_of(self._current.record(number))["name"])
+            if name != DEFAULT_NAME:
                 yield name
 
     def __getitem__(self, name: str) -> Mechanism:
-        generation = self._opened
-        return mechanism_of(generation.payload(self._position(generation, name)), generation.shared)
+        snapshot = self._current
+        return certified_mechanism(snapshot.record(self._find(snapshot, name)), snapshot.shared)
 
-    def about(self, name: str) -> dict[str, Any]:
-        """What is known of a person's mechanism: ``"visits"``, and whether the prior was ``"own"`` or ``"pooled"``."""
-        generation = self._opened
-        visits, prior_from = about_in(generation.payload(self._position(generation, name)))
-        return {"visits": visits, "prior_from": prior_from}
+    def prior_source(self, name: str) -> dict[str, Any]:
+        """Where a person's prior is from: ``"prior_from"`` is ``"own"`` or ``"pooled"``, ``"visits"`` their number.
+
+        >>> prior = pg.Prior.uniform(pg.Numbers([20, 30, 40]))
+        >>> fleet = pg.fleet.design({"ann": prior}, out="fleet-of-one", epsilon=0.1, jobs=1)
+        >>> fleet.prior_source("ann")
+        {'visits': None, 'prior_from': 'own'}
+        """
+        snapshot = self._current
+        visits, source = prior_source_of(snapshot.record(self._find(snapshot, name)))
+        return {"visits": visits, "prior_from": source}
 
     def sample(self, name: str, secret: Label) -> Label:
-        """One observable for a person's secret, with randomness from the operating system."""
-        generation = self._opened
-        sampler = self._samplers(self._position(generation, name))
-        space, observables = generation.shared.problem.space, generation.shared.problem.observables
+        """One output for a person's secret, with randomness from the operating system."""
+        snapshot = self._current
+        sampler = self._samplers(self._find(snapshot, name))
+        space, observables = snapshot.shared.problem.space, snapshot.shared.problem.observables
         return observables.labels[int(sampler.draw(space.indices([secret]))[0])]
 
     def export(self, name: str, path: str | os.PathLike[str]) -> None:
-        """Write a person's mechanism without prior and cost: :func:`privacygames.load_public` reads it."""
+        """Write a person's mechanism without prior and cost, for :func:`privacygames.load_public` to read."""
         PublicMechanism.of(self[name]).save(path)
 
     def verify(
         self, *, jobs: int | None = 1, scheduler: str | None = None, progress: ProgressCallback | None = None
     ) -> int:
-        """Re-check what every mechanism promises, on the bytes that are in the folder; returns how many there are.
+        """Check every guarantee of every mechanism again, on the bytes in the folder.
 
-        The folder is read anew, from the index on: it must be what this fleet was opened as, before and after.
+        The folder is read anew, from the index on, and must hold the fleet that was opened, before and after.
+
+        Args:
+            jobs: number of processes; None for one for each processor.
+            scheduler: address of a Dask scheduler, whose workers must see the same folder.
+            progress: called after every person.
+
+        Returns:
+            The number of people.
 
         Raises:
-            GuaranteeViolated: how many do not keep their promise, and which is the first.
+            GuaranteeViolated: how many mechanisms do not keep their guarantees, and what is wrong with the first.
             StaleFleet: the folder holds another fleet than the one opened.
         """
-        now = Generation.open(self.folder)
-        if now.digest != self._digest:
-            raise stale(self.folder)
+        snapshot = Snapshot.open(self.folder)
+        if snapshot.digest != self._digest:
+            raise stale_fleet(self.folder)
+        records, shared_hash = str(snapshot.records_path), snapshot.shared_hash
         checks = [
-            RecordCheck(str(now.records_path), now.shared_hash, position, now.hash_at(position), now.place(position))
-            for position in range(len(now))
+            RecordCheck(records, shared_hash, number, snapshot.hash_at(number), snapshot.location(number))
+            for number in range(len(snapshot))
         ]
-        broken: list[str] = []
+        failures: list[str] = []
         started = monotonic()
         with closing(executor_for(jobs, scheduler).work(checks)) as results:
-            for done, (_, trouble) in enumerate(results, start=1):
-                broken += [] if trouble is None else [trouble]
+            for done, (_, failure) in enumerate(results, start=1):
+                failures += [] if failure is None else [failure]
                 if progress is not None:
                     message = f"{done} of {len(checks)} people verified"
                     seconds = monotonic() - started
                     progress(Progress(job="verify", done=done, total=len(checks), seconds=seconds, message=message))
-        if now.current() and broken:
-            raise GuaranteeViolated(f"{len(broken)} of {len(checks)} mechanisms of the fleet do not hold: {broken[0]}")
+        if snapshot.current() and failures:
+            raise GuaranteeViolated(
+                f"{len(failures)} of {len(checks)} mechanisms of the fleet do not hold: {failures[0]}"
+            )
         return len(self)
 
-    def _position(self, generation: Generation, name: str) -> int:
-        """Where somebody's record is in the index; the default's for strangers, where that is allowed."""
+    def _find(self, snapshot: Snapshot, name: str) -> int:
+        """The number of a person's entry in the index; the default's for unknown people, where that is allowed."""
         if not isinstance(name, str):
             raise UnknownLabel("people of a fleet are called by texts")
-        position = None if name == DEFAULT else generation.position_of(name)
-        if position is None and self.unknown == "default":
-            position = generation.position_of(DEFAULT)
-        if position is None:
+        number = None if name == DEFAULT_NAME else snapshot.find(name)
+        if number is None and self.unknown == "default":
+            number = snapshot.find(DEFAULT_NAME)
+        if number is None:
             raise UnknownLabel(f"the person asked for is none of the {len(self)} of this fleet")
-        return position
+        return number
 
     @property
     def per_user(self) -> bool:
@@ -226,11 +257,18 @@ class Fleet:
         return None
 
     def to_manifest(self) -> dict[str, Any]:
-        """How many people there are, the digest of their records, and what becomes of unknown people."""
+        """The number of people, the digest of their records, and what is done about unknown people."""
         return {"people": len(self), "records": self.records_digest, "unknown_people": self.unknown}
 
     def row_sampler(self, users: Any = None) -> "FleetRowSampler":
         """The sampler for the rows of a batch: each row's output is drawn from its user's mechanism.
+
+        >>> import pyarrow as pa
+        >>> prior = pg.Prior.uniform(pg.Numbers([20, 30, 40]))
+        >>> fleet = pg.fleet.design({"ann": prior}, out="fleet-of-one", epsilon=0.1, jobs=1)
+        >>> sampler = fleet.row_sampler(pa.array(["ann", "ann"]))
+        >>> sampler.draw(np.array([0, 2]), lambda number: np.zeros(2, dtype=np.uint64))
+        array([0, 0])
 
         Args:
             users: an Arrow array of names, one for each row.
@@ -242,10 +280,10 @@ class Fleet:
         if users is None:
             raise InvalidProblem("a fleet has a mechanism for each person: say which column names the user of each row")
         require_user_ids(users)
-        coded = users if hasattr(users, "dictionary") else users.dictionary_encode()
-        names = [str(name) for name in coded.dictionary.to_pylist()]
-        codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-        present, generation = np.unique(codes), self._opened
+        encoded = users if hasattr(users, "dictionary") else users.dictionary_encode()
+        names = [str(name) for name in encoded.dictionary.to_pylist()]
+        codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        present, snapshot = np.unique(codes), self._current
         unknown = sum(names[code] not in self for code in present) if self.unknown == "refuse" else 0
         if unknown:
             raise UnknownLabel(
@@ -255,27 +293,27 @@ class Fleet:
             )
         tags = np.zeros(len(names), dtype=np.int64)
         for code in present:
-            checksum = generation.place(self._position(generation, names[code])).checksum
+            checksum = snapshot.location(self._find(snapshot, names[code])).checksum
             tags[code] = int.from_bytes(checksum[:8], "little") >> 20
         return FleetRowSampler(self, names, codes, tags)
 
     def _draw(self, names: list[str], codes: IntArray, secrets: IntArray, words: Any) -> IntArray:
         """The index of an output for each row: ``names[codes]`` are the users of the rows."""
-        drawn, generation = np.zeros(len(secrets), dtype=np.int64), self._opened
+        drawn, snapshot = np.zeros(len(secrets), dtype=np.int64), self._current
         order = np.argsort(codes, kind="stable")
         boundaries = np.flatnonzero(np.diff(codes[order])) + 1
         for rows in np.split(order, boundaries) if len(order) else []:
-            sampler = self._samplers(self._position(generation, names[int(codes[rows[0]])]))
+            sampler = self._samplers(self._find(snapshot, names[int(codes[rows[0]])]))
             drawn[rows] = sampler.draw_with(secrets[rows], words[rows])
         return drawn
 
-    def _sampler(self, position: int) -> Sampler:
-        """The sampler of the record at a position of the index, which no change of the folder gives to another."""
-        generation = self._opened
-        statement = statement_of(generation.payload(position), generation.shared)
-        if position not in self._certified:
+    def _sampler(self, number: int) -> Sampler:
+        """The sampler of an entry of the index, verified once: a changed folder raises before it is used again."""
+        snapshot = self._current
+        statement = statement_of(snapshot.record(number), snapshot.shared)
+        if number not in self._verified:
             check(statement)
-            self._certified.add(position)
+            self._verified.add(number)
         return Sampler(statement.weights, statement.bits)
 
     def __repr__(self) -> str:
@@ -284,10 +322,10 @@ class Fleet:
 
 @dataclass(frozen=True)
 class FleetRowSampler:
-    """Draws the outputs of a batch of rows, each from its user's mechanism.
+    """Draws the outputs of a batch of rows, each from its user's mechanism; :meth:`Fleet.row_sampler` makes one.
 
     Attributes:
-        fleet: whose mechanisms.
+        fleet: the fleet with these mechanisms.
         names: the users.
         codes: for each row, its user, as an index into ``names``.
         tags: for each user, 44 bits that change with their mechanism.
@@ -309,41 +347,41 @@ class FleetRowSampler:
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """The work of verifying one record, on the bytes that the worker finds in the folder.
+    """The job of verifying one record, on the bytes that the worker finds in the folder.
 
     Attributes:
-        records: the file of records, beside the shared part.
-        shared_hash: SHA-256 of the shared part.
-        position: which record, for messages.
-        owner: the hash of the name that the index has it for.
-        place: where it is, and what it must be.
+        records: the file of records, beside the shared file.
+        shared_hash: SHA-256 of the shared file.
+        number: the record's number, for messages.
+        owner: the hash of the name that the index has the record for.
+        location: where the record is, and its checksum.
     """
 
     records: str
     shared_hash: str
-    position: int
+    number: int
     owner: bytes
-    place: Place
+    location: RecordLocation
 
     @property
     def key(self) -> str:
-        """Which record; what comes of it is about files as they are, and for nobody else."""
-        return f"record-{self.position}"
+        """Identifies the check within one verification."""
+        return f"record-{self.number}"
 
     def run(self) -> str | None:
-        """What is wrong with it; None where nothing is."""
+        """What is wrong with the record; None where nothing is."""
         path = Path(self.records)
         try:
-            payload = self.place.read(RegularFile(path).read_at)
-            require_owner(payload, self.owner)
-            check(statement_of(payload, shared_with(self.shared_hash, path.parent)))
+            record = self.location.read(RegularFile(path).read_at)
+            require_owner(record, self.owner)
+            check(statement_of(record, load_shared(self.shared_hash, path.parent)))
         except PrivacyGamesError as error:
-            return f"record {self.position}: {error}"
+            return f"record {self.number}: {error}"
         return None
 
 
-def _elsewhere(folder: str, unknown: Unknown, digest: str) -> Fleet:
-    """The fleet in another process: opened when it is first asked for, which fails where it is another one there."""
+def _fleet_in_another_process(folder: str, unknown: Unknown, digest: str) -> Fleet:
+    """The fleet as unpickled in another process: opened when it is first used, when its digest must be the same."""
     fleet = Fleet.__new__(Fleet)
     fleet._prepare(Path(folder), unknown, digest)
     return fleet

@@ -1,7 +1,7 @@
-"""Who is in a fleet: people are designed for, added, updated and removed, each by its own verb; nobody is lost.
+"""Creating and changing a fleet: design, add, update, remove, compact.
 
-Each verb holds the folder's lock, appends or rewrites records, and replaces the index last. Interrupted, the fleet is
-what it was; the same call goes on.
+Each function locks the folder, appends or rewrites records, and replaces the index last. Interrupted, it leaves the
+fleet as it was; calling it again continues with the records that were finished.
 """
 
 import os
@@ -11,13 +11,12 @@ from typing import Literal
 
 from privacygames.errors import InvalidProblem, UnknownLabel
 from privacygames.fleet.fleet import Fleet
-from privacygames.fleet.generation import Place, Places
-from privacygames.fleet.people_input import LittleData, Member, PeopleGiven, PeopleInput, pooled, template_of
-from privacygames.fleet.person_record import about_in, prior_in
-from privacygames.fleet.record_design import design_records
-from privacygames.fleet.record_log import RecordLog, changing
-from privacygames.fleet.records import header_in, name_hash
-from privacygames.fleet.shared_data import DEFAULT, Shared
+from privacygames.fleet.people_input import LittleData, Member, PeopleInput, members_from, pool_priors, problem_from
+from privacygames.fleet.person_design import design_records
+from privacygames.fleet.person_record import header_of, name_hash, prior_of, prior_source_of
+from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedProblem
+from privacygames.fleet.snapshot import RecordLocation, RecordLocations
+from privacygames.fleet.writer import FleetWriter, open_writer
 from privacygames.jobs import executor_for
 from privacygames.problem import Bounds, Measure
 from privacygames.progress import ProgressCallback
@@ -44,7 +43,7 @@ def design(
     cost_at_most: float | None = None,
     worst_case: bool = False,
     smoothing: float = 0.0,
-    fewest_visits: int = 1,
+    min_visits: int = 1,
     little_data: LittleData = "refuse",
     default: Literal["none", "pooled"] = "none",
     jobs: int | None = None,
@@ -52,56 +51,68 @@ def design(
     device: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fleet:
-    """A mechanism for each of many people over one space, in a folder. Interrupted, the same call goes on.
+    """Design a mechanism for each of many people over one space, and store them in a folder.
+
+    If it is interrupted, the same call continues.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> priors = {"ann": pg.Prior(ages, [0.5, 0.25, 0.25]), "bob": pg.Prior.uniform(ages)}
+    >>> pg.fleet.design(priors, out="fleet", epsilon=0.1, jobs=1)
+    Fleet(2 people, 3 secrets, 3 observables)
 
     Args:
-        people: visits (with ``grid``), or by each person's name a problem or a prior. Problems may differ in the
-            prior only.
-        out: the folder. Of a fleet that is there already, with the same promises, whoever has the same prior is not
-            designed again; new people are added and others updated, and nobody may be missing (:func:`remove`).
+        people: visits (with ``grid``), or problems or priors by name. Problems may differ in the prior only.
+        out: the folder. If it holds a fleet with the same guarantees, people whose prior is unchanged are not designed
+            again, new people are added and others updated. Nobody in it may be missing from ``people``
+            (:func:`remove`).
         grid: the cells, for visits.
         cost: as in :class:`privacygames.Problem`, for visits and priors.
-        distance: likewise.
-        distinguishability: likewise.
-        observables: likewise.
-        epsilon: as in :func:`privacygames.design`, for everybody.
-        within: likewise.
-        distortion: likewise.
-        cost_at_most: likewise.
-        worst_case: likewise.
+        distance: as in :class:`privacygames.Problem`, for visits and priors.
+        distinguishability: as in :class:`privacygames.Problem`, for visits and priors.
+        observables: as in :class:`privacygames.Problem`, for visits and priors.
+        epsilon: as in :func:`privacygames.design`; the same for everybody.
+        within: as in :func:`privacygames.design`.
+        distortion: as in :func:`privacygames.design`.
+        cost_at_most: as in :func:`privacygames.design`.
+        worst_case: as in :func:`privacygames.design`.
         smoothing: added to every count, for visits.
-        fewest_visits: how many visits somebody needs for a prior of their own.
-        little_data: what becomes of people with fewer: ``"refuse"``, or the ``"pooled"`` prior of everybody.
-        default: ``"pooled"`` designs one mechanism more, from the pooled prior, for people the fleet does not know;
-            ``"none"`` designs none, and leaves one that is there.
-        jobs: processes; by default one for each processor.
-        scheduler: a Dask scheduler's address; its workers must see the same folder.
-        device: where this machine's processes solve: "host", or "cuda" for a GPU that they share; by default a GPU
-            where there is one and it pays.
+        min_visits: the number of visits that a person needs for a prior of their own.
+        little_data: what to do about people with fewer visits: ``"refuse"`` raises an error, ``"pooled"`` gives them
+            the mean of everybody's priors.
+        default: ``"pooled"`` designs one more mechanism from the pooled prior, for people who are not in the fleet;
+            ``"none"`` designs none, and keeps one that exists.
+        jobs: number of processes; by default one for each processor.
+        scheduler: address of a Dask scheduler, whose workers must see the same folder.
+        device: where this machine's processes solve: ``"host"``, or ``"cuda"`` for a GPU that they share. By default a
+            GPU is used where there is one and it is faster.
         progress: called after every design.
 
     Raises:
-        SolveFailed: somebody has no mechanism; the others are kept.
-        InvalidProblem: the fleet that is there has people who are not given, and would be lost.
+        SolveFailed: there is no mechanism for some people; the records of the others are kept.
+        InvalidProblem: the folder holds a fleet with people who were not given, and would be lost.
     """
     bounds = Bounds(
         epsilon=epsilon, within=within, distortion=distortion, cost_at_most=cost_at_most, worst_case=worst_case
     )
     measures = {"cost": cost, "distance": distance, "distinguishability": distinguishability}
-    template = template_of(people, grid, {**measures, "observables": observables})
-    members = PeopleGiven(people, template, smoothing).members(fewest_visits, little_data, default)
-    workers = executor_for(jobs, scheduler)
-    folder = Path(out).absolute()  # workers may have another one
+    problem = problem_from(people, grid, {**measures, "observables": observables})
+    members = members_from(
+        people, problem, smoothing=smoothing, min_visits=min_visits, little_data=little_data, default=default
+    )
+    executor = executor_for(jobs, scheduler)
+    folder = Path(out).absolute()  # workers may have another working directory
     folder.mkdir(parents=True, exist_ok=True)
-    with solving_on(device), changing(folder) as log:
-        log.share(Shared(template, bounds))
-        lost = len(set(log.places) - {name_hash(each.name) for each in members} - {name_hash(DEFAULT)})
+    with solving_on(device), open_writer(folder) as writer:
+        writer.set_shared(SharedProblem(problem, bounds))
+        given = {name_hash(member.name) for member in members} | {name_hash(DEFAULT_NAME)}
+        lost = len(set(writer.locations) - given)
         if lost:
             raise InvalidProblem(
-                f"{lost} of the {_people(log.places)} people of the fleet in {folder} are not among those given, and "
-                "would be lost: use fleet.add for new people, fleet.remove for those who are to go, or another folder"
+                f"{lost} of the {_count_people(writer.locations)} people of the fleet in {folder} are not among those "
+                "given, and would be lost: use fleet.add for new people, fleet.remove for those who are to go, or "
+                "another folder"
             )
-        log.commit({**log.places, **design_records(log, members, workers, progress)})
+        writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
     return Fleet(folder)
 
 
@@ -110,21 +121,27 @@ def add(
     people: PeopleInput,
     *,
     smoothing: float = 0.0,
-    fewest_visits: int = 1,
+    min_visits: int = 1,
     little_data: LittleData = "refuse",
     jobs: int | None = None,
     scheduler: str | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fleet:
-    """The fleet with more people. Nobody else's mechanism changes; interrupted, the same call goes on.
+    """Add people to a fleet. Nobody else's mechanism changes; if it is interrupted, the same call continues.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> fleet = pg.fleet.design({"ann": pg.Prior.uniform(ages)}, out="grown", epsilon=0.1, jobs=1)
+    >>> fleet = pg.fleet.add(fleet, {"bob": pg.Prior(ages, [0.5, 0.25, 0.25])}, jobs=1)
+    >>> "bob" in fleet
+    True
 
     Args:
         fleet: the fleet, or its folder.
-        people: who is new, as in :func:`design`.
+        people: the new people, as in :func:`design`.
         smoothing: as in :func:`design`.
-        fewest_visits: as in :func:`design`.
-        little_data: as in :func:`design`; pooled are the people given.
+        min_visits: as in :func:`design`.
+        little_data: as in :func:`design`; the people given are pooled.
         jobs: as in :func:`design`.
         scheduler: as in :func:`design`.
         device: as in :func:`design`.
@@ -133,17 +150,17 @@ def add(
     Raises:
         InvalidProblem: somebody is in the fleet already, with another prior.
     """
-    workers = executor_for(jobs, scheduler)
-    with solving_on(device), changing(_folder(fleet)) as log:
-        members = _members(log, people, smoothing, fewest_visits, little_data)
-        known = [each for each in members if name_hash(each.name) in log.places]
-        other = sum(log.place_of(each.name, each.probabilities) is None for each in known)
-        if other:
+    executor = executor_for(jobs, scheduler)
+    with solving_on(device), open_writer(_folder(fleet)) as writer:
+        members = _members(writer, people, smoothing, min_visits, little_data)
+        known = [member for member in members if name_hash(member.name) in writer.locations]
+        changed = sum(writer.find(member.name, member.probabilities) is None for member in known)
+        if changed:
             raise InvalidProblem(
-                f"{other} of {len(members)} people are in the fleet already, with another prior: use fleet.update"
+                f"{changed} of {len(members)} people are in the fleet already, with another prior: use fleet.update"
             )
-        log.commit({**log.places, **design_records(log, members, workers, progress)})
-    return Fleet(log.folder)
+        writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
+    return Fleet(writer.folder)
 
 
 def update(
@@ -151,23 +168,29 @@ def update(
     people: PeopleInput,
     *,
     smoothing: float = 0.0,
-    fewest_visits: int = 1,
+    min_visits: int = 1,
     little_data: LittleData = "refuse",
     jobs: int | None = None,
     scheduler: str | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fleet:
-    """The fleet with other priors of some people, whose mechanisms are designed anew. Nobody else's changes.
+    """Give some people of a fleet other priors, and design their mechanisms again. Nobody else's mechanism changes.
 
-    The previous records are not counted any more; :func:`compact` takes them out of the file.
+    The previous records stay in the file, where nothing refers to them, until :func:`compact` is called.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> fleet = pg.fleet.design({"ann": pg.Prior.uniform(ages)}, out="updated", epsilon=0.1, jobs=1)
+    >>> fleet = pg.fleet.update(fleet, {"ann": pg.Prior(ages, [0.5, 0.25, 0.25])}, jobs=1)
+    >>> fleet["ann"].problem.prior.probabilities
+    array([0.5 , 0.25, 0.25])
 
     Args:
         fleet: the fleet, or its folder.
-        people: who is in the fleet and has another prior now, as in :func:`design`.
+        people: people who are in the fleet, with their new priors, as in :func:`design`.
         smoothing: as in :func:`design`.
-        fewest_visits: as in :func:`design`.
-        little_data: as in :func:`design`; pooled are the people given.
+        min_visits: as in :func:`design`.
+        little_data: as in :func:`design`; the people given are pooled.
         jobs: as in :func:`design`.
         scheduler: as in :func:`design`.
         device: as in :func:`design`.
@@ -176,12 +199,12 @@ def update(
     Raises:
         UnknownLabel: somebody is not in the fleet.
     """
-    workers = executor_for(jobs, scheduler)
-    with solving_on(device), changing(_folder(fleet)) as log:
-        members = _members(log, people, smoothing, fewest_visits, little_data)
-        _require_known(log.places, [each.name for each in members], "use fleet.add")
-        log.commit({**log.places, **design_records(log, members, workers, progress)})
-    return Fleet(log.folder)
+    executor = executor_for(jobs, scheduler)
+    with solving_on(device), open_writer(_folder(fleet)) as writer:
+        members = _members(writer, people, smoothing, min_visits, little_data)
+        _require_known(writer.locations, [member.name for member in members], "use fleet.add")
+        writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
+    return Fleet(writer.folder)
 
 
 def remove(
@@ -192,17 +215,23 @@ def remove(
     jobs: int | None = None,
     progress: ProgressCallback | None = None,
 ) -> Fleet:
-    """The fleet without some people: no byte of its folder is theirs any more.
+    """Remove people from a fleet: afterwards no byte of its folder is about them.
 
-    The folder's files are written anew; killed meanwhile, the same call finishes that. What a file system, a backup or
-    another copy still has of the old ones is beyond this library.
+    The folder's files are written anew. If that is interrupted, the same call finishes it. Old bytes that a file
+    system, a backup or another copy still holds are beyond this library.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> priors = {name: pg.Prior.uniform(ages) for name in ("ann", "bob")}
+    >>> fleet = pg.fleet.design(priors, out="reduced", epsilon=0.1, jobs=1)
+    >>> list(pg.fleet.remove(fleet, ["bob"], jobs=1))
+    ['ann']
 
     Args:
         fleet: the fleet, or its folder.
-        names: who is to go.
-        pooled_priors: the pooled prior (of the default, and of people with little data) has a share of everybody's.
-            ``"redesign"`` pools the own priors of those who stay, and designs these mechanisms anew; ``"keep"`` keeps
-            them, and with them that share.
+        names: the people to remove.
+        pooled_priors: the pooled prior (of the default mechanism, and of people with little data) depends on
+            everybody's prior. ``"redesign"`` pools the priors of those who stay and designs these mechanisms again;
+            ``"keep"`` keeps them, and with them the share of those who are removed.
         jobs: as in :func:`design`.
         progress: called after every design.
 
@@ -211,67 +240,81 @@ def remove(
     """
     require_choice(pooled_priors, ("redesign", "keep"), "pooled_priors")
     leaving = [names] if isinstance(names, str) else as_list(names, "names")
-    workers = executor_for(jobs, None)
-    with changing(_folder(fleet)) as log:
-        _require_fleet(log)
-        left = [name for name in leaving if not (isinstance(name, str) and name_hash(name) in log.left_out)]
-        _require_known(log.places, left, "nobody was removed")
+    executor = executor_for(jobs, None)
+    with open_writer(_folder(fleet)) as writer:
+        _require_fleet(writer)
+        left = [name for name in leaving if not (isinstance(name, str) and name_hash(name) in writer.removed_before)]
+        _require_known(writer.locations, left, "nobody was removed")
         hashes = {name_hash(name) for name in left}
-        staying = {hashed: place for hashed, place in log.places.items() if hashed not in hashes}
-        members = _pooled_again(log, staying) if pooled_priors == "redesign" and hashes else []
-        log.rewrite({**staying, **design_records(log, members, workers, progress)})
-    return Fleet(log.folder)
+        staying = {hashed: location for hashed, location in writer.locations.items() if hashed not in hashes}
+        members = _pool_again(writer, staying) if pooled_priors == "redesign" and hashes else []
+        writer.rewrite({**staying, **design_records(writer, members, executor, progress)})
+    return Fleet(writer.folder)
 
 
 def compact(fleet: Folder) -> Fleet:
-    """The fleet as it is, in files with nothing else: without records that were updated, or never counted."""
-    with changing(_folder(fleet)) as log:
-        _require_fleet(log)
-        log.rewrite(log.places)
-    return Fleet(log.folder)
+    """Rewrite a fleet's files without records that were updated or never committed. Nobody's mechanism changes.
+
+    >>> prior = pg.Prior.uniform(pg.Numbers([20, 30, 40]))
+    >>> fleet = pg.fleet.design({"ann": prior}, out="compacted", epsilon=0.1, jobs=1)
+    >>> pg.fleet.compact(fleet).digest == fleet.digest
+    True
+
+    Args:
+        fleet: the fleet, or its folder.
+    """
+    with open_writer(_folder(fleet)) as writer:
+        _require_fleet(writer)
+        writer.rewrite(writer.locations)
+    return Fleet(writer.folder)
 
 
 def _folder(fleet: Folder) -> Path:
     return Path(fleet).absolute()
 
 
-def _members(log: RecordLog, people: PeopleInput, smoothing: float, fewest: int, little_data: str) -> list[Member]:
-    _require_fleet(log)
-    return PeopleGiven(people, log.shared.problem, smoothing).members(fewest, little_data)
+def _members(
+    writer: FleetWriter, people: PeopleInput, smoothing: float, min_visits: int, little_data: str
+) -> list[Member]:
+    _require_fleet(writer)
+    problem = writer.shared.problem
+    return members_from(people, problem, smoothing=smoothing, min_visits=min_visits, little_data=little_data)
 
 
-def _require_fleet(log: RecordLog) -> None:
-    if log.committed is None:
-        raise InvalidProblem(f"there is no finished fleet in {log.folder}: design it first")
+def _require_fleet(writer: FleetWriter) -> None:
+    if writer.committed is None:
+        raise InvalidProblem(f"there is no finished fleet in {writer.folder}: design it first")
 
 
-def _require_known(places: Places, names: Iterable[str], advice: str) -> None:
-    asked = list(names)
-    strangers = sum(not isinstance(name, str) or name == DEFAULT or name_hash(name) not in places for name in asked)
-    if strangers:
-        raise UnknownLabel(f"{strangers} of {len(asked)} people are not in this fleet: {advice}")
+def _require_known(locations: RecordLocations, names: Iterable[str], advice: str) -> None:
+    listed = list(names)
+    unknown = sum(
+        not isinstance(name, str) or name == DEFAULT_NAME or name_hash(name) not in locations for name in listed
+    )
+    if unknown:
+        raise UnknownLabel(f"{unknown} of {len(listed)} people are not in this fleet: {advice}")
 
 
-def _people(places: Places) -> int:
-    return len(places) - (name_hash(DEFAULT) in places)
+def _count_people(locations: RecordLocations) -> int:
+    return len(locations) - (name_hash(DEFAULT_NAME) in locations)
 
 
-def _pooled_again(log: RecordLog, staying: dict[bytes, Place]) -> list[Member]:
-    """Whoever has the pooled prior, with that of those who stay."""
-    own, others = [], []
-    for place in staying.values():
-        payload = log.read(place)
-        visits, prior_from = about_in(payload)
-        if prior_from == "pooled":
-            others.append((str(header_in(payload)[0]["name"]), visits))
+def _pool_again(writer: FleetWriter, staying: dict[bytes, RecordLocation]) -> list[Member]:
+    """The people with the pooled prior, among those who stay, with the pooled prior of those who stay."""
+    own_priors, with_pooled_prior = [], []
+    for location in staying.values():
+        record = writer.read(location)
+        visits, source = prior_source_of(record)
+        if source == "pooled":
+            with_pooled_prior.append((str(header_of(record)["name"]), visits))
         else:
-            own.append(prior_in(payload, log.shared))
-    if not others:
+            own_priors.append(prior_of(record, writer.shared))
+    if not with_pooled_prior:
         return []
-    if not own:
+    if not own_priors:
         raise InvalidProblem(
             "nobody with a prior of their own would be left to pool: remove the whole folder, or say "
             "pooled_priors='keep', which keeps the share of those who go"
         )
-    prior = pooled(own)
-    return [Member(name, prior, visits, "pooled") for name, visits in others]
+    prior = pool_priors(own_priors)
+    return [Member(name, prior, visits, "pooled") for name, visits in with_pooled_prior]

@@ -1,6 +1,11 @@
-"""One person's mechanism as a record, and back: what comes back was verified on the bytes it came from."""
+"""One person's mechanism as a record of a fleet: encoded, and decoded with every guarantee verified.
+
+A record is a header and arrays (``mechanism/binary_container.py``). It holds the observables that the mechanism uses,
+their weights (packed where 17 bits are enough) and the prior that it was designed for; the rest is shared by all.
+"""
 
 from dataclasses import asdict
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -9,57 +14,71 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray, freeze
 from privacygames.certificates import BITS, Provenance, Statement, check
 from privacygames.errors import InvalidFile
-from privacygames.fleet.packing import Packed, pack
-from privacygames.fleet.records import decode, encode, header_in, name_hash
-from privacygames.fleet.shared_data import Shared
-from privacygames.mechanism import Mechanism, MechanismContent
+from privacygames.fleet.packed_weights import PackedWeights, pack_weights
+from privacygames.fleet.shared_problem import SharedProblem
+from privacygames.mechanism import (
+    Arrays,
+    Header,
+    Mechanism,
+    MechanismContent,
+    decode_record,
+    decode_record_header,
+    encode_record,
+)
 
-PACKED = ("exponents", "digits", "last_column", "last_weight")
+PACKED_FIELDS = ("exponents", "digits", "last_column", "last_weight")
+
+NAME_HASH_BYTES = 16
 
 
-def record_of(name: str, mechanism: Mechanism, about: dict[str, Any]) -> bytes:
-    """A mechanism as a record's payload: the observables it uses, their weights, and the prior it was made for.
+def name_hash(name: str) -> bytes:
+    """The hash by which a person's record is found in the index of a fleet."""
+    return blake2b(name.encode(errors="surrogatepass"), digest_size=NAME_HASH_BYTES).digest()
+
+
+def encode_person(name: str, mechanism: Mechanism, details: dict[str, Any]) -> bytes:
+    """The record of a person's mechanism.
 
     Args:
-        name: whose.
-        mechanism: certified.
-        about: what else is to be known of it: plain values.
+        name: the person.
+        mechanism: their certified mechanism.
+        details: plain values for the header: where the prior is from.
     """
     weights, prior = mechanism.weights, mechanism.statement.prior
     used = np.flatnonzero(weights.any(axis=0))
-    packed = pack(weights[:, used])
-    seen = np.flatnonzero(prior)
-    arrays: dict[str, Any] = {
+    positive = np.flatnonzero(prior)
+    arrays: Arrays = {
         "used": used.astype(np.uint32),
-        "seen": seen.astype(np.uint32),
-        "prior": prior[seen],
+        "seen": positive.astype(np.uint32),
+        "prior": prior[positive],
     }
+    packed = pack_weights(weights[:, used])
     if packed is None:
         arrays["weights"] = weights[:, used]
     else:
-        arrays |= {field: getattr(packed, field) for field in PACKED}
-    return encode({"name": name, "provenance": asdict(mechanism.certificate.provenance), **about}, arrays)
+        arrays |= {field: getattr(packed, field) for field in PACKED_FIELDS}
+    return encode_record({"name": name, "provenance": asdict(mechanism.certificate.provenance), **details}, arrays)
 
 
-def mechanism_of(payload: bytes, shared: Shared) -> Mechanism:
-    """The mechanism in a record, certified for what the fleet promises: every promise is checked here.
+def certified_mechanism(record: bytes, shared: SharedProblem) -> Mechanism:
+    """The mechanism in a record, after checking everything that the fleet guarantees.
 
     Raises:
-        InvalidFile: the record is not of the form that records have.
-        GuaranteeViolated: it is, and does not keep the promises.
+        InvalidFile: the record is damaged, or of another fleet.
+        GuaranteeViolated: its mechanism does not keep the guarantees.
     """
-    statement = statement_of(payload, shared)
-    contents = MechanismContent(statement, shared.problem.space, shared.problem.observables, _provenance(payload))
-    return Mechanism(contents, check(statement))
+    statement = statement_of(record, shared)
+    content = MechanismContent(statement, shared.problem.space, shared.problem.observables, _provenance(record))
+    return Mechanism(content, check(statement))
 
 
-def statement_of(payload: bytes, shared: Shared) -> Statement:
-    """What a record says, for the verifier."""
-    _, arrays = decode(payload)
+def statement_of(record: bytes, shared: SharedProblem) -> Statement:
+    """The statement about the mechanism in a record, for the verifier."""
+    _, arrays = decode_record(record)
     problem = shared.problem
     n, m = problem.shape
     weights = np.zeros((n, m), dtype=np.int64)
-    used = _positions(arrays, "used", m)
+    used = _indices(arrays, "used", m)
     weights[:, used] = _weights(arrays, n, len(used))
     return Statement(
         weights=freeze(weights),
@@ -73,44 +92,52 @@ def statement_of(payload: bytes, shared: Shared) -> Statement:
     )
 
 
-def prior_in(payload: bytes, shared: Shared) -> FloatArray:
+def header_of(record: bytes) -> Header:
+    """The header of a record, which names a person."""
+    header = decode_record_header(record)
+    if not isinstance(header.get("name"), str):
+        raise InvalidFile("a record of the fleet is damaged: it does not say whose it is")
+    return header
+
+
+def prior_of(record: bytes, shared: SharedProblem) -> FloatArray:
     """The prior that a record's mechanism was designed for."""
-    return _prior(decode(payload)[1], shared.problem.shape[0])
+    return _prior(decode_record(record)[1], shared.problem.shape[0])
 
 
-def about_in(payload: bytes) -> tuple[int | None, str | None]:
-    """How many visits a record's prior is from, and whether it is its person's ``"own"`` or ``"pooled"``."""
-    header, _ = header_in(payload)
-    visits, prior_from = header.get("visits"), header.get("prior_from")
-    if (visits is None or (type(visits) is int and visits >= 0)) and prior_from in ("own", "pooled", None):
-        return visits, prior_from
+def prior_source_of(record: bytes) -> tuple[int | None, str | None]:
+    """The number of visits that a record's prior is from, and whether it is the person's ``"own"`` or ``"pooled"``."""
+    header = header_of(record)
+    visits, source = header.get("visits"), header.get("prior_from")
+    if (visits is None or (type(visits) is int and visits >= 0)) and source in ("own", "pooled", None):
+        return visits, source
     raise InvalidFile("a record of the fleet is damaged: it does not say what its prior is from")
 
 
-def require_owner(payload: bytes, hashed: bytes) -> None:
-    """Refuse a record that is not of the person whom the index has it for."""
-    if name_hash(header_in(payload)[0]["name"]) != hashed:
+def require_owner(record: bytes, hashed: bytes) -> None:
+    """Refuse a record of another person than the one with this hash."""
+    if name_hash(header_of(record)["name"]) != hashed:
         raise InvalidFile("a record of the fleet is another person's than its index says: files were mixed up")
 
 
-def _provenance(payload: bytes) -> Provenance:
-    told = header_in(payload)[0].get("provenance")
-    if isinstance(told, dict) and set(told) == {"solver", "version", "repair_cost"}:
-        solver, version, cost = told["solver"], told["version"], told["repair_cost"]
+def _provenance(record: bytes) -> Provenance:
+    table = header_of(record).get("provenance")
+    if isinstance(table, dict) and set(table) == {"solver", "version", "repair_cost"}:
+        solver, version, cost = table["solver"], table["version"], table["repair_cost"]
         if isinstance(solver, str) and isinstance(version, str) and type(cost) in (int, float):
             return Provenance(solver, version, cost)
     raise InvalidFile("a record of the fleet does not say where it comes from")
 
 
-def _prior(arrays: dict[str, NDArray[Any]], n: int) -> FloatArray:
-    seen = _positions(arrays, "seen", n)
+def _prior(arrays: Arrays, n: int) -> FloatArray:
+    positive = _indices(arrays, "seen", n)
     prior = np.zeros(n)
-    prior[seen] = _array(arrays, "prior", "<f8", (len(seen),))
+    prior[positive] = _array(arrays, "prior", "<f8", (len(positive),))
     return prior
 
 
-def _weights(arrays: dict[str, NDArray[Any]], n: int, k: int) -> IntArray:
-    """The weights of the observables that are used, for a statement: whether they are right, the verifier says."""
+def _weights(arrays: Arrays, n: int, k: int) -> IntArray:
+    """The weights of the k observables that are used; whether they keep the guarantees is left to the verifier."""
     if "weights" in arrays:
         return _array(arrays, "weights", "<i8", (n, k)).astype(np.int64)
     exponents = _array(arrays, "exponents", "|u1", (n, k))
@@ -119,19 +146,19 @@ def _weights(arrays: dict[str, NDArray[Any]], n: int, k: int) -> IntArray:
     last_weight = _array(arrays, "last_weight", "<i8", (n,))
     if (last_column >= k).any():
         raise InvalidFile("a record of the fleet is damaged: it points outside its weights")
-    return Packed(exponents, digits, last_column, last_weight).unpacked()
+    return PackedWeights(exponents, digits, last_column, last_weight).unpack()
 
 
-def _positions(arrays: dict[str, NDArray[Any]], name: str, limit: int) -> IntArray:
-    """Increasing positions below a limit."""
-    positions = _array(arrays, name, "<u4", None).astype(np.int64)
-    if (np.diff(positions) <= 0).any() or (positions >= limit).any():
+def _indices(arrays: Arrays, name: str, limit: int) -> IntArray:
+    """An array of increasing indices, all below a limit."""
+    indices = _array(arrays, name, "<u4", None).astype(np.int64)
+    if (np.diff(indices) <= 0).any() or (indices >= limit).any():
         raise InvalidFile("a record of the fleet is damaged: it points outside the secrets or observables")
-    return positions
+    return indices
 
 
-def _array(arrays: dict[str, NDArray[Any]], name: str, kind: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """An array of the type and shape it must have; without a shape, of one axis."""
+def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    """An array, which must have this type and shape; without a shape, one axis."""
     array = arrays.get(name)
     if array is None or array.dtype != np.dtype(kind) or (array.ndim != 1 if shape is None else array.shape != shape):
         raise InvalidFile("a record of the fleet does not fit its shared part")

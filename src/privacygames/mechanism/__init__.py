@@ -1,12 +1,19 @@
 """Mechanisms: exact weights, exact sampling, files, and ``certify``, the one way to make one."""
 
+from privacygames.mechanism.binary_container import (
+    Arrays,
+    Header,
+    decode_record,
+    decode_record_header,
+    encode_record,
+    well_formed,
+)
 from privacygames.mechanism.binary_container import content as container_content
 from privacygames.mechanism.binary_container import parse as parse_container
 from privacygames.mechanism.binary_container import read as read_container
 from privacygames.mechanism.binary_container import write as write_container
 from privacygames.mechanism.certification import RealisedValues
 from privacygames.mechanism.disclosure import Disclosure
-from privacygames.mechanism.header_fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
 from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.mechanism.protocol import (
@@ -22,9 +29,11 @@ from privacygames.mechanism.public_mechanism import PublicCertificate, PublicMec
 from privacygames.mechanism.sampling import Sampler
 
 __all__ = [
+    "Arrays",
     "Disclosure",
     "EpsilonGuarantee",
     "FiniteMechanism",
+    "Header",
     "Mechanism",
     "MechanismContent",
     "PublicCertificate",
@@ -36,6 +45,9 @@ __all__ = [
     "Sampler",
     "certify",
     "container_content",
+    "decode_record",
+    "decode_record_header",
+    "encode_record",
     "is_public",
     "is_sampleable",
     "load",

@@ -15,7 +15,7 @@ from privacygames.certificates import Certificate, DualSolution, Statement, Usef
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedValues, certified
-from privacygames.mechanism.mechanism_content import MechanismContent, pack, unpack, version_of
+from privacygames.mechanism.mechanism_content import MechanismContent, decode_content, encode_content, oldest_version
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
@@ -244,13 +244,13 @@ class Mechanism:
 
     def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
         """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
-        header, arrays = pack(self._contents, dual_solution=dual_solution)
-        binary_container.write(path, header, arrays, version=version_of(header))
+        header, arrays = encode_content(self._contents, dual_solution=dual_solution)
+        binary_container.write(path, header, arrays, version=oldest_version(header))
 
     def to_bytes(self, *, dual_solution: bool = True) -> bytes:
         """What :meth:`save` writes, kept in memory: :func:`privacygames.mechanism.load_bytes` reads it back."""
-        header, arrays = pack(self._contents, dual_solution=dual_solution)
-        return b"".join(binary_container.content(header, arrays, version=version_of(header)))
+        header, arrays = encode_content(self._contents, dual_solution=dual_solution)
+        return b"".join(binary_container.content(header, arrays, version=oldest_version(header)))
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape
@@ -309,7 +309,7 @@ def load_bytes(content: bytes, *, most: int | None = None) -> Mechanism:
 def _checked(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
     if "withheld" in header:
         raise InvalidFile("this file was exported without prior and cost: read it with load_public")
-    contents = unpack(header, arrays)
+    contents = decode_content(header, arrays)
     return Mechanism(contents, check(contents.statement))
 
 

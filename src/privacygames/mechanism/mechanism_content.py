@@ -1,23 +1,42 @@
-"""What a mechanism file contains, and how it is put together and taken apart."""
+"""What a mechanism file contains: encoded as a header and arrays, and decoded again with every part checked."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.certificates import Provenance, Statement, check_form
+from privacygames.beliefs import Prior
+from privacygames.certificates import AdversaryDuals, DualSolution, Provenance, RatioDuals, Statement, check_form
 from privacygames.errors import GuaranteeViolated, InvalidFile
-from privacygames.mechanism.binary_container import NEWEST, VERSION, Arrays, Header
+from privacygames.mechanism.binary_container import (
+    NEWEST_VERSION,
+    VERSION,
+    Arrays,
+    Header,
+    require_array,
+    require_indices,
+    require_integer,
+    require_number,
+    require_text,
+    well_formed,
+)
 from privacygames.mechanism.disclosure import Disclosure
-from privacygames.mechanism.header_fields import array_of, integer_of, real_of, text_of, well_formed
-from privacygames.mechanism.stored_dual_solution import pack_dual_solution, unpack_dual_solution
-from privacygames.mechanism.stored_promises import OLD_PROMISES, pack_promises, unpack_promises
+from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
 from privacygames.spaces import LabelBudget, Space, decode_space, encode_space
 
-MATRICES = ("distance", "distinguishability")
-"""Arrays that a space with a matrix of distances may refer to."""
+DISTANCES = ("distance", "distinguishability")
+"""Arrays that a space with a matrix of distances may refer to, instead of storing its own."""
+
+VERSION_2_GUARANTEES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+"""The guarantees of version 2 of the format, always written; others are written only where they are given."""
+
+MAX_ADVERSARY_ENTRIES = 2 * 10**8
+"""Largest number of entries of all adversaries' errors and attacks together: a small file can name one array often."""
+
+StoreMatrix = Callable[[FloatArray], str]
+"""Adds a matrix to the arrays of a file, unless it is there; returns its name."""
 
 
 @dataclass(frozen=True)
@@ -30,96 +49,247 @@ class MechanismContent:
     provenance: Provenance
 
 
-def pack(contents: MechanismContent, *, dual_solution: bool = True) -> tuple[Header, Arrays]:
-    """The header and arrays of a file; without ``multipliers`` it is smaller and proves no optimality."""
-    statement = contents.statement
-    shared = contents.observables == contents.secrets
+def encode_content(content: MechanismContent, *, dual_solution: bool = True) -> tuple[Header, Arrays]:
+    """The header and arrays of a file; without ``dual_solution`` it is smaller and proves no optimality."""
+    statement = content.statement
     arrays: Arrays = {"weights": statement.weights, "prior": statement.prior}
     arrays |= {"cost": statement.cost, "distance": statement.distance}
     if not np.array_equal(statement.distance, statement.distinguishability):
         arrays["distinguishability"] = statement.distinguishability
 
     def store(matrix: FloatArray) -> str:
-        """Keep a space's own matrix: where a promise is about the very same one, there."""
-        for name in MATRICES:
+        for name in DISTANCES:
             if np.array_equal(matrix, arrays.get(name, matrix[:0])):
                 return name
         name = f"distances_{len(arrays)}"
         arrays[name] = matrix
         return name
 
+    same_space = content.observables == content.secrets
     header: Header = {
         "disclosure": Disclosure.PRIOR.value,
-        "promises": pack_promises(statement.bounds, arrays, store),
+        "promises": _encode_bounds(statement.bounds, arrays, store),
         "bits": statement.bits,
         "hashes": asdict(statement.content_hashes),
-        "provenance": asdict(contents.provenance),
-        "secrets": encode_space(contents.secrets, store=store),
-        "observables": None if shared else encode_space(contents.observables, secrets=contents.secrets, store=store),
+        "provenance": asdict(content.provenance),
+        "secrets": encode_space(content.secrets, store=store),
+        "observables": None if same_space else encode_space(content.observables, secrets=content.secrets, store=store),
     }
     if dual_solution and statement.dual_solution is not None:
-        duals, dual_arrays = pack_dual_solution(statement.dual_solution)
-        header["multipliers"] = duals
-        arrays |= dual_arrays
+        header["multipliers"] = _encode_dual_solution(statement.dual_solution, arrays)
     return header, arrays
 
 
-def version_of(header: Header) -> int:
-    """The version of the format that a file with this header has: the oldest that knows its promises."""
-    return VERSION if set(header["promises"]) <= set(OLD_PROMISES) else NEWEST
+def oldest_version(header: Header) -> int:
+    """The oldest version of the format that can express the guarantees in a header: the one to write."""
+    return VERSION if set(header["promises"]) <= set(VERSION_2_GUARANTEES) else NEWEST_VERSION
 
 
-def unpack(header: Header, arrays: Arrays) -> MechanismContent:
-    """Take a file's content apart, or raise :class:`InvalidFile`: whatever is inside, nothing else escapes."""
+def decode_content(header: Header, arrays: Arrays) -> MechanismContent:
+    """What a file's header and arrays mean.
+
+    Raises:
+        InvalidFile: they do not fit together; nothing else is raised, whatever they hold.
+    """
     with well_formed("the content of the file"):
-        return _unpack(header, arrays)
+        return _decode_content(header, arrays)
 
 
-def _unpack(header: Header, arrays: Arrays) -> MechanismContent:
-    n, m = arrays["weights"].shape  # what is described must be of this size: nothing else is built
-    described = [header["secrets"], header["observables"]]
+def _decode_content(header: Header, arrays: Arrays) -> MechanismContent:
+    n, m = arrays["weights"].shape  # spaces must be of these sizes, so a small file cannot describe a huge one
+    encoded = [header["secrets"], header["observables"]]
     if header.get("format") == 1:
-        described = [_of_format_1(table) for table in described]
+        encoded = [_upgrade_space(table) for table in encoded]
     allowance = LabelBudget()
-    secrets = decode_space(described[0], matrices=arrays, size=n, allowance=allowance)
+    secrets = decode_space(encoded[0], matrices=arrays, size=n, allowance=allowance)
     observables = secrets
-    if described[1] is not None:
-        observables = decode_space(described[1], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
-    separation = "distinguishability" if "distinguishability" in arrays else "distance"
+    if encoded[1] is not None:
+        observables = decode_space(encoded[1], secrets=secrets, matrices=arrays, size=m, allowance=allowance)
+    bounds = _decode_bounds(header["promises"], arrays, secrets, allowance)
+    distinguishability = "distinguishability" if "distinguishability" in arrays else "distance"
     statement = Statement(
-        weights=array_of(arrays, "weights", "<i8", (n, m)),
-        bits=integer_of(header["bits"]),
-        prior=array_of(arrays, "prior", "<f8", (n,)),
-        cost=array_of(arrays, "cost", "<f8", (m, n)),
-        distance=array_of(arrays, "distance", "<f8", (n, n)),
-        distinguishability=array_of(arrays, separation, "<f8", (n, n)),
-        bounds=(bounds := unpack_promises(header["promises"], arrays, secrets, allowance)),
+        weights=require_array(arrays, "weights", "<i8", (n, m)),
+        bits=require_integer(header["bits"]),
+        prior=require_array(arrays, "prior", "<f8", (n,)),
+        cost=require_array(arrays, "cost", "<f8", (m, n)),
+        distance=require_array(arrays, "distance", "<f8", (n, n)),
+        distinguishability=require_array(arrays, distinguishability, "<f8", (n, n)),
+        bounds=bounds,
         dual_solution=None,
     )
     if "multipliers" in header:
-        counts = [len(adversary.errors) for adversary in statement.adversaries] if bounds.against else []
-        evidence = unpack_dual_solution(header["multipliers"], arrays, (n, m), counts)
-        statement = replace(statement, dual_solution=evidence)
-    provenance = header["provenance"]
-    origin = Provenance(
-        text_of(provenance["solver"]), text_of(provenance["version"]), real_of(provenance["repair_cost"])
+        guesses = [len(adversary.errors) for adversary in statement.adversaries] if bounds.against else []
+        dual_solution = _decode_dual_solution(header["multipliers"], arrays, (n, m), guesses)
+        statement = replace(statement, dual_solution=dual_solution)
+    origin = header["provenance"]
+    provenance = Provenance(
+        require_text(origin["solver"]), require_text(origin["version"]), require_number(origin["repair_cost"])
     )
-    contents = MechanismContent(statement, secrets, observables, origin)
     if asdict(statement.content_hashes) != header["hashes"]:
-        raise InvalidFile("the prior, cost or distances in the file are not those the promise is about")
+        raise InvalidFile("the prior, cost or distances in the file are not those the guarantees are about")
     try:
         check_form(statement)
     except GuaranteeViolated as error:
         raise InvalidFile(str(error)) from None
-    return contents
+    return MechanismContent(statement, secrets, observables, provenance)
 
 
-def _of_format_1(table: Any) -> Any:
-    """A space as format 1 wrote it, in today's words: it called everything labels, and wrote an empty box."""
+def _upgrade_space(table: Any) -> Any:
+    """A space of format 1 with the keys of format 2: it wrote everything as labels, and an empty box."""
     if not isinstance(table, Mapping):
         return table
-    names = {"numbers": "values", "sets": "sets"}
-    renamed = {names.get(table["kind"], key) if key == "labels" else key: value for key, value in table.items()}
+    keys = {"numbers": "values", "sets": "sets"}
+    upgraded = {keys.get(table["kind"], key) if key == "labels" else key: value for key, value in table.items()}
     if table["kind"] == "sets":
-        renamed["sets"] = [label["set"] for label in renamed["sets"]]
-    return {key: value for key, value in renamed.items() if not (key == "box" and value is None)}
+        upgraded["sets"] = [label["set"] for label in upgraded["sets"]]
+    return {key: value for key, value in upgraded.items() if not (key == "box" and value is None)}
+
+
+def _encode_bounds(bounds: Bounds, arrays: Arrays, store: StoreMatrix) -> Header:
+    """The bounds for the header; the matrices of adversaries go into ``arrays``, each once."""
+    table: Header = {name: getattr(bounds, name) for name in VERSION_2_GUARANTEES}
+    if bounds.worst_cost_at_most is not None:
+        table["worst_cost_at_most"] = bounds.worst_cost_at_most
+    if bounds.against:
+        table["against"] = [_encode_guarantee(guarantee, arrays, store) for guarantee in bounds.against]
+    return table
+
+
+def _encode_guarantee(guarantee: DistortionGuarantee, arrays: Arrays, store: StoreMatrix) -> Header:
+    adversary = guarantee.adversary
+    prior, errors, guesses = adversary.prior, adversary.errors, adversary.guesses
+    return {
+        "name": adversary.name,
+        "distortion": guarantee.distortion,
+        "prior": None if prior is None else _store_once(prior.probabilities, "belief", arrays),
+        "errors": None if errors is None else _store_once(errors, "errors", arrays),
+        "guesses": None if guesses is None else encode_space(guesses, store=store),
+    }
+
+
+def _store_once(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
+    """The name of the array that holds these numbers, which is added where none does."""
+    for name, array in arrays.items():
+        if array.dtype == numbers.dtype and np.array_equal(array, numbers):
+            return name
+    name = f"{kind}_{len(arrays)}"
+    arrays[name] = numbers
+    return name
+
+
+def _decode_bounds(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> Bounds:
+    table = dict(header)
+    against = table.pop("against", [])
+    if not isinstance(against, list) or len(against) > MOST_ADVERSARIES:
+        raise InvalidFile(f"the guarantees against adversaries must be a list, of at most {MOST_ADVERSARIES}")
+    guesses = [len(secrets if each["errors"] is None else arrays[require_text(each["errors"])]) for each in against]
+    if sum(guesses) * sum(arrays["weights"].shape) > MAX_ADVERSARY_ENTRIES:
+        raise InvalidFile(f"the adversaries' errors and attacks would have more than {MAX_ADVERSARY_ENTRIES} numbers")
+    guarantees = (_decode_guarantee(each, arrays, secrets, allowance) for each in against)
+    return Bounds(**table, against=tuple(guarantees))
+
+
+def _decode_guarantee(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> DistortionGuarantee:
+    count = len(secrets)
+    prior = errors = guesses = None
+    if header["prior"] is not None:
+        weights = require_array(arrays, require_text(header["prior"]), "<f8", (count,))
+        prior = Prior(secrets, weights)
+        if not np.array_equal(prior.probabilities, weights):
+            raise InvalidFile("the prior of an adversary does not sum to one")
+    if header["errors"] is not None:
+        name = require_text(header["errors"])
+        errors = require_array(arrays, name, "<f8", (len(arrays[name]), count))
+        if header["guesses"] is not None:
+            guesses = decode_space(header["guesses"], matrices=arrays, size=len(errors), allowance=allowance)
+    distortion = None if header["distortion"] is None else require_number(header["distortion"])
+    adversary = Adversary(require_text(header["name"]), prior=prior, errors=errors, guesses=guesses)
+    return DistortionGuarantee(adversary, distortion)
+
+
+def _encode_dual_solution(dual_solution: DualSolution, arrays: Arrays) -> Header:
+    """The dual solution's part of the header; its arrays are added to ``arrays``."""
+    ratios, attack = dual_solution.ratios, dual_solution.attack
+    arrays |= _encode_attack("attack", attack)
+    arrays |= {
+        "like": dual_solution.like.astype(np.int32),
+        "ratio_observable": ratios.observable,
+        "ratio_secret": ratios.secret,
+        "ratio_other": ratios.other,
+        "ratio_value": ratios.value,
+    }
+    if dual_solution.secret_weights is not None:
+        arrays["secret_weights"] = dual_solution.secret_weights
+    if dual_solution.limit_weights is not None:
+        arrays["limit_weights"] = dual_solution.limit_weights
+    header: Header = {
+        "cost": dual_solution.cost_dual,
+        "distortion": dual_solution.distortion_dual,
+        "rows": len(attack),
+    }
+    if dual_solution.against:
+        header["against"] = [duals.dual for duals in dual_solution.against]
+        for number, duals in enumerate(dual_solution.against):
+            arrays |= _encode_attack(f"attack{number}", duals.attack)
+    return header
+
+
+def _decode_dual_solution(header: Any, arrays: Arrays, shape: tuple[int, int], guesses: Sequence[int]) -> DualSolution:
+    """The dual solution of a file.
+
+    Args:
+        header: its part of the header.
+        arrays: all arrays of the file.
+        shape: the numbers of secrets and observables.
+        guesses: for each of several adversaries, the number of guesses they choose from.
+    """
+    n, m = shape
+    rows = require_integer(header["rows"])
+    if not 1 <= rows <= m:
+        raise InvalidFile("the dual values do not fit the observables")
+    against = header.get("against", [])
+    if len(against) != len(guesses):
+        raise InvalidFile("the dual values do not fit the adversaries")
+    count = (len(arrays["ratio_value"]),)
+    ratios = RatioDuals(
+        require_indices(arrays, "ratio_observable", count, rows),
+        require_indices(arrays, "ratio_secret", count, n),
+        require_indices(arrays, "ratio_other", count, n),
+        require_array(arrays, "ratio_value", "<f8", count),
+    )
+    secret_weights, limit_weights = (
+        require_array(arrays, name, "<f8", (n,)) if name in arrays else None
+        for name in ("secret_weights", "limit_weights")
+    )
+    return DualSolution(
+        require_number(header["cost"]),
+        require_number(header["distortion"]),
+        _decode_attack("attack", arrays, rows, n),
+        ratios,
+        secret_weights,
+        require_indices(arrays, "like", (m,), rows).astype(np.int64),
+        tuple(
+            AdversaryDuals(require_number(dual), _decode_attack(f"attack{number}", arrays, rows, size))
+            for number, (dual, size) in enumerate(zip(against, guesses, strict=True))
+        ),
+        limit_weights,
+    )
+
+
+def _encode_attack(name: str, attack: FloatArray) -> Arrays:
+    """The arrays of an attack, which is a sparse matrix."""
+    row, column = np.nonzero(attack)
+    return {
+        f"{name}_row": row.astype(np.int32),
+        f"{name}_estimate": column.astype(np.int32),
+        f"{name}_value": attack[row, column],
+    }
+
+
+def _decode_attack(name: str, arrays: Arrays, rows: int, columns: int) -> FloatArray:
+    count = (len(arrays[f"{name}_value"]),)
+    row = require_indices(arrays, f"{name}_row", count, rows)
+    column = require_indices(arrays, f"{name}_estimate", count, columns)
+    attack = np.zeros((rows, columns))
+    attack[row, column] = require_array(arrays, f"{name}_value", "<f8", count)
+    return attack

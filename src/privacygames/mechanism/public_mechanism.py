@@ -19,8 +19,8 @@ from privacygames.canonical import digest_of
 from privacygames.certificates import RatioStatement, check_ratios, largest_log_ratio
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import binary_container
+from privacygames.mechanism.binary_container import well_formed
 from privacygames.mechanism.disclosure import Disclosure
-from privacygames.mechanism.header_fields import well_formed
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler

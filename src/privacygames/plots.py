@@ -28,44 +28,58 @@ Figure = Any
 """A ``matplotlib.figure.Figure``."""
 
 INK, SOFT = "0.25", "0.45"
-ADVERSARIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7e4e90")
-CURVES = ("#c1121f", "#0072b2", "#009e73", "#b8860b", "#7e4e90", "0.4")
+"""Greys of marks and of labels beside them."""
+
+ADVERSARY_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7e4e90")
+CURVE_COLOURS = ("#c1121f", "#0072b2", "#009e73", "#b8860b", "#7e4e90", "0.4")
 MARKERS = "os^Dv"
-APART = 0.22
-PAGE = 11.4
-"""The widest a figure is, in inches: a page on its side."""
+MARKER_DISTANCE = 0.22
+"""Vertical distance of markers in one line, in lines."""
+
+PAGE_WIDTH = 11.4
+"""Largest width of a figure in inches: a page in landscape format."""
 
 
 def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label) -> Figure:
-    """One release on the map: the prior, what is answered from ``secret``, and what an attacker then believes.
+    """One release on the map: the prior, the outputs for one secret, and the adversary's belief after an output.
 
-    The third panel shows the attacker after the likeliest answer from ``secret``.
+    Args:
+        mechanism: a mechanism whose secrets and outputs are the cells of one grid.
+        problem: its problem.
+        attack: the adversary's attack, for their best guess.
+        secret: the true place; the third panel is after its likeliest output.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)), cost="hamming")
+    >>> mechanism = pg.design(problem, epsilon=1.0)
+    >>> attack = pg.attacks.optimal(mechanism, problem)
+    >>> [axes.get_title() for axes in pg.plots.story(mechanism, problem, attack, "cell-0").axes[:3]]
+    ['Belief before an output', 'Outputs for the true place', 'Belief after the output']
     """
     grid = problem.space
     if not isinstance(grid, Grid) or problem.observables != grid:
         raise InvalidProblem("the story figure needs secrets and observables that are the cells of one Grid")
-    answers = mechanism.probabilities[grid.index(secret)]
-    answer = mechanism.observables.labels[int(answers.argmax())]
-    belief = mechanism.posterior(answer, problem.prior)
-    guess = attack.estimate(answer)
+    outputs = mechanism.probabilities[grid.index(secret)]
+    output = mechanism.observables.labels[int(outputs.argmax())]
+    belief = mechanism.posterior(output, problem.prior)
+    guess = attack.estimate(output)
     panels = [
-        ("What the attacker believes before", problem.prior.probabilities, "probability π(s)", []),
+        ("Belief before an output", problem.prior.probabilities, "probability π(s)", []),
         (
-            "What is answered from the true place",
-            answers,
+            "Outputs for the true place",
+            outputs,
             "probability p(o|s)",
-            [(secret, "o", "true place"), (answer, "X", "likeliest answer")],
+            [(secret, "o", "true place"), (output, "X", "likeliest output")],
         ),
         (
-            "What the attacker believes after it",
+            "Belief after the output",
             belief.probabilities,
             "probability of s given o",
             [(secret, "o", "true place"), (guess, "*", "adversary's best guess")],
         ),
     ]
     shape = grid.height / grid.width
-    figure = _canvas((PAGE, 1.5 + 2.6 * shape))
-    figure.suptitle("One answer, on the map", fontsize=12)
+    figure = _canvas((PAGE_WIDTH, 1.5 + 2.6 * shape))
+    figure.suptitle("One release on the map", fontsize=12)
     for axes, (title, values, unit, marks) in zip(figure.subplots(1, 3), panels, strict=True):
         _heat(axes, grid, values, unit)
         axes.set_title(title, fontsize=10)
@@ -76,26 +90,34 @@ def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label)
     return figure
 
 
-def comparison(compared: Comparison) -> Figure:
+def comparison(results: Comparison) -> Figure:
     """Mechanisms side by side, one line each: cost, realised ε, the error of each adversary's attacks, time.
 
-    Colours stand for adversaries; the first mechanism's cost is drawn as a line, for the eye to compare with.
+    Colours stand for adversaries; the first mechanism's cost is also drawn as a line across the others.
+
+    Args:
+        results: what :func:`privacygames.compare` returns.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
+    >>> results = pg.compare(problem, pg.calibrated_baselines(problem, epsilon=1.0, names=["optimal", "uniform"]))
+    >>> pg.plots.comparison(results).get_suptitle()
+    '2 mechanisms for 3 secrets'
     """
-    adversaries = list(dict.fromkeys(row.adversary for row in compared.rows))
-    rows = [row for row in compared.rows if row.adversary == adversaries[0]]
-    figure = _canvas((PAGE, 2.3 + 0.3 * len(rows)))
-    figure.suptitle(f"{len(rows)} mechanisms for {compared.problem.shape[0]} secrets", fontsize=12)
+    adversaries = list(dict.fromkeys(row.adversary for row in results.rows))
+    rows = [row for row in results.rows if row.adversary == adversaries[0]]
+    figure = _canvas((PAGE_WIDTH, 2.3 + 0.3 * len(rows)))
+    figure.suptitle(f"{len(rows)} mechanisms for {results.problem.shape[0]} secrets", fontsize=12)
     panels = figure.subplots(1, 5, sharey=True, width_ratios=(3, 2.4, 2.4, 4.6, 1.8))
-    label = cost_label(compared.problem)
+    label = cost_label(results.problem)
     _values_panel(panels[0], [row.report.cost for row in rows], "Cost on average", label, line=True)
     _values_panel(panels[1], [row.report.worst_cost for row in rows], "Cost, worst secret", label)
     _values_panel(
         panels[2],
         [_epsilon(row) for row in rows],
         "Realised epsilon",
-        epsilon_label(compared.problem, rows[0].report.within),
+        epsilon_label(results.problem, rows[0].report.within),
     )
-    _attack_panel(panels[3], compared, adversaries)
+    _attack_panel(panels[3], results, adversaries)
     _time_panel(panels[4], rows)
     panels[0].set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
     panels[0].invert_yaxis()  # the first on top
@@ -109,10 +131,17 @@ def comparison(compared: Comparison) -> Figure:
 
 
 def trade_off(curve: Comparison) -> Figure:
-    """What privacy costs: what was asked for against the cost on the left, and what comes with it on the right.
+    """The trade-off curve: the cost at each value of a bound on the left, the other privacy measure on the right.
 
-    Takes what :func:`privacygames.trade_off` returns and draws the first adversary. Where ε was asked for, the right
-    panel shows how wrong the optimal attack is; where distortion was, the ε that mechanisms which promise one realise.
+    Draws the first adversary. Where the bound is ε, the right panel shows the error of the optimal attack; where it is
+    distortion, the realised ε of the mechanisms that guarantee one.
+
+    Args:
+        curve: what :func:`privacygames.trade_off` returns.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
+    >>> pg.plots.trade_off(pg.trade_off(problem, epsilons=[0.5, 1.0], names=["optimal"])).get_suptitle()
+    'Cost of privacy, 3 secrets'
     """
     if any(row.asked is None for row in curve.rows):
         raise InvalidProblem("this comparison is at one value only; draw what trade_off returns, or plots.comparison")
@@ -122,16 +151,16 @@ def trade_off(curve: Comparison) -> Figure:
     error = f"optimal attack: {distortion_label(curve.problem)}"
     asked, other = (label, error) if by_epsilon else (error, f"realised {label}")
     sides: list[tuple[str, str, Sequence[float | None]]]
-    sides = [(cost_label(curve.problem), "What it costs", [row.report.cost for row in rows])]
+    sides = [(cost_label(curve.problem), "Cost", [row.report.cost for row in rows])]
     beside = [row.report.distortion if by_epsilon else _epsilon(row) for row in rows]
     if any(value is not None for value in beside):
-        sides.append((other, "What comes with it", beside))
+        sides.append((other, "Other privacy measure", beside))
     figure = _canvas((0.8 + 5.2 * len(sides), 4.3))
-    figure.suptitle(f"The price of privacy, {curve.problem.shape[0]} secrets", fontsize=12)
+    figure.suptitle(f"Cost of privacy, {curve.problem.shape[0]} secrets", fontsize=12)
     for axes, (name, title, values) in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
         _curves(axes, rows, values)
         axes.set_title(title, fontsize=10, loc="left")
-        axes.set_xlabel(f"asked for: {asked}")
+        axes.set_xlabel(f"bound: {asked}")
         axes.set_ylabel(name)
         axes.set_ylim(bottom=0)
         _tidy(axes)
@@ -139,56 +168,65 @@ def trade_off(curve: Comparison) -> Figure:
     return figure
 
 
-def adversaries(compared: Comparison) -> Figure:
-    """Where adversaries stand, one line each: what mechanisms leave them, of what they err by without an answer.
+def adversaries(results: Comparison) -> Figure:
+    """The error of each adversary, one line each, as a share of their error without an output.
 
-    Takes what :func:`privacygames.compare` returns for a list of adversaries. A bar marks what is promised against
-    each, by the first mechanism that promises something; what is to the left of it does not keep that promise.
+    A bar marks the guarantee against an adversary, by the first mechanism that has one; mechanisms to the left of it do
+    not keep that guarantee.
+
+    Args:
+        results: what :func:`privacygames.compare` returns for adversaries of type :class:`privacygames.Adversary`.
+
+    >>> problem = pg.Problem(pg.Prior.from_counts(pg.Categories("abc"), [3, 2, 1]))
+    >>> mechanism = pg.design(problem, epsilon=1.0)
+    >>> results = pg.compare(problem, {"optimal": mechanism}, adversaries=[pg.Adversary("knows the prior")])
+    >>> [label.get_text() for label in pg.plots.adversaries(results).axes[0].get_yticklabels()]
+    ['knows the prior']
     """
-    rows = list({row.name: row for row in compared.rows}.values())
-    names = [stand.adversary for stand in rows[0].report.against]
+    rows = list({row.name: row for row in results.rows}.values())
+    names = [result.adversary for result in rows[0].report.against]
     if not names:
-        raise InvalidProblem("no adversaries were compared; give compare(…, adversaries=[…]) some of type Adversary")
+        raise InvalidProblem("no adversaries were results; give compare(…, adversaries=[…]) some of type Adversary")
     figure = _canvas((7.6, 1.7 + 0.5 * len(names)))
     axes = figure.subplots()
-    promised = _promised(axes, rows, names)
+    guarantees = _guarantees(axes, rows, names)
     for position, row in enumerate(rows):
-        shares = [100 * stand.realised / (stand.possible or 1.0) for stand in row.report.against]
-        shift = APART * (position - (len(rows) - 1) / 2)  # side by side, not one on top of the other
-        style = {"color": CURVES[position % len(CURVES)], "marker": MARKERS[position % len(MARKERS)]}
+        shares = [100 * result.realised / (result.possible or 1.0) for result in row.report.against]
+        shift = MARKER_DISTANCE * (position - (len(rows) - 1) / 2)  # side by side
+        style = {"color": CURVE_COLOURS[position % len(CURVE_COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
         places = [place + shift for place in range(len(names))]
         axes.plot(shares, places, linestyle="none", markersize=7, label=row.name, **style)
         for name, share, place in zip(names, shares, places, strict=True):
-            left = share < promised.get(name, 0.0) - 0.5  # the number is not to stand on the bar
+            left = share < guarantees.get(name, 0.0) - 0.5  # keeps the number off the bar
             look = {"ha": "right" if left else "left", "va": "center", "fontsize": 7, "color": SOFT}
             axes.annotate(f"{share:.0f} %", (share, place), (-8 if left else 8, 0), textcoords="offset points", **look)
     axes.set_yticks(range(len(names)), names, fontsize=9)
     axes.set_ylim(len(names) - 0.5, -0.5)  # the first on top
     axes.set_xlim(-2, 109)
-    _titled(axes, "What adversaries still get wrong", "% of what they get wrong without an answer")
+    _titled(axes, "Errors of adversaries", "% of the error without an output")
     _tidy(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
 
 
-def _promised(axes: Any, rows: list[Row], names: list[str]) -> dict[str, float]:
-    """A bar for each adversary that some mechanism promises something against: at which share, by name."""
-    found = {
-        stand.adversary: 100 * stand.promised / (stand.possible or 1.0)
+def _guarantees(axes: Any, rows: list[Row], names: list[str]) -> dict[str, float]:
+    """Draw a bar for each adversary with a guarantee; returns its share of the error without an output, by name."""
+    shares = {
+        result.adversary: 100 * result.promised / (result.possible or 1.0)
         for row in reversed(rows)
-        for stand in row.report.against
-        if stand.promised is not None
+        for result in row.report.against
+        if result.promised is not None
     }
-    for name, share in found.items():
-        at = names.index(name)
-        axes.vlines(share, at - 0.36, at + 0.36, color=INK, linewidth=2.2, zorder=1)
-    if found:
-        axes.plot([], [], color=INK, linewidth=2.2, label="promised")
-    return found
+    for name, share in shares.items():
+        line = names.index(name)
+        axes.vlines(share, line - 0.36, line + 0.36, color=INK, linewidth=2.2, zorder=1)
+    if shares:
+        axes.plot([], [], color=INK, linewidth=2.2, label="guaranteed")
+    return shares
 
 
 def _curves(axes: Any, rows: list[Row], values: Sequence[float | None]) -> None:
-    """A line for each mechanism: what was asked against the values."""
+    """A curve for each mechanism: the values against the bound."""
     for position, name in enumerate(dict.fromkeys(row.mechanism for row in rows)):
         points = [
             (row.asked or 0.0, value)
@@ -196,12 +234,12 @@ def _curves(axes: Any, rows: list[Row], values: Sequence[float | None]) -> None:
             if row.mechanism == name and value is not None
         ]
         if points:
-            style = {"color": CURVES[position % len(CURVES)], "marker": MARKERS[position % len(MARKERS)]}
+            style = {"color": CURVE_COLOURS[position % len(CURVE_COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
             axes.plot(*zip(*sorted(points), strict=True), markersize=5, label=name, **style)
 
 
 def _epsilon(row: Row) -> float | None:
-    """The realised ε; None where none is promised, since it then is an accident of rounding."""
+    """The realised ε; None where none is guaranteed, since it then is an accident of rounding."""
     report = row.report
     if not report.epsilon_promised:
         return None
@@ -209,7 +247,7 @@ def _epsilon(row: Row) -> float | None:
 
 
 def _values_panel(axes: Any, values: list[Any], title: str, label: str, *, line: bool = False) -> None:
-    """A dot a mechanism with its number beside it; what has no value says so."""
+    """A dot for each mechanism with its number beside it; a text where there is no value."""
     largest = max((value for value in values if value is not None), default=1.0) or 1.0
     if line:
         axes.axvline(values[0], color=SOFT, linewidth=1, linestyle=":")
@@ -222,12 +260,12 @@ def _values_panel(axes: Any, values: list[Any], title: str, label: str, *, line:
     _titled(axes, title, label)
 
 
-def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> None:
-    """The optimal attack filled, the Bayesian hollow; the first adversary's blind guess as a line."""
+def _attack_panel(axes: Any, results: Comparison, adversaries: list[str]) -> None:
+    """The optimal attack filled, the Bayesian hollow; the first adversary's error without an output as a line."""
     for position, adversary in enumerate(adversaries):
-        rows = [row for row in compared.rows if row.adversary == adversary]
-        colour, marker = ADVERSARIES[position % len(ADVERSARIES)], "osD^v"[position % 5]
-        shift = APART * (position - (len(adversaries) - 1) / 2)  # side by side, not one on top of the other
+        rows = [row for row in results.rows if row.adversary == adversary]
+        colour, marker = ADVERSARY_COLOURS[position % len(ADVERSARY_COLOURS)], "osD^v"[position % 5]
+        shift = MARKER_DISTANCE * (position - (len(adversaries) - 1) / 2)  # side by side
         kinds = (("optimal", "distortion", colour), ("Bayesian", "distortion_bayesian", "white"))
         for kind, name, inside in kinds:
             errors = [getattr(row.report, name) for row in rows]
@@ -240,10 +278,10 @@ def _attack_panel(axes: Any, compared: Comparison, adversaries: list[str]) -> No
                 markerfacecolor=inside,
                 label=f"{adversary}: {kind} attack",
             )
-    blind = compared.rows[0].report.distortion_from_prior
-    axes.axvline(blind, color=SOFT, linewidth=1, linestyle="--", label=f"{adversaries[0]}: guess without an answer")
+    blind = results.rows[0].report.distortion_from_prior
+    axes.axvline(blind, color=SOFT, linewidth=1, linestyle="--", label=f"{adversaries[0]}: guess without an output")
     axes.set_xlim(left=min(0.0, -0.02 * axes.get_xlim()[1]))
-    _titled(axes, "What attackers get wrong on average", distortion_label(compared.problem))
+    _titled(axes, "Average error of attacks", distortion_label(results.problem))
 
 
 def _time_panel(axes: Any, rows: list[Row]) -> None:
@@ -280,7 +318,7 @@ def _heat(axes: Any, grid: Grid, values: FloatArray, unit: str) -> None:
     axes.set_xlabel("km east", fontsize=9)
     axes.set_ylabel("km north", fontsize=9)
     axes.tick_params(labelsize=8)
-    bar = axes.inset_axes((1.03, 0, 0.045, 1))  # as tall as the map, whatever its shape
+    bar = axes.inset_axes((1.03, 0, 0.045, 1))  # as tall as the map
     axes.figure.colorbar(image, cax=bar).set_label(unit, fontsize=8)
     bar.tick_params(labelsize=7)
 

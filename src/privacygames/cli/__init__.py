@@ -7,7 +7,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """The console script. Until a command begins, Ctrl-C ends it at once and quietly, as it ends any program."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise whoever started us ignores it
+    """The console script. Until a command begins, Ctrl-C ends it at once and without a message."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # otherwise the parent process ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_module("privacygames.cli.app").run()

@@ -1,4 +1,4 @@
-"""The commands, and what their exit status means."""
+"""The commands, their exit status, and how errors become messages."""
 
 import io
 import json
@@ -51,12 +51,12 @@ EXIT_CODES = {
 
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
-    "5 the solver failed, 6 a promise is broken, 7 not a readable mechanism file, "
+    "5 the solver failed, 6 a guarantee does not hold, 7 not a readable mechanism file, "
     "8 a file cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, 130 interrupted."
 )
 
 app = typer.Typer(
-    help="Design random answers that protect a secret, at the least cost to the user, and prove it.",
+    help="Design random outputs that protect a secret at the least cost to the user, and prove it.",
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,
@@ -65,19 +65,19 @@ app = typer.Typer(
 )
 
 
-def reported(command: Callable[..., int | None]) -> Callable[..., None]:
-    """A command whose errors become one message and an exit status; it may return a status of its own."""
+def with_exit_status(command: Callable[..., int | None]) -> Callable[..., None]:
+    """A command whose errors become a message and an exit status; it may return a status of its own."""
 
     @wraps(command)
-    def run(*given: object, **options: object) -> None:
+    def run(*arguments: object, **options: object) -> None:
         try:
             _catch_interrupts()
-            status = command(*given, **options)
-            sys.stdout.flush()  # a reader that is gone is noticed here, not when the interpreter ends
+            status = command(*arguments, **options)
+            sys.stdout.flush()  # a closed pipe is noticed here, not when the interpreter ends
         except KeyboardInterrupt:
             typer.echo("interrupted", err=True)
             raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:  # whoever read our output has enough
+        except BrokenPipeError:  # the program that read the output has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except OSError as error:
@@ -94,7 +94,7 @@ def reported(command: Callable[..., int | None]) -> Callable[..., None]:
 
 
 def _catch_interrupts() -> None:
-    """From here on Ctrl-C is an exception, which :func:`reported` turns into a message."""
+    """Turn Ctrl-C into an exception, which :func:`with_exit_status` turns into a message."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -138,24 +138,24 @@ COMMANDS = (
     serve.studio,
 )
 
-for each in COMMANDS:
-    # Unknown options of these are taken for secrets: "-3" is one, and must not be repeated in a message.
-    settings = {"ignore_unknown_options": True} if each in (sample.sample, release.release) else {}
-    app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(reported(each))
+for command in COMMANDS:
+    # An unknown option of these may be a secret, such as "-3", which no message may repeat.
+    settings = {"ignore_unknown_options": True} if command in (sample.sample, release.release) else {}
+    app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(with_exit_status(command))
 
 ledgers = typer.Typer(
-    help="What was released and charged: show it, or verify that it adds up.",
+    help="What was released and charged: show it, or verify its sums.",
     epilog=EPILOG,
     no_args_is_help=True,
     cls=PlainGroup,
 )
-for part in (ledger.show, ledger.verify, ledger.correct_clock):
-    ledgers.command(epilog=EPILOG, cls=PlainCommand)(reported(part))
+for ledger_command in (ledger.show, ledger.verify, ledger.correct_clock):
+    ledgers.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(ledger_command))
 app.add_typer(ledgers, name="ledger")
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         typer.echo(f"privacygames {version('privacygames')}")
         raise typer.Exit
 
@@ -166,17 +166,17 @@ def options(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Design random answers that protect a secret, at the least cost to the user, and prove it."""
+    """Design random outputs that protect a secret at the least cost to the user, and prove it."""
 
 
 def run() -> None:
-    """Run the command that was asked for."""
-    for stream in (sys.stdout, sys.stderr):  # a terminal that knows no Greek gets question marks, not a traceback
+    """Run the command of the command line."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal without Greek letters gets question marks, not a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if sys.stdout is None:  # closed by whoever started us
+    if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
-    warnings.simplefilter("ignore", UselessMechanism)  # commands say it in their own words
+    warnings.simplefilter("ignore", UselessMechanism)  # commands print it as a warning
     app()
 
 

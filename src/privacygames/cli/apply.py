@@ -30,17 +30,17 @@ def apply(
     unknown: Annotated[
         str | None, typer.Option(help="People the fleet does not know: refuse, or default.", show_default="refuse")
     ] = None,
-    user: Annotated[str | None, typer.Option(help="The column that says whose row it is.")] = None,
+    user: Annotated[str | None, typer.Option(help="The column with the user of each row.")] = None,
     output_form: Annotated[
         str | None, typer.Option(help="label, centre, point, bounds or set.", show_default="label")
     ] = None,
-    into: Annotated[str | None, typer.Option(help="Names of the columns of answers, separated by commas.")] = None,
+    into: Annotated[str | None, typer.Option(help="Names of the columns of outputs, separated by commas.")] = None,
     original: Annotated[
-        str | None, typer.Option(help="What becomes of originals: replace, drop or null.", show_default="replace")
+        str | None, typer.Option(help="What happens to originals: replace, drop or null.", show_default="replace")
     ] = None,
     invalid: Annotated[
         str | None,
-        typer.Option(help="Rows that are no secret: error, drop, null or nearest.", show_default="error"),
+        typer.Option(help="Rows that are not a secret: error, drop, null or nearest.", show_default="error"),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Rows without a value: error, drop or null.", show_default="as --invalid")
@@ -55,16 +55,16 @@ def apply(
     key: Annotated[
         Path | None,
         typer.Option(
-            help="A release key, with which the same rows get the same answers again. Each release needs its own; goes "
+            help="A release key, with which the same rows get the same outputs again. Each release needs its own; goes "
             "with --key-columns, or --repeat same."
         ),
     ] = None,
-    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key: --key names a file not there yet.")] = False,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key: --key names a new file.")] = False,
     ledger: Annotated[
         Path | None, typer.Option(help="Charge the release to this ledger; refuse it where the budget is spent.")
     ] = None,
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Start the ledger: --ledger names a file not there yet.")
+        bool, typer.Option("--new-ledger", help="Start the ledger: --ledger names a new file.")
     ] = False,
     budget: Annotated[
         list[str] | None,
@@ -76,9 +76,9 @@ def apply(
     key_columns: Annotated[
         str | None,
         typer.Option(
-            help="What tells every row from every other, separated by commas: with a key, rows keep their answers "
+            help="Columns that together identify every row, separated by commas: with a key, rows keep their outputs "
             "in any order and format.",
-            show_default="every run draws anew",
+            show_default="every run draws again",
         ),
     ] = None,
     repeat: Annotated[
@@ -99,19 +99,19 @@ def apply(
     ] = None,
     epsilon_limit: Annotated[str | None, typer.Option(hidden=True)] = None,
     separator: Annotated[
-        str | None, typer.Option(help="Between the fields of CSV files.", show_default="told from the first line")
+        str | None, typer.Option(help="Between the fields of CSV files.", show_default="detected from the first line")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, each at a file.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, each with one file.")] = 1,
     scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show how well statistics would survive; write nothing.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Replace secrets in tables by random answers, row by row; a manifest beside the output says what it costs.
+    """Replace secrets in tables by random outputs, row by row; a manifest beside the result states the privacy cost.
 
-    Answers take the place of the columns named; all others stay as they are. Interrupted, the same command goes on, and
-    until it is done nothing that looks complete is there.
+    Outputs replace the named columns; all others stay as they are. After an interruption the same command continues,
+    and nothing that looks complete is written before the end.
     """
     from privacygames.tables import apply_files
 
@@ -119,7 +119,7 @@ def apply(
     opened = None if fleet is None else _fleet(fleet, unknown)
     if fleet is None and unknown is not None:
         raise InvalidProblem("--unknown goes with --fleet")
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "output_form": output_form,
         "into": into,
         "original": original,
@@ -127,7 +127,7 @@ def apply(
         "missing": missing,
         "far_share_at_most": far_share_at_most,
     }
-    rules = rules_for(mechanism, opened, columns, asked)
+    rules = rules_for(mechanism, opened, columns, options)
     if preview:
         _preview(rules, source, separator, as_json)
         return
@@ -140,10 +140,10 @@ def apply(
                 key=_key(key, new=new_key),
                 key_columns=None if key_columns is None else key_columns.split(","),
                 user=user,
-                repeat=repeat,  # type: ignore[arg-type]  # checked where it is used
+                repeat=repeat,  # type: ignore[arg-type]  # checked there
                 any_pair_limit=any_pair_limit,
                 per_unit_limit=_per_unit(per_unit_limit),
-                epsilon_limit=epsilon_limit,  # type: ignore[arg-type]  # refused there, with what to give instead
+                epsilon_limit=epsilon_limit,  # type: ignore[arg-type]  # refused there
                 ledger=_ledger(ledger, budget, new=new_ledger),
                 separator=separator,
                 jobs=jobs,
@@ -151,17 +151,17 @@ def apply(
                 progress=show,
             )
     except KeyboardInterrupt:
-        typer.echo("What is finished is kept in a hidden folder beside OUT: the same command goes on.", err=True)
+        typer.echo("Finished parts are kept in a hidden folder beside OUT: the same command continues.", err=True)
         raise
     _print(manifest, out, as_json)
 
 
 def _paths(paths: list[Path], fleet: Path | None, *, preview: bool) -> tuple[Path | None, Path, Path]:
     """Mechanism, input and output, of which a fleet needs no first and a preview no last."""
-    wanted = ([] if fleet else ["MECHANISM"]) + ["IN"] + ([] if preview else ["OUT"])
-    if len(paths) != len(wanted):
-        raise InvalidProblem(f"{' '.join(wanted)} are wanted: {len(wanted)} paths; {len(paths)} were given")
-    named = dict(zip(wanted, paths, strict=True))
+    names = ([] if fleet else ["MECHANISM"]) + ["IN"] + ([] if preview else ["OUT"])
+    if len(paths) != len(names):
+        raise InvalidProblem(f"{' '.join(names)} are wanted: {len(names)} paths; {len(paths)} were given")
+    named = dict(zip(names, paths, strict=True))
     return named.get("MECHANISM"), named["IN"], named.get("OUT", Path())
 
 
@@ -192,14 +192,14 @@ def _key(path: Path | None, *, new: bool) -> "ReleaseKey | None":
 
     if path is None:
         if new:
-            raise InvalidProblem("--new-key goes with --key, which says where the key is to be")
+            raise InvalidProblem("--new-key goes with --key, the file to make")
         return None
     if not new:
         if not path.exists():
             raise UnreadableFile(path, "there is no such release key; --new-key makes one, for another release")
         return ReleaseKey.load(path)
     if path.exists():
-        raise InvalidProblem(f"{path} exists already: leave --new-key out to go on with it, or name another file")
+        raise InvalidProblem(f"{path} exists already: leave --new-key out to use it, or name another file")
     key = ReleaseKey.create(path)
     typer.echo(f"A new release key is in {path}: keep it as secret as the original data.", err=True)
     return key
@@ -210,7 +210,7 @@ def _ledger(path: Path | None, budget: list[str] | None, *, new: bool) -> "Relea
 
     if path is None:
         if new or budget:
-            raise InvalidProblem("--new-ledger and --budget go with --ledger, which says where the ledger is to be")
+            raise InvalidProblem("--new-ledger and --budget go with --ledger, the file to start")
         return None
     if not new:
         if budget:

@@ -1,4 +1,4 @@
-"""``privacygames attack``: what an adversary makes of each answer."""
+"""``privacygames attack``: an adversary's estimate after each output."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,22 +23,20 @@ class Kind(StrEnum):
 def attack(
     file: Annotated[Path, typer.Argument(help="A mechanism file.")],
     kind: Annotated[Kind, typer.Option(help="Which attack.")] = Kind.OPTIMAL,
-    adversary: Annotated[
-        Path | None, typer.Option(help="A problem file with the prior the adversary believes.")
-    ] = None,
+    adversary: Annotated[Path | None, typer.Option(help="A problem file with the adversary's prior.")] = None,
     against: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="An adversary by name: one the mechanism promises something against, or one of --adversary's file.",
+            help="An adversary by name: one the mechanism has a guarantee against, or one of --adversary's file.",
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many answers to list, likeliest first.")] = 15,
+    rows: Annotated[int, typer.Option(min=1, help="How many outputs to list, likeliest first.")] = 15,
     as_json: Json = False,
 ) -> None:
-    """Run an inference attack on a mechanism: the estimate after each answer, and the error on average.
+    """Run an inference attack on a mechanism: the estimate after each output, and the error on average.
 
-    The error of an adversary chosen by name is her own: with what she believes and wants.
+    The error of an adversary chosen by name is measured with their own prior and errors.
     """
     import numpy as np
 
@@ -61,30 +59,32 @@ def attack(
             raise InvalidProblem(f"the {kind} attack uses no prior; leave --adversary out")
         options["prior"] = read_prior(adversary, mechanism.secrets)
     with working(f"running the {kind} attack …"):
-        found = run(mechanism, problem, **options)
+        result = run(mechanism, problem, **options)
     if against is None:
-        privacy = metrics.distortion(mechanism, problem, found)
-    else:  # what this attack minimised may be something else: a sum, or the worst case
-        privacy = attacks.given(mechanism, problem, found.matrix, **options).error
+        privacy = metrics.distortion(mechanism, problem, result)
+    else:  # the attack may have minimised another error: a sum, or the worst case
+        privacy = attacks.given(mechanism, problem, result.matrix, **options).error
     likelihood = problem.prior.probabilities @ mechanism.probabilities
     order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
-    listed = [
+    estimates = [
         (
             mechanism.observables.labels[o],
             float(likelihood[o]),
-            found.estimate(mechanism.observables.labels[o]),
+            result.estimate(mechanism.observables.labels[o]),
         )
         for o in order
     ]
     if as_json:
-        estimates = [{"answer": o, "probability": p, "estimate": s} for o, p, s in listed]
+        plain = [{"answer": o, "probability": p, "estimate": s} for o, p, s in estimates]
         named = {} if against is None else {"against": against}
-        print_json({"attack": kind.value, **named, "distortion": privacy, "estimates": estimates})
+        print_json({"attack": kind.value, **named, "distortion": privacy, "estimates": plain})
         return
-    table = [(display_label(o), f"{p:.1%}", display_label(s)) for o, p, s in listed[:rows]]
+    table = [(display_label(o), f"{p:.1%}", display_label(s)) for o, p, s in estimates[:rows]]
     whose = "" if against is None else f" of {against!r}"
     print_rows(
-        f"The {kind} attack{whose} errs by {privacy:.4g} on average", table, ("answer", "seen", "likeliest estimate")
+        f"The {kind} attack{whose} errs by {privacy:.4g} on average",
+        table,
+        ("output", "probability", "likeliest estimate"),
     )
-    if len(listed) > rows:
-        typer.echo(f"{len(listed) - rows} more answers: raise --rows, or use --json")
+    if len(estimates) > rows:
+        typer.echo(f"{len(estimates) - rows} more outputs: raise --rows, or use --json")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from privacygames.progress import ProgressCallback
 
 WITHOUT_PARAMETER = ("uniform", "constant")
-"""Mechanisms that are the same whatever they are matched at."""
+"""Mechanisms without a parameter, which are the same at every matched value."""
 
 
 def compare(
@@ -38,11 +38,12 @@ def compare(
 ) -> None:
     """Compare known mechanisms, all matched at one epsilon or one distortion: cost, attacks, time to design.
 
-    What is matched comes from the options, or else from the problem file's bounds; where the file has both, mechanisms
-    are matched at each of them. Given several times, it draws the trade-off curve (of the optimal mechanism, and of
-    others named by --mechanism). Adversaries of the file are listed below the mechanisms, with what is promised,
-    realised and possible against each. Mechanisms: optimal, spanner, planar-laplace, exponential, geometric, staircase,
-    randomised-response (these five also with +remap), uniform, constant; by default all that suit the problem.
+    The value to match comes from the options, or else from the problem file's bounds; where the file has both,
+    mechanisms are matched at each of them. Several values give the trade-off curve (of the optimal mechanism, and of
+    others named by --mechanism). Adversaries of the file are listed below the mechanisms, with the error that is
+    guaranteed, realised and possible against each. Mechanisms: optimal, spanner, planar-laplace, exponential,
+    geometric, staircase, randomised-response (these five also with +remap), uniform, constant; by default all that
+    suit the problem.
     """
     from privacygames.analysis import compare as run
     from privacygames.analysis import trade_off

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privacygames.cli.bounds_options import merged_bounds
-from privacygames.cli.device_option import Device, solve_on
+from privacygames.cli.device_option import Device, use_device_option
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, warn, working
 from privacygames.cli.traces_input import problem_from_traces, refuse_without_traces
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-6
 STOPPED = 9
-"""The exit status where the time limit came first; the file is there all the same."""
+"""Exit status where the time limit came before the optimum; the file is written all the same."""
 
 
 def design(
@@ -26,7 +26,7 @@ def design(
     traces: Annotated[
         Path | None, typer.Option(help="Instead of a problem file: positions (CSV, Parquet, GPX, GeoLife, …).")
     ] = None,
-    user: Annotated[str | None, typer.Option(help="Whose positions, where there are several people's.")] = None,
+    user: Annotated[str | None, typer.Option(help="Whose positions, where there are several people.")] = None,
     window: Annotated[
         str | None,
         typer.Option(
@@ -39,7 +39,7 @@ def design(
     epsilon: Annotated[float | None, typer.Option(help="Differential privacy, per unit of distance.")] = None,
     distortion: Annotated[float | None, typer.Option(help="Least error of the best attack.")] = None,
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
-    cost_at_most: Annotated[float | None, typer.Option(help="Most distortion for at most this cost.")] = None,
+    cost_at_most: Annotated[float | None, typer.Option(help="The largest distortion for at most this cost.")] = None,
     worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
     worst_cost_at_most: Annotated[
         float | None, typer.Option(help="No secret's cost is above this, while the average counts.")
@@ -55,26 +55,26 @@ def design(
         int | None, typer.Option(help="Give only so many of the outputs: for problems too large otherwise.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Stop after so many seconds, with the best so far and its gap.")
+        float | None, typer.Option(help="Stop after so many seconds with the best mechanism so far and its gap.")
     ] = None,
     device: Device = None,
     dual_solution: Annotated[bool, typer.Option(help="Keep the proof of optimality in the file.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> int:
-    """Design the mechanism that costs least for the problem and bounds in PROBLEM, and write it to a file.
+    """Design the least-cost mechanism for the problem and bounds in PROBLEM, and write it to a file.
 
-    Or straight from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
+    Or from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
     here is added to those in the problem file, or replaces the one of the same name; --against, which may be repeated,
-    knows the file's [[adversary]] tables by name. Where the time limit comes before
-    the optimum, the mechanism keeps every promise all the same; its gap is told, and the exit status is 9.
-    With --outputs the mechanism is the best that gives only so many different outputs, and the bound is against all.
+    names the file's [[adversary]] tables. Where the time limit comes before the optimum, every guarantee holds all the
+    same; the gap is printed, and the exit status is 9. With --outputs the mechanism is the best with so many
+    different outputs, and the gap is relative to all mechanisms.
     """
     from privacygames.analysis import remarks
     from privacygames.mechanism import Disclosure
     from privacygames.problem import read_adversaries, read_problem
 
-    given = {
+    options = {
         "epsilon": epsilon,
         "distortion": distortion,
         "within": within,
@@ -83,25 +83,25 @@ def design(
         "worst_cost_at_most": worst_cost_at_most,
     }
     check_new_file(out, force=force)
-    solve_on(device)
-    asked = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
+    use_device_option(device)
+    of_traces = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
-        refuse_without_traces(traces, asked)
+        refuse_without_traces(traces, of_traces)
         described, from_file = read_problem(problem)
-        bounds = merged_bounds(problem, from_file, given, read_adversaries(problem, described), against or [])
+        bounds = merged_bounds(problem, from_file, options, read_adversaries(problem, described), against or [])
     else:
-        described = problem_from_traces(traces, asked)
-        bounds = merged_bounds(Path(), {}, given, against=against or [])
+        described = problem_from_traces(traces, of_traces)
+        bounds = merged_bounds(Path(), {}, options, against=against or [])
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         run = _designer(outputs, bounds)
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
     mechanism.save(out, dual_solution=dual_solution)
-    certificate, said = mechanism.certificate, Disclosure.PRIOR.value
+    certificate, disclosure = mechanism.certificate, Disclosure.PRIOR.value
     if as_json:
-        print_json({"file": str(out), "disclosure": said, "certificate": certificate.to_dict()})
+        print_json({"file": str(out), "disclosure": disclosure, "certificate": certificate.to_dict()})
     else:
-        print_rows(f"Wrote {out} ({said})", certificate.rows())
+        print_rows(f"Wrote {out} ({disclosure})", certificate.rows())
     warn(remarks(certificate.usefulness, described))
     if certificate.gap is None or certificate.gap <= TOLERANCE or outputs is not None:
         return 0
@@ -110,14 +110,14 @@ def design(
 
 
 def _designer(outputs: int | None, bounds: dict[str, Any]) -> Callable[..., "Mechanism"]:
-    """How to design: with all outputs, or with so many."""
+    """The function that designs: with all outputs, or with so many."""
     from privacygames.approximations import fewer_outputs
     from privacygames.designer import design as run
-    from privacygames.errors import InvalidProblem
+    from privacygames.errors import Field, InvalidProblem
 
     if outputs is None:
         return run
-    odd = [name for name in ("cost_at_most", "worst_cost_at_most") if bounds.pop(name, None) is not None]
-    if odd:
-        raise InvalidProblem(f"--outputs does not go with {odd[0]}: give epsilon or distortion")
+    limits = [name for name in ("cost_at_most", "worst_cost_at_most") if bounds.pop(name, None) is not None]
+    if limits:
+        raise InvalidProblem("--outputs does not go with ", Field(limits[0]), ": give epsilon or distortion")
     return partial(fewer_outputs, outputs=outputs)

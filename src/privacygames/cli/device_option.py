@@ -1,4 +1,4 @@
-"""``--device``: where to solve."""
+"""``--device``: the processor that solves."""
 
 from typing import Annotated
 
@@ -10,8 +10,8 @@ Device = Annotated[
 ]
 
 
-def solve_on(device: str | None) -> None:
-    """Solve there from now on, in the processes started from here as well; raises where there is no such device."""
+def use_device_option(device: str | None) -> None:
+    """Use a device for all solves, in child processes as well; raises where there is no such device."""
     from privacygames.solvers import use_device
 
     if device is not None:

@@ -11,19 +11,17 @@ from privacygames.cli.output import Json, explained, print_json, print_rows
 
 def evaluate(
     file: Annotated[Path, typer.Argument(help="A mechanism file.")],
-    adversary: Annotated[
-        Path | None, typer.Option(help="A problem file with the prior the adversary believes.")
-    ] = None,
+    adversary: Annotated[Path | None, typer.Option(help="A problem file with the adversary's prior.")] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only these adversaries, by name; may be repeated.")
     ] = None,
     within: Annotated[float | None, typer.Option(help="Also report epsilon up to this distance.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its real epsilon.
+    """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its realised epsilon.
 
-    Adversaries that the mechanism promises something against, and those in the [[adversary]] tables of --adversary's
-    file, are listed with what is promised, realised and possible against each.
+    Adversaries that the mechanism has a guarantee against, and those in the [[adversary]] tables of --adversary's
+    file, are listed with the error that is guaranteed, realised and possible against each.
     """
     from privacygames.analysis import STAND_HEADINGS, stand_cells
     from privacygames.analysis import evaluate as measure
@@ -33,12 +31,12 @@ def evaluate(
 
     mechanism = load(file)
     problem = mechanism.problem
-    belief = None if adversary is None else read_prior(adversary, mechanism.secrets)
-    crowd = known_adversaries(mechanism, adversary)
+    adversary_prior = None if adversary is None else read_prior(adversary, mechanism.secrets)
+    adversaries = known_adversaries(mechanism, adversary)
     if against:
-        crowd = [by_name(crowd, name) for name in against]
-    report = measure(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd)
-    explanation = explain(report, problem, adversaries=crowd)
+        adversaries = [by_name(adversaries, name) for name in against]
+    report = measure(mechanism, problem, adversary_prior=adversary_prior, within=within, adversaries=adversaries)
+    explanation = explain(report, problem, adversaries=adversaries)
     if as_json:
         print_json(report.to_dict() | explained(explanation))
     else:

@@ -1,4 +1,4 @@
-"""``privacygames find``: the smallest epsilon, the most distortion or the least cost, with a proof."""
+"""``privacygames find``: the smallest epsilon, the largest distortion or the least cost, with a proof."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,7 @@ from privacygames.cli.bounds_options import merged_distortion, seeks_another
 from privacygames.cli.output import Json, check_new_file, explained, print_json, print_rows, working
 
 
-class Sought(StrEnum):
+class Objective(StrEnum):
     """What can be found."""
 
     EPSILON = "epsilon"
@@ -20,8 +20,8 @@ class Sought(StrEnum):
 
 def find(
     problem: Annotated[Path, typer.Argument(help="The problem file (TOML).")],
-    what: Annotated[Sought, typer.Argument(help="The smallest epsilon, the most distortion or the least cost.")],
-    cost_at_most: Annotated[float | None, typer.Option(help="The cost one can bear.")] = None,
+    what: Annotated[Objective, typer.Argument(help="The smallest epsilon, the largest distortion or the least cost.")],
+    cost_at_most: Annotated[float | None, typer.Option(help="The largest acceptable cost.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Differential privacy to keep.")] = None,
     distortion: Annotated[float | None, typer.Option(help="Least error of the best attack to keep.")] = None,
     within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
@@ -31,7 +31,7 @@ def find(
         list[str] | None,
         typer.Option(
             metavar="NAME=DISTORTION",
-            help="Error of an adversary of the problem file to keep; for the most distortion, NAME alone: whose.",
+            help="Error of an adversary of the problem file to keep; for the largest distortion, NAME alone: whose.",
         ),
     ] = None,
     precision: Annotated[float, typer.Option(help="How close, relatively, to find epsilon.")] = 1e-3,
@@ -39,10 +39,10 @@ def find(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Find the best parameter for the limits given, the mechanism that has it, and the proof that no better exists.
+    """Find the best value of a parameter under the given bounds, its mechanism, and the proof that none is better.
 
-    Limits given here are added to the bounds in the problem file, or replace those of the same name; the file's bound
-    on what is to be found is left out.
+    Bounds given here are added to those in the problem file, or replace those of the same name; the file's bound on the
+    parameter to find is ignored.
     """
     from privacygames.analysis import tightest_bound as search
     from privacygames.mechanism import Disclosure
@@ -61,9 +61,9 @@ def find(
         check_new_file(out, force=force)
     described, bounds = read_problem(problem)
     from_file = bounds.pop("distortion", None)
-    bounds.pop("cost_at_most" if what is Sought.COST else what.value, None)
+    bounds.pop("cost_at_most" if what is Objective.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    crowd, sought = read_adversaries(problem, described), what is Sought.DISTORTION
+    crowd, sought = read_adversaries(problem, described), what is Objective.DISTORTION
     if not (sought and distortion is not None) or seeks_another(against or [], crowd):
         bounds["distortion"] = merged_distortion(
             from_file, distortion, crowd, against or [], sought=sought, floor=False

@@ -1,15 +1,15 @@
-"""Help that looks the same with every version of the library behind it: no type beside a switch, plain names."""
+"""Help that looks the same with every version of Typer: no type beside a switch, plain names of arguments."""
 
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 
-class _Plain:
-    """What commands and the program itself have in common."""
+class _PlainHelp:
+    """Help of commands and of the program itself."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, with what help shows beside each."""
+        """The parameters, switches without a type beside them."""
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False):
@@ -17,20 +17,20 @@ class _Plain:
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What follows the program's name in the line of usage."""
+        """The parts of the usage line after the program's name."""
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
-        named = [_named(param) for param in self.get_params(ctx) if param.param_type_name == "argument"]
-        return [*pieces[: len(pieces) - len(named)], *named]
+        arguments = [_usage_name(param) for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return [*pieces[: len(pieces) - len(arguments)], *arguments]
 
 
-class PlainCommand(_Plain, TyperCommand):
-    """A command whose help shows names as people write them."""
+class PlainCommand(_PlainHelp, TyperCommand):
+    """A command with such help."""
 
 
-class PlainGroup(_Plain, TyperGroup):
-    """The same for the program itself."""
+class PlainGroup(_PlainHelp, TyperGroup):
+    """The program itself, with such help."""
 
 
-def _named(argument: Any) -> str:
+def _usage_name(argument: Any) -> str:
     name = argument.name.upper() if argument.required else f"[{argument.name.upper()}]"
     return f"{name}..." if argument.nargs == -1 else name

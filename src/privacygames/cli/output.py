@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for programs, a spinner while something long runs."""
+"""Printing of commands: tables for people, JSON for programs, a spinner during long work."""
 
 import errno
 import json
@@ -33,18 +33,18 @@ def explained(explanation: "Explanation") -> dict[str, object]:
 
 
 def print_rows(title: str, rows: Iterable[tuple[str, ...]], headings: tuple[str, ...] = ()) -> None:
-    """Print a table; without headings, of names and values."""
+    """Print a table; without headings it has names and values."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, show_header=bool(headings))
-    listed = list(rows)
-    for heading in headings or ("",) * len(listed[0]):
+    lines = list(rows)
+    for heading in headings or ("",) * len(lines[0]):
         table.add_column(heading)
-    for row in listed:
-        table.add_row(*(Text(cell) for cell in row))  # Text: nothing in a file is taken for markup
+    for row in lines:
+        table.add_row(*(Text(cell) for cell in row))  # Text: nothing in a file is read as markup
     typer.echo(title)  # a line of its own: as a table's title it would be broken at the table's width
     Console().print(table)
 
@@ -56,7 +56,7 @@ def warn(warnings: Iterable[object]) -> None:
 
 
 def check_figure_file(path: Path | None) -> None:
-    """Refuse a figure whose ending is not one that can be written, or that cannot be written there."""
+    """Raise if a figure cannot be written: its format, its place, or Matplotlib is missing."""
     if path is None:
         return
     if path.suffix.lower() not in (".png", ".pdf", ".svg"):
@@ -68,18 +68,18 @@ def check_figure_file(path: Path | None) -> None:
 
 
 def check_writable(path: Path | None) -> None:
-    """Refuse a file to be written, whose folders are made if need be, where it cannot be: before any work is done."""
+    """Raise if a file cannot be written, before any work is done; missing folders are created later."""
     if path is None:
         return
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
-    there = next(folder for folder in path.resolve().parents if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, f"nothing can be written in {there}", str(path))
+    parent = next(folder for folder in path.resolve().parents if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, f"nothing can be written in {parent}", str(path))
 
 
 def write_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure; its folder is made if need be."""
+    """Write a figure, creating its folder if it is missing."""
     from privacygames.atomic_io import open_atomic
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def write_figure(figure: "Figure", path: Path) -> None:
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
-    """Refuse a path that cannot be written to without replacing something unasked."""
+    """Raise if a file exists already, unless it may be replaced, or cannot be written."""
     if path.exists() and not path.is_dir() and not force:
         raise InvalidProblem(f"{path} exists already; pass --force to replace it")
     if not path.resolve().parent.is_dir():
@@ -98,7 +98,7 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 @contextmanager
 def working(message: str) -> "Iterator[ProgressCallback]":
-    """Show that something is going on, on a terminal only; gives a progress function that shows how far it is."""
+    """Show a spinner on a terminal; yields a progress callback that shows the latest message."""
     from rich.console import Console
 
     with Console(stderr=True).status(message) as status:

@@ -1,4 +1,4 @@
-"""Which mechanism is for which columns: from options, or from a file of rules."""
+"""Rules for the columns of a table: from options, or from a TOML file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""``privacygames sample``: draw answers."""
+"""``privacygames sample``: draw outputs."""
 
 import os
 import sys
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism, PublicMechanism
     from privacygames.spaces import Label
 
-BLOCK = 1 << 18
-"""Bytes read at once where they are there already; where they are not, each line is answered as it comes."""
+BLOCK_BYTES = 1 << 18
+"""Bytes read at once where they are available; otherwise each line gets its output as it comes."""
 
 
 class OnError(StrEnum):
-    """What to do about a line that is no secret."""
+    """What happens to a line that is not a secret."""
 
     STOP = "stop"
     SKIP = "skip"
@@ -32,17 +32,17 @@ def sample(
         list[str] | None,
         typer.Argument(help="The secret. Other users can see it in the process list: prefer standard input."),
     ] = None,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Answers per secret.")] = 1,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Outputs per secret.")] = 1,
     on_error: Annotated[
-        OnError, typer.Option(help="What becomes of a line that is no secret; it is reported by its number.")
+        OnError, typer.Option(help="What happens to a line that is not a secret; it is reported by its number.")
     ] = OnError.STOP,
     as_json: Json = False,
 ) -> None:
-    """Draw a random answer for a secret, with randomness from the operating system.
+    """Draw a random output for a secret, with randomness from the operating system.
 
-    Without SECRET, secrets are read from standard input, one a line, and answered line by line as they come. Blank
-    lines are passed over, and so are spaces around a secret. Each answer drawn for the same secret tells an observer
-    more: the promises hold for one.
+    Without SECRET, secrets are read from standard input, one a line, and each gets its output as it comes. Blank
+    lines and spaces around a secret are ignored. Each further output for the same secret tells an adversary
+    more: the guarantees hold for one.
     """
     from privacygames.analysis import remarks
     from privacygames.mechanism import is_public, load, load_public
@@ -57,33 +57,33 @@ def sample(
     sampler, outputs = mechanism.sampler(), mechanism.observables.labels
     drawn: list[Label] = []
     batches = [list(enumerate(secret, start=1))] if secret else _lines()
-    finder = _Finder(mechanism, "secret" if secret else "line", on_error)
+    lookup = _LabelLookup(mechanism, "secret" if secret else "line", on_error)
     for batch in batches:
-        given = [label for label in finder.labels(batch) for _ in range(count)]
-        answers = [outputs[each] for each in sampler.draw(mechanism.secrets.indices(given))] if given else []
+        secrets = [label for label in lookup.labels(batch) for _ in range(count)]
+        sampled = [outputs[index] for index in sampler.draw(mechanism.secrets.indices(secrets))] if secrets else []
         if as_json:
-            drawn += answers
-        elif answers:
-            sys.stdout.write("".join(f"{display_label(answer)}\n" for answer in answers))
+            drawn += sampled
+        elif sampled:
+            sys.stdout.write("".join(f"{display_label(output)}\n" for output in sampled))
             sys.stdout.flush()
-        if finder.trouble is not None:
-            raise finder.trouble
+        if lookup.error is not None:
+            raise lookup.error
     if as_json:
         print_json({"answers": drawn})
 
 
-class _Finder:
-    """Finds the labels people typed; what is none is reported by where it stood, never by what it was."""
+class _LabelLookup:
+    """Finds the labels of texts; a text that is not a label is reported by its position, never by its content."""
 
     def __init__(self, mechanism: "Mechanism | PublicMechanism", unit: str, on_error: OnError) -> None:
         from privacygames.spaces import display_label
 
         self._space, self._unit, self._on_error = mechanism.secrets, unit, on_error
         self._known = {display_label(label): label for label in mechanism.secrets.labels}
-        self.trouble: Exception | None = None
+        self.error: Exception | None = None
 
     def labels(self, batch: list[tuple[int, str]]) -> "Iterator[Label]":
-        """The labels of a batch, up to the first that is none (or all others, where those are to be skipped)."""
+        """The labels of a batch up to the first text that is not one, or of all other texts where those are skipped."""
         from privacygames.errors import UnknownLabel
 
         for number, text in batch:
@@ -96,18 +96,18 @@ class _Finder:
                 except UnknownLabel as error:
                     message = f"{self._unit} {number}: {error}"
                     if self._on_error is OnError.STOP:
-                        self.trouble = UnknownLabel(message)
+                        self.error = UnknownLabel(message)
                         return
-                    warn([f"{message}; passed over"])
+                    warn([f"{message}; skipped"])
 
 
 def _lines() -> Iterator[list[tuple[int, str]]]:
-    """The lines of standard input with their numbers, as many at a time as have come."""
-    if sys.stdin is None:  # closed: there is nothing to answer
+    """The lines of standard input with their numbers, as many at a time as are available."""
+    if sys.stdin is None:  # closed: there is no input
         return
     handle, rest, number = sys.stdin.fileno(), b"", 1
     while True:
-        block = os.read(handle, BLOCK)
+        block = os.read(handle, BLOCK_BYTES)
         whole, found, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
         if found or (not block and whole):
             texts = whole.removesuffix(b"\r").decode("utf-8", errors="replace").split("\n")

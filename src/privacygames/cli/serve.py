@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 TOKEN = "PRIVACYGAMES_TOKEN"  # noqa: S105 - the name of the variable
 PORT = 8642
 BYTES_OF_PAIR = 200
-"""What a mechanism, its problem and its multipliers take in memory for each pair of secrets, rounded up."""
+"""Memory of a mechanism, its problem and its dual values for each pair of secrets, rounded up."""
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 finds a free one.")]
-Host = Annotated[str, typer.Option(help="The address to listen at; any but loopback needs a token.")]
-Names = Annotated[list[str] | None, typer.Option("--name", help="What else the server may be called. Repeatable.")]
+Host = Annotated[str, typer.Option(help="The address to listen on; any but loopback needs a token.")]
+Names = Annotated[list[str] | None, typer.Option("--name", help="Another name of the server. Repeatable.")]
 WorkerCount = Annotated[int, typer.Option(min=1, max=64, help="Designs at a time, each in its own process.")]
 Queue = Annotated[int, typer.Option(min=1, max=10_000, help="Jobs that may wait; more are refused.")]
 Seconds = Annotated[float, typer.Option("--time-limit", min=1, max=86_400, help="Seconds for one job.")]
@@ -54,26 +54,26 @@ def studio(
     time_limit: Seconds = 120.0,
     most_secrets: Secrets = 400,
 ) -> None:
-    """Open the studio: a page on this machine to see what a mechanism does, choose one, and take it away.
+    """Open the studio: a page on this machine to see what a mechanism does, choose one, and export it.
 
-    No request leaves the machine, own files stay in memory, and everything is forgotten when it stops (Ctrl-C).
+    No request leaves the machine, your files stay in memory, and everything is forgotten when it stops (Ctrl-C).
     """
     limits = _limits(workers=workers, job_seconds=time_limit, secrets=most_secrets)
     _run(host, port, tuple(name or ()), limits, page=True, browser=browser)
 
 
-def _limits(**given: float) -> "Limits":
+def _limits(**changed: float) -> "Limits":
     limits = _studio().Limits  # type: ignore[attr-defined]
-    room = int(max(limits.kept_bytes, BYTES_OF_PAIR * given["secrets"] ** 2))  # one mechanism at least has to fit
-    return limits(kept_bytes=room, **given)  # type: ignore[no-any-return]
+    kept = int(max(limits.kept_bytes, BYTES_OF_PAIR * changed["secrets"] ** 2))  # one mechanism at least has to fit
+    return limits(kept_bytes=kept, **changed)  # type: ignore[no-any-return]
 
 
 def _studio() -> object:
     try:
-        from privacygames import studio as room
+        from privacygames import studio as package
     except ModuleNotFoundError as error:
         raise InvalidProblem(f"the studio needs the library {error.name}: pip install 'privacygames[studio]'") from None
-    return room
+    return package
 
 
 def _run(host: str, port: int, names: tuple[str, ...], limits: "Limits", *, page: bool, browser: bool) -> None:

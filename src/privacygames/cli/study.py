@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privacygames.cli.device_option import Device, solve_on
+from privacygames.cli.device_option import Device, use_device_option
 from privacygames.cli.output import Json, check_writable, print_json, print_rows, working
 from privacygames.cli.study_input import (
     GRID,
@@ -84,7 +84,7 @@ def study(
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")
     check_writable(out / "report.html")
-    solve_on(device)
+    use_device_option(device)
     settings = settings_from(only, epsilons, quick=quick)
     given = Input(
         data=data,

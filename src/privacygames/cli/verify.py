@@ -1,4 +1,4 @@
-"""``privacygames verify``: re-check a mechanism file."""
+"""``privacygames verify``: verify the guarantees of a mechanism file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Processes, for a fleet.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Re-check every promise in a mechanism file from nothing but its content; exit status 0 if all hold."""
+    """Verify every guarantee of a mechanism file from nothing but its content; exit status 0 if all hold."""
     if file.is_dir():
         _verify_fleet(file, jobs, as_json)
         return
@@ -26,7 +26,7 @@ def verify(
     if as_json:
         print_json(certificate.to_dict())
     else:
-        print_rows(f"{file.name}: every promise holds", certificate.rows())
+        print_rows(f"{file.name}: every guarantee holds", certificate.rows())
 
 
 def _verify_fleet(folder: Path, jobs: int, as_json: bool) -> None:
@@ -38,4 +38,4 @@ def _verify_fleet(folder: Path, jobs: int, as_json: bool) -> None:
     if as_json:
         print_json({"people": people})
     else:
-        typer.echo(f"{folder.name}: every promise of {people} people's mechanisms holds")
+        typer.echo(f"{folder.name}: every guarantee of {people} people's mechanisms holds")

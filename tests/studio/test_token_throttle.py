@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from privacygames.errors import InvalidProblem
 from privacygames.studio import Address, create_app, serve
-from privacygames.studio.token_throttle import FREE_ATTEMPTS, LONGEST_WAIT, MOST_ADDRESSES, TokenThrottle
+from privacygames.studio.token_throttle import FREE_ATTEMPTS, LONGEST_WAIT_SECONDS, MOST_ADDRESSES, TokenThrottle
 from studio_server import HOME
 
 TOKEN = "a-token-of-enough-characters"
@@ -44,7 +44,7 @@ def test_an_address_waits_and_others_do_not() -> None:
     refusal = tried(stranger, TOKEN)  # the right one is not looked at either: else it could be found by trying
     assert refusal.status_code == 429
     assert refusal.json()["error"]["status"] == "TOKEN_WAIT"
-    assert 1 <= int(refusal.headers["retry-after"]) <= LONGEST_WAIT
+    assert 1 <= int(refusal.headers["retry-after"]) <= LONGEST_WAIT_SECONDS
     assert tried(owner, TOKEN).status_code == 200
 
 
@@ -74,7 +74,7 @@ def test_waits_double_and_end() -> None:
         clock.now += waits[-1]
         assert throttle.wait("192.0.2.7") == 0
     assert waits[:8] == [0, 0, 0, 0, 1, 2, 4, 8]
-    assert max(waits) == waits[-1] == LONGEST_WAIT
+    assert max(waits) == waits[-1] == LONGEST_WAIT_SECONDS
     clock.now += 4000
     throttle.count("192.0.2.7")
     assert throttle.wait("192.0.2.7") == 0

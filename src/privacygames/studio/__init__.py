@@ -1,4 +1,4 @@
-"""The studio: a page and the HTTP API behind it, on this machine only. No mathematics."""
+"""The studio: a page and the HTTP API behind it, on this machine only. It contains no mathematics."""
 
 from privacygames.studio.http_api import create_app
 from privacygames.studio.job_queue import JobQueue, Ticket

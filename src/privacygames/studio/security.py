@@ -1,4 +1,4 @@
-"""The guard in front of everything: who may ask, how much may be sent, and what a browser may do with the answer."""
+"""The guard in front of the application: whose requests are served, how large they may be, and response headers."""
 
 import asyncio
 import hmac
@@ -20,11 +20,11 @@ Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-RAW = ("/api/traces", "/api/verify")
-"""Where bodies are files."""
+FILE_ROUTES = ("/api/traces", "/api/verify")
+"""Routes whose bodies are files, not JSON."""
 
-BODIES = 4
-"""How many of the largest bodies may be on their way at a time."""
+MOST_BODIES = 4
+"""Bodies of the largest size that may arrive at a time: this bounds the memory they take."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
@@ -43,18 +43,18 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests that a page of somebody else, a rebound name or a stranger sent; bounds the rest.
+    """Refuses requests from other sites' pages, under a rebound host name or without the token; bounds the others.
 
     Args:
-        app: what answers.
+        app: the application.
         hosts: the names this server may be called by, without the port.
-        token: what every request to the API has to bring, if anything.
-        limits: of bodies, and of how long they take.
+        token: the token that requests to the API need, if any.
+        limits: limits of the size and duration of bodies.
     """
 
     def __init__(self, app: Asgi, *, hosts: frozenset[str], token: str | None, limits: Limits) -> None:
         self.app, self.hosts, self.token, self.limits = app, hosts, token, limits
-        self._underway = 0
+        self._reserved_bytes = 0
         self._throttle = TokenThrottle()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,52 +62,52 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._guarded(scope, receive, send)
+            await self._serve(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
 
-        async def tell(message: Message) -> None:
-            nonlocal begun
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
-                begun = True
+                started = True
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                given = [pair for pair in message.get("headers", []) if pair[0].decode().lower() not in HEADERS]
-                message["headers"] = [*given, *own]
+                others = [pair for pair in message.get("headers", []) if pair[0].decode().lower() not in HEADERS]
+                message["headers"] = [*others, *own]
             await send(message)
 
-        held = 0
+        reserved = 0
         try:
             self._admit(scope)
-            held = self._reserved(scope)
+            reserved = self._reserve(scope)
             body = await self._body(receive)
             if body is not None:
-                if scope["path"] not in RAW:
+                if scope["path"] not in FILE_ROUTES:
                     self._check_values(body)
-                await self.app(scope, _replayed(body, receive), tell)
+                await self.app(scope, _replayed(body, receive), send_with_headers)
         except Refused as refusal:
-            if not begun:
-                await _refuse(tell, refusal)
-        except Exception as error:  # its text may hold what somebody sent, and what went wrong is ours to find
+            if not started:
+                await _refuse(send_with_headers, refusal)
+        except Exception as error:  # its text may contain what was sent, so only its place is noted
             _note(error)
-            if not begun:
-                await _refuse(tell, Refused(500, "INTERNAL", "something went wrong here that was not foreseen"))
+            if not started:
+                await _refuse(send_with_headers, Refused(500, "INTERNAL", "an unforeseen error happened"))
         finally:
-            self._underway -= held
+            self._reserved_bytes -= reserved
 
     def _admit(self, scope: Scope) -> None:
         hosts = _all(scope, b"host")
         name = hosts[0].lower() if len(hosts) == 1 else ""
         if _without_port(name) not in self.hosts:
-            raise Refused(421, "HOST", "this server is not called by that name: use the address it printed")
+            raise Refused(421, "HOST", "this server does not have that name: use the address it printed")
         origins = _all(scope, b"origin")
         if origins and origins != [f"{scope.get('scheme', 'http')}://{name}"]:
             raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
         site = _all(scope, b"sec-fetch-site")
-        visit = scope["path"] == "/" and _all(scope, b"sec-fetch-mode") == ["navigate"]
-        if site and site[0] not in ("same-origin", "none") and not visit:
+        navigation = scope["path"] == "/" and _all(scope, b"sec-fetch-mode") == ["navigate"]
+        if site and site[0] not in ("same-origin", "none") and not navigation:
             raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
         if self.token is not None and scope["path"].startswith("/api"):
             self._check_token(self.token, scope, local=_without_port(name) in LOOPBACK)
@@ -115,11 +115,11 @@ class Guard:
     def _check_token(self, token: str, scope: Scope, *, local: bool) -> None:
         """Refuse a wrong token, and after several of them every token of that address for a while.
 
-        A program on this machine shares its address with every other user of it. So what comes from here, by a name of
-        loopback, is refused for wrong tokens only: nobody can lock out the owner.
+        All users of this machine share its address. So requests from it under a name of loopback are refused for wrong
+        tokens only: nobody can lock out the owner.
         """
-        given = _all(scope, b"authorization")
-        right = len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), f"Bearer {token}".encode())
+        sent = _all(scope, b"authorization")
+        right = len(sent) == 1 and hmac.compare_digest(sent[0].encode("latin-1"), f"Bearer {token}".encode())
         address = str((scope.get("client") or ("", 0))[0])
         if right and local and is_loopback(address):
             return
@@ -128,26 +128,26 @@ class Guard:
             message = f"too many wrong tokens came from this address: try again in {wait} seconds"
             raise Refused(429, "TOKEN_WAIT", message, retry_after=wait)
         if not right:
-            if given:  # a browser that was not told a token yet has not guessed
+            if sent:  # a browser without a token has not guessed
                 self._throttle.count(address)
             raise Refused(401, "TOKEN", "a token is needed: the header Authorization: Bearer …")
 
-    def _reserved(self, scope: Scope) -> int:
-        """Room for the body that is announced, or for the largest one where none is."""
+    def _reserve(self, scope: Scope) -> int:
+        """Reserve the announced size of the body, or the largest size where none is announced; returns it."""
         lengths = _all(scope, b"content-length")
         if not lengths and not _all(scope, b"transfer-encoding"):
             return 0
         announced = int(lengths[0]) if lengths and lengths[0].isdecimal() and len(lengths[0]) < 16 else None
         if announced is not None and announced > self.limits.body:
             raise self._too_large()
-        room = self.limits.body if announced is None else announced
-        if self._underway + room > BODIES * self.limits.body:
+        size = self.limits.body if announced is None else announced
+        if self._reserved_bytes + size > MOST_BODIES * self.limits.body:
             raise Refused(503, "BUSY", "too much is being sent at once: try again in a while")
-        self._underway += room
-        return room
+        self._reserved_bytes += size
+        return size
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if whoever sent it is gone."""
+        """The whole body; None if the client has disconnected."""
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 return await self._collected(receive)
@@ -170,7 +170,7 @@ class Guard:
                 return b"".join(parts)
 
     def _check_values(self, body: bytes) -> None:
-        """Refuse what would take too much memory once it is parsed."""
+        """Refuse JSON that would take too much memory once it is parsed."""
         if len(body) > self.limits.document:
             raise Refused(413, "TOO_LARGE", f"a request in JSON may have at most {self.limits.document} bytes")
         if sum(body.count(sign) for sign in (b",", b"[", b"{")) > self.limits.values:
@@ -181,13 +181,14 @@ class Guard:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    told = False
+    """A receive function that returns a body that was read already."""
+    sent = False
 
     async def again() -> Message:
-        nonlocal told
-        if told:
+        nonlocal sent
+        if sent:
             return await receive()
-        told = True
+        sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
@@ -205,7 +206,7 @@ def _without_port(host: str) -> str:
 async def _refuse(send: Send, refusal: Refused) -> None:
     body = json.dumps(error_body(refusal)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [(b"connection", b"close")]  # whatever is still on its way is not wanted
+    headers += [(b"connection", b"close")]  # the rest of the body is not read
     if refusal.code == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     if refusal.code == 429:
@@ -214,16 +215,16 @@ async def _refuse(send: Send, refusal: Refused) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def written_out(refusal: Refused) -> bytes:
-    """A refusal as the bytes of an answer, for what never becomes a request."""
+def response_bytes(refusal: Refused) -> bytes:
+    """A refusal as the bytes of an HTTP response, for what never becomes a request."""
     body = json.dumps(error_body(refusal)).encode()
-    told = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"} | HEADERS
-    lines = [f"HTTP/1.1 {refusal.code} {HTTPStatus(refusal.code).phrase}", *(f"{k}: {v}" for k, v in told.items())]
+    headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"} | HEADERS
+    lines = [f"HTTP/1.1 {refusal.code} {HTTPStatus(refusal.code).phrase}", *(f"{k}: {v}" for k, v in headers.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _note(error: Exception) -> None:
-    """Where an unforeseen error happened, without its text."""
+    """Print the place of an unforeseen error, without its text."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
     print(f"privacygames: {type(error).__name__} at {place}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Serving: one process on this machine's loopback address, unless a token says who may ask from elsewhere."""
+"""The server: one process on the loopback address, or on another address with a token."""
 
 import asyncio
 import os
@@ -12,15 +12,27 @@ from privacygames.errors import InvalidProblem
 from privacygames.studio.http_api import create_app
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
-from privacygames.studio.security import LOOPBACK, written_out
+from privacygames.studio.security import LOOPBACK, response_bytes
 
 LONGEST_HEAD = 16 * 1024
+"""Largest bytes of a request's head."""
+
 SHORTEST_TOKEN, LEAST_VARIED = 16, 8
+"""Fewest characters, and fewest different characters, of a token that is not easily guessed."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a server listens: ``host`` is an address of this machine, ``names`` what else it may be called."""
+    """The address of a server.
+
+    Attributes:
+        host: an address of this machine.
+        port: the port; 0 for a free one.
+        names: other names of the server.
+
+    >>> Address("::1", 8642).url
+    'http://[::1]:8642/'
+    """
 
     host: str = "127.0.0.1"
     port: int = 8642
@@ -36,11 +48,11 @@ class Address:
 
     @property
     def url(self) -> str:
-        """What to type into a browser."""
+        """The address for a browser."""
         return f"http://{_bracketed(self.host)}:{self.port}/"
 
     def allowed(self) -> frozenset[str]:
-        """The names in the Host header that are ours."""
+        """The host names that requests may have."""
         own = set() if self.host in ("0.0.0.0", "::") else {_bracketed(self.host).lower()}  # noqa: S104
         return frozenset(own | {name.lower() for name in self.names} | (LOOPBACK if self.is_loopback else set()))
 
@@ -60,38 +72,36 @@ def serve(
     """Serve until Ctrl-C.
 
     Args:
-        address: where.
-        token: what every request to the API has to bring; needed everywhere but on loopback.
-        limits: what is done at most.
+        address: the address to listen on.
+        token: the token that requests to the API need; required everywhere but on loopback.
+        limits: limits of the server.
         page: whether the page is served, too.
-        ready: called with the address (port 0 replaced by the one found) once requests are answered.
+        ready: called with the address (port 0 replaced by the actual one) once requests are served.
 
     Raises:
-        InvalidProblem: no token where one is needed, a token that is easily guessed, or a port that is taken.
+        InvalidProblem: no token where one is needed, a token that is easily guessed, or a port in use.
     """
     import uvicorn
 
     if token is None and not address.is_loopback:
         raise InvalidProblem(
             f"{address.host} can be reached from other machines: set a token in the environment variable "
-            "PRIVACYGAMES_TOKEN, or keep to 127.0.0.1"
+            "PRIVACYGAMES_TOKEN, or use 127.0.0.1"
         )
     if not address.allowed():
-        raise InvalidProblem(
-            f"{address.host} is every address of this machine: say what the server is called with --name"
-        )
+        raise InvalidProblem(f"{address.host} is every address of this machine: give the server's name with --name")
     if token is not None:
         _check_token(token)
-    bounded = limits or Limits()
+    limits = limits or Limits()
     listener = _listener(address)
-    found = Address(address.host, listener.getsockname()[1], address.names)
-    app = create_app(limits=bounded, hosts=found.allowed(), token=token, page=page)
+    actual = Address(address.host, listener.getsockname()[1], address.names)
+    app = create_app(limits=limits, hosts=actual.allowed(), token=token, page=page)
     config = uvicorn.Config(
         app,
-        http=_patient(bounded.body_seconds, bounded.connections),
+        http=_protocol(limits.body_seconds, limits.connections),
         ws="none",
-        access_log=False,  # addresses of requests are nobody's business
-        log_level="error",  # not what strangers send
+        access_log=False,  # addresses of clients are private
+        log_level="error",  # not what clients send
         server_header=False,
         h11_max_incomplete_event_size=LONGEST_HEAD,
         timeout_keep_alive=15,
@@ -101,7 +111,7 @@ def serve(
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            ready(found)
+            ready(actual)
 
     with listener:
         Server(config).run(sockets=[listener])
@@ -117,7 +127,7 @@ def _check_token(token: str) -> None:
 
 def _listener(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # With the protocol named, asyncio sends small answers at once instead of waiting for more to send.
+    # With the protocol named, asyncio sends small responses at once instead of waiting for more data.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -131,14 +141,14 @@ def _listener(address: Address) -> socket.socket:
     return listener
 
 
-def _patient(seconds: float, connections: int) -> Any:
-    """Uvicorn's protocol, which waits for ever for the head of a request and refuses in plain text.
+def _protocol(seconds: float, connections: int) -> Any:
+    """Uvicorn's protocol with limits; the original waits for ever for the head of a request and refuses in plain text.
 
-    This one waits only so long, takes only so many connections, and refuses in the one shape of an error.
+    This one has a time limit and a limit of connections, and refuses in the one shape of an error.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Patient(H11Protocol):
+    class BoundedProtocol(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._begin()
@@ -151,11 +161,11 @@ def _patient(seconds: float, connections: int) -> Any:
             if not self.transport.is_closing():
                 super().data_received(data)
 
-        def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words, which say less
+        def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's message says less
             self._refuse(Refused(400, "REFUSED", "what was sent is not a request of HTTP/1.1"))
 
         def _refuse(self, refusal: Refused) -> None:
-            self.transport.write(written_out(refusal))
+            self.transport.write(response_bytes(refusal))
             self.transport.close()
 
         def _begin(self) -> None:
@@ -166,4 +176,4 @@ def _patient(seconds: float, connections: int) -> Any:
             if self.cycle is before and not self.transport.is_closing():
                 self.transport.close()
 
-    return Patient
+    return BoundedProtocol

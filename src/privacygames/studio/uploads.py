@@ -1,4 +1,4 @@
-"""Files that somebody sent: read from memory, in a process that may take only so much of it."""
+"""Uploaded files of traces: read from memory, in a worker process with a memory limit."""
 
 import os
 import tempfile
@@ -16,11 +16,16 @@ GZIP = b"\x1f\x8b"
 
 
 def read_traces(content: bytes, form: str, *, rows: int) -> traces.Visits:
-    """Visits from the content of a file, gzipped or not, which is nowhere but in memory.
+    """Visits from the content of a file, gzipped or not, which is kept in memory only.
+
+    Args:
+        content: the file.
+        form: a key of ``FORMATS``.
+        rows: the largest number of rows.
 
     Raises:
         InvalidProblem: if it cannot be read.
-        TooLarge: if it has more rows than are allowed, however small it is packed.
+        TooLarge: if it has more rows than are allowed, however small it is compressed.
     """
     ending = ENDINGS[form] + (".gz" if content.startswith(GZIP) and form != "parquet" else "")
     with _file_in_memory(content, ending) as path:
@@ -42,7 +47,7 @@ def _at_most(rows: int) -> Callable[[Progress], None]:
 
 @contextmanager
 def _file_in_memory(content: bytes, ending: str) -> Iterator[Path]:
-    """A file in memory whose name ends as told; where there are none, one only its owner can read, for a moment."""
+    """A file in memory with that ending; where there are none, a temporary file that only its owner can read."""
     with tempfile.TemporaryDirectory() as folder:
         named = Path(folder) / f"traces{ending}"
         if not hasattr(os, "memfd_create"):

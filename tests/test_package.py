@@ -176,7 +176,7 @@ def test_the_shell_block_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None
         command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "every promise holds" in done.stdout
+    assert "every guarantee holds" in done.stdout
     assert (tmp_path / "examples" / "compared.png").stat().st_size > 10_000
 
 

@@ -108,7 +108,7 @@ def test_commands_know_them_by_name(file: Path) -> None:
     adversary_results = {each["adversary"]: each for each in json.loads(done.stdout)["certificate"]["against"]}
     assert list(adversary_results) == ["the paper's", "habits", "which side"]
     assert all(each["realised"] >= each["promised"] for each in adversary_results.values())
-    assert "every promise holds" in run("verify", out).stdout
+    assert "every guarantee holds" in run("verify", out).stdout
     measured = json.loads(run("evaluate", out, "--json").stdout)
     assert measured["promised against which side"] == 0.3
     more = json.loads(run("evaluate", out, "--adversary", file, "--against", "vague", "--json").stdout)

@@ -78,7 +78,7 @@ def test_a_fleet(folder: Path) -> None:
     done = run("apply", *options, "in.csv", "out.csv", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "a person, in all" in done.stdout
-    assert run("verify", "fleet", folder=folder).stdout == "fleet: every promise of 5 people's mechanisms holds\n"
+    assert run("verify", "fleet", folder=folder).stdout == "fleet: every guarantee of 5 people's mechanisms holds\n"
     pg.fleet.Fleet(folder / "fleet").export("3", folder / "three.pgm")
     shown = run("verify", "three.pgm", folder=folder)
     assert "nothing can be said: prior and cost are withheld" in shown.stdout

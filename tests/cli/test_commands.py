@@ -145,7 +145,7 @@ def test_evaluate_with_another_adversary(mechanism: Path, tmp_path: Path) -> Non
 def test_verify_and_its_exit_status(mechanism: Path) -> None:
     done = run("verify", mechanism)
     assert done.returncode == 0
-    assert "every promise holds" in done.stdout
+    assert "every guarantee holds" in done.stdout
     assert json.loads(run("verify", mechanism, "--json").stdout)["bounds"]["epsilon"] == 1.0
     content = bytearray(mechanism.read_bytes())
     content[-1] ^= 1

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 import privacygames as pg
 from privacygames.cli.app import app
-from privacygames.problem import read_adversaries, read_problem
+from privacygames.problem import ProblemFile, read_problem
 
 PROBLEM = """
 [space]
@@ -63,7 +63,7 @@ def changed(file: Path, old: str, new: str) -> Path:
 
 def test_a_file_names_adversaries(file: Path) -> None:
     problem, bounds = read_problem(file)
-    habits, side, vague = read_adversaries(file, problem)
+    habits, side, vague = ProblemFile(file).adversaries_for(problem)
     assert habits.prior == problem.prior.sharpened(3.0)
     assert side.guess_space(problem.space).labels == ("west", "east")
     assert vague.prior == pg.Prior.uniform(problem.space)
@@ -178,7 +178,7 @@ def test_a_name_means_one_adversary(file: Path) -> None:
     for command in ("evaluate", "attack"):
         done = run(command, out, "--adversary", other, "--against", "habits")
         assert done.exit_code == 3
-        assert "'habits' of other.toml is not the 'habits' that the mechanism promises" in done.stderr
+        assert "'habits' of other.toml is not the 'habits' that the mechanism has a guarantee" in done.stderr
         assert run(command, out, "--adversary", file, "--against", "the paper's").exit_code == 0
 
 

@@ -1,6 +1,7 @@
 """Every way the problem file can describe spaces, priors and observables."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,27 @@ def test_bad_csv(tmp_path: Path, content: str, prior: str, message: str) -> None
     with pytest.raises(pg.InvalidProblem, match=message) as caught:
         read(tmp_path, GRID + prior)
     assert "hideout" not in str(caught.value)
+
+
+def test_a_problem_file_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from privacygames.problem import ProblemFile
+    from privacygames.text_files import read_toml
+
+    path = tmp_path / "p.toml"
+    path.write_text(
+        '[space]\nkind = "numbers"\nfrom = 1\nto = 4\n[prior]\nuniform = true\n[bounds]\nepsilon = 0.5\n'
+        '[[adversary]]\nname = "sure"\nsharpened = { strength = 4.0, places = 2 }\n'
+    )
+    reads: list[Path] = []
+
+    def counted(path: Path) -> dict[str, Any]:
+        reads.append(path)
+        return read_toml(path)
+
+    monkeypatch.setattr("privacygames.problem.document.read_toml", counted)
+    file = ProblemFile(path)
+    assert file.bounds == {"epsilon": 0.5}
+    assert [adversary.name for adversary in file.adversaries] == ["sure"]
+    assert file.adversaries_for(file.problem) == file.adversaries
+    assert file.prior_over(file.problem.space) == file.problem.prior
+    assert reads == [path]

@@ -43,21 +43,22 @@ def attack(
     from privacygames import attacks, metrics
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import load
-    from privacygames.problem import read_prior
+    from privacygames.problem import ProblemFile
     from privacygames.spaces import display_label
 
     mechanism = load(file)
     problem = mechanism.problem
     run = getattr(attacks, kind.value.replace("-", "_"))
+    adversary_file = None if adversary is None else ProblemFile(adversary)
     options: dict[str, Any] = {}
     if against is not None:
         if kind is Kind.MINMAX_PAIRS:
             raise InvalidProblem("the minmax-pairs attack is on the secret itself; leave --against out")
-        options["adversary"] = by_name(known_adversaries(mechanism, adversary), against)
-    elif adversary is not None:
+        options["adversary"] = by_name(known_adversaries(mechanism, adversary_file), against)
+    elif adversary_file is not None:
         if kind not in (Kind.OPTIMAL, Kind.BAYESIAN):
             raise InvalidProblem(f"the {kind} attack uses no prior; leave --adversary out")
-        options["prior"] = read_prior(adversary, mechanism.secrets)
+        options["prior"] = adversary_file.prior_over(mechanism.secrets)
     with working(f"running the {kind} attack …"):
         result = run(mechanism, problem, **options)
     if against is None:

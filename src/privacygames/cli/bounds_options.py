@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privacygames.mechanism import Mechanism
-    from privacygames.problem import Adversary
+    from privacygames.problem import Adversary, ProblemFile
 
 NAME_ALONE = (
     "--against NAME, without a number, asks for the most against her: it goes with --cost-at-most in design, and with "
@@ -61,17 +61,16 @@ def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
     raise InvalidProblem(f"there is no adversary called {name[:100]!r}; there is {known}")
 
 
-def known_adversaries(mechanism: "Mechanism", file: Path | None) -> "list[Adversary]":
+def known_adversaries(mechanism: "Mechanism", file: "ProblemFile | None") -> "list[Adversary]":
     """Those a mechanism promises something against, and those of a problem file; a name means one of them."""
     from privacygames.errors import InvalidProblem
-    from privacygames.problem import read_adversaries
 
     found = {promise.adversary.name: promise.adversary for promise in mechanism.certificate.bounds.against}
-    for each in [] if file is None else read_adversaries(file, mechanism.problem):
+    for each in [] if file is None else file.adversaries_for(mechanism.problem):
         if found.setdefault(each.name, each) != each:
             raise InvalidProblem(
-                f"{each.name!r} of {file.name if file else ''} is not the {each.name!r} that the mechanism promises "
-                "something against: give her another name in that file"
+                f"{each.name!r} of {file.path.name if file else ''} is not the {each.name!r} that the mechanism has a "
+                "guarantee against: give them another name in that file"
             )
     return list(found.values())
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privacygames.analysis import Comparison
     from privacygames.beliefs import Prior
     from privacygames.mechanism import Mechanism
-    from privacygames.problem import Adversary, Problem
+    from privacygames.problem import Adversary, Problem, ProblemFile
     from privacygames.progress import ProgressCallback
 
 WITHOUT_PARAMETER = ("uniform", "constant")
@@ -50,11 +50,12 @@ def compare(
     from privacygames.designer import design
     from privacygames.mechanism import Disclosure, load
     from privacygames.presentation import explain_comparison
-    from privacygames.problem import PROBLEM_ADVERSARY, read_problem
+    from privacygames.problem import PROBLEM_ADVERSARY, ProblemFile
 
     check_figure_file(figure)
     check_writable(table)
-    described, bounds = read_problem(problem)
+    problem_file = ProblemFile(problem)
+    described, bounds = problem_file.problem, problem_file.bounds
     from_file = bounds
     bounds = bounds | {"distortion": merged_distortion(bounds.get("distortion"), None, [], [], sought=False)}
     several = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
@@ -63,7 +64,7 @@ def compare(
     matched = _matched(epsilon, distortion, bounds)
     if within is None and "epsilon" in matched:
         within = bounds.get("within")
-    adversaries = _adversaries(described, problem, adversary or [])
+    adversaries = _adversaries(problem_file, adversary or [])
     curve = max(map(len, matched.values())) > 1
     with working("comparing …") as show:
         if curve:
@@ -149,14 +150,14 @@ def _makers(
     return found
 
 
-def _adversaries(described: "Problem", problem: Path, files: list[Path]) -> "dict[str, Prior | Adversary]":
+def _adversaries(file: "ProblemFile", others: list[Path]) -> "dict[str, Prior | Adversary]":
     """The usual two, those whose prior is in a file, and those of the problem file's own."""
     from privacygames.analysis import usual_adversaries
-    from privacygames.problem import read_adversaries, read_prior
+    from privacygames.problem import ProblemFile
 
-    found: dict[str, Prior | Adversary] = {**usual_adversaries(described.prior)}
-    found |= {path.stem: read_prior(path, described.space) for path in files}
-    named = {each.name: each for each in read_adversaries(problem, described)}
+    found: dict[str, Prior | Adversary] = {**usual_adversaries(file.problem.prior)}
+    found |= {path.stem: ProblemFile(path).prior_over(file.problem.space) for path in others}
+    named = {each.name: each for each in file.adversaries}
     twice = sorted(set(found) & set(named))
     if twice:
         raise InvalidProblem(f"two adversaries are called {twice[0]!r}; rename the one in the problem file")

@@ -72,7 +72,7 @@ def design(
     """
     from privacygames.analysis import remarks
     from privacygames.mechanism import Disclosure
-    from privacygames.problem import read_adversaries, read_problem
+    from privacygames.problem import ProblemFile
 
     options = {
         "epsilon": epsilon,
@@ -87,8 +87,9 @@ def design(
     of_traces = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
         refuse_without_traces(traces, of_traces)
-        described, from_file = read_problem(problem)
-        bounds = merged_bounds(problem, from_file, options, read_adversaries(problem, described), against or [])
+        file = ProblemFile(problem)
+        described = file.problem
+        bounds = merged_bounds(problem, file.bounds, options, file.adversaries, against or [])
     else:
         described = problem_from_traces(traces, of_traces)
         bounds = merged_bounds(Path(), {}, options, against=against or [])

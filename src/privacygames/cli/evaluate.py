@@ -27,12 +27,13 @@ def evaluate(
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import load
     from privacygames.presentation import explain
-    from privacygames.problem import read_prior
+    from privacygames.problem import ProblemFile
 
     mechanism = load(file)
     problem = mechanism.problem
-    adversary_prior = None if adversary is None else read_prior(adversary, mechanism.secrets)
-    adversaries = known_adversaries(mechanism, adversary)
+    adversary_file = None if adversary is None else ProblemFile(adversary)
+    adversary_prior = None if adversary_file is None else adversary_file.prior_over(mechanism.secrets)
+    adversaries = known_adversaries(mechanism, adversary_file)
     if against:
         adversaries = [by_name(adversaries, name) for name in against]
     report = measure(mechanism, problem, adversary_prior=adversary_prior, within=within, adversaries=adversaries)

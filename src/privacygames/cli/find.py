@@ -47,7 +47,7 @@ def find(
     from privacygames.analysis import tightest_bound as search
     from privacygames.mechanism import Disclosure
     from privacygames.presentation import explain
-    from privacygames.problem import read_adversaries, read_problem
+    from privacygames.problem import ProblemFile
 
     given = {
         "epsilon": epsilon,
@@ -59,14 +59,15 @@ def find(
     }
     if out is not None:
         check_new_file(out, force=force)
-    described, bounds = read_problem(problem)
+    file = ProblemFile(problem)
+    described, bounds = file.problem, file.bounds
     from_file = bounds.pop("distortion", None)
     bounds.pop("cost_at_most" if what is Objective.COST else what.value, None)
     bounds |= {name: value for name, value in given.items() if value is not None}
-    crowd, sought = read_adversaries(problem, described), what is Objective.DISTORTION
-    if not (sought and distortion is not None) or seeks_another(against or [], crowd):
+    adversaries, sought = file.adversaries, what is Objective.DISTORTION
+    if not (sought and distortion is not None) or seeks_another(against or [], adversaries):
         bounds["distortion"] = merged_distortion(
-            from_file, distortion, crowd, against or [], sought=sought, floor=False
+            from_file, distortion, adversaries, against or [], sought=sought, floor=False
         )
     with working(f"looking for the best {what.value} …") as show:
         found = search(described, what.value, **bounds, precision=precision, progress=show)

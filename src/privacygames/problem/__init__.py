@@ -3,7 +3,7 @@
 from privacygames.problem.adversary import Adversary, AdversaryArrays, max_distortion, mixture_groups
 from privacygames.problem.adversary_document import parse_adversaries
 from privacygames.problem.bounds import MOST_ADVERSARIES, PROBLEM_ADVERSARY, Bounds, Distortion, DistortionGuarantee
-from privacygames.problem.document import parse_problem, read_adversaries, read_prior, read_problem
+from privacygames.problem.document import ProblemFile, parse_problem, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
 from privacygames.problem.units import (
@@ -31,6 +31,7 @@ __all__ = [
     "DistortionGuarantee",
     "Measure",
     "Problem",
+    "ProblemFile",
     "Scale",
     "cheapest_constant",
     "cost_scale",
@@ -45,7 +46,5 @@ __all__ = [
     "mixture_groups",
     "parse_adversaries",
     "parse_problem",
-    "read_adversaries",
-    "read_prior",
     "read_problem",
 ]

@@ -3,6 +3,7 @@
 docs/reference/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
 """
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,63 @@ BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case", "wors
 MEASURES = ("cost", "distance", "distinguishability")
 
 
+class ProblemFile:
+    """A problem file, parsed once.
+
+    Args:
+        path: the TOML file.
+
+    Attributes:
+        path: the TOML file.
+
+    Raises:
+        InvalidProblem: the file is not that of a problem; properties raise it for the tables that they read.
+
+    >>> from pathlib import Path
+    >>> tables = ["[space]", 'kind = "numbers"', "from = 1", "to = 3", "[prior]", "uniform = true", "[bounds]"]
+    >>> _ = Path("ages.toml").write_text(chr(10).join([*tables, "epsilon = 0.5"]))
+    >>> file = ProblemFile(Path("ages.toml"))
+    >>> len(file.problem.space), file.bounds, file.adversaries
+    (3, {'epsilon': 0.5}, [])
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._document = TableReader(read_toml(path), path.name, TABLES)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that the file describes."""
+        return self._content[0]
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The bounds of the file, as arguments of :func:`privacygames.design`."""
+        return dict(self._content[1])
+
+    @property
+    def adversaries(self) -> list[Adversary]:
+        """The adversaries of the file, with a guarantee or without."""
+        return [named.adversary for named in self._content[2]]
+
+    def adversaries_for(self, problem: Problem) -> list[Adversary]:
+        """The adversaries of the file, about the secrets of another problem."""
+        return [named.adversary for named in _adversaries(self._document, problem, self.path.parent)]
+
+    def prior_over(self, space: Space) -> Prior:
+        """The prior of the file, over the space of another problem."""
+        with error_context("[prior]"):
+            return prior_from(space, self._document.value("prior", {}), self.path.parent)
+
+    @cached_property
+    def _content(self) -> "_Content":
+        return _described(self._document, self.path.parent)
+
+
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
     """The problem a file describes, and the bounds it asks for."""
-    return _described(_read(path), path.parent)
+    file = ProblemFile(path)
+    return file.problem, file.bounds
 
 
 def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
@@ -39,10 +94,15 @@ def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, 
         InvalidProblem: the tables are not those of a problem.
         TooLarge: the problem is larger than it may be.
     """
-    return _described(TableReader(tables, "the problem", TABLES), None, most)
+    problem, bounds, _ = _described(TableReader(tables, "the problem", TABLES), None, most)
+    return problem, bounds
 
 
-def _described(document: TableReader, folder: Path | None, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
+_Content = tuple[Problem, dict[str, Any], list[Named]]
+"""The problem, the arguments of a design, and the adversaries of a document."""
+
+
+def _described(document: TableReader, folder: Path | None, most: int | None = None) -> _Content:
     bounds = TableReader(document.value("bounds", {}), "[bounds]", BOUNDS)
     measures = TableReader(document.value("problem", {}), "[problem]", MEASURES)
     allowance = LabelBudget(most=most)
@@ -54,12 +114,7 @@ def _described(document: TableReader, folder: Path | None, most: int | None = No
     with error_context("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
     named = _adversaries(document, problem, folder, most)
-    return problem, bounds.table | _promises(bounds.table, named)
-
-
-def read_adversaries(path: Path, problem: Problem) -> list[Adversary]:
-    """The adversaries that a problem file describes, promised something against or not, about a problem's secrets."""
-    return [each.adversary for each in _adversaries(_read(path), problem, path.parent)]
+    return problem, bounds.table | _promises(bounds.table, named), named
 
 
 def _adversaries(document: TableReader, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
@@ -83,17 +138,6 @@ def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
     if sought or "cost_at_most" in bounds:
         return {"distortion": {(sought or [PROBLEM_ADVERSARY])[0]: None} | plain | promised}
     return {"distortion": plain | promised}
-
-
-def read_prior(path: Path, space: Space) -> Prior:
-    """The prior of a problem file, over the space of a mechanism."""
-    document = _read(path)
-    with error_context("[prior]"):
-        return prior_from(space, document.value("prior", {}), path.parent)
-
-
-def _read(path: Path) -> TableReader:
-    return TableReader(read_toml(path), path.name, TABLES)
 
 
 def _observables(space: Space, table: object, allowance: LabelBudget) -> Space | None:

@@ -238,12 +238,12 @@ def _limit(text: str) -> tuple[str, float]:
 def _preview(rules: "dict[Any, Rule]", source: Path, separator: str | None, as_json: bool) -> None:
     from privacygames.tables import preview_file
 
-    found = preview_file(source, rules, separator=separator)
+    previews = preview_file(source, rules, separator=separator)
     if as_json:
-        print_json([each.to_dict() for each in found])
+        print_json([each.to_dict() for each in previews])
         return
-    for each in found:
-        print_rows(each.title, each.rows(), headings=("", "truth", "as released", "estimated"))
+    for preview in previews:
+        print_rows(preview.title, preview.rows(), headings=("", "truth", "as released", "estimated"))
 
 
 def _print(manifest: "Manifest", out: Path, as_json: bool) -> None:

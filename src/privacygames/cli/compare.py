@@ -54,25 +54,24 @@ def compare(
 
     check_figure_file(figure)
     check_writable(table)
-    problem_file = ProblemFile(problem)
-    described, bounds = problem_file.problem, problem_file.bounds
-    from_file = bounds
-    bounds = bounds | {"distortion": merged_distortion(bounds.get("distortion"), None, [], [], sought=False)}
-    several = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
+    document = ProblemFile(problem)
+    bounds = document.bounds
+    bounds["distortion"] = merged_distortion(bounds.get("distortion"), None, [], [], sought=False)
+    named = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
     if isinstance(bounds["distortion"], dict):  # mechanisms of others are matched at one bound, not at many
         bounds["distortion"] = bounds["distortion"].get(PROBLEM_ADVERSARY)
     matched = _matched(epsilon, distortion, bounds)
     if within is None and "epsilon" in matched:
         within = bounds.get("within")
-    adversaries = _adversaries(problem_file, adversary or [])
+    adversaries = _adversaries(document, adversary or [])
     curve = max(map(len, matched.values())) > 1
     with working("comparing …") as show:
         if curve:
             if file or len(matched) > 1:
                 raise InvalidProblem("a trade-off curve takes several values of one bound, and no --file")
             points = {f"{kind}s": values for kind, values in matched.items()}
-            made = trade_off(
-                described,
+            results = trade_off(
+                document.problem,
                 **points,
                 names=mechanism or ["optimal"],
                 adversaries=adversaries,
@@ -80,29 +79,36 @@ def compare(
                 progress=show,
             )
         else:
-            makers = _makers(described, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show)
-            if several:
-                asked = from_file | ({} if within is None else {"within": within})
-                makers = {"optimal against all": partial(design, described, **asked, progress=show), **makers}
-            given = {each.name: load(each) for each in file or []}
-            made = run(described, {**makers, **given}, adversaries=adversaries, within=within, progress=show)
-    _write(made, figure, table, curve=curve)
+            makers = _makers(
+                document.problem, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show
+            )
+            if named:
+                all_bounds = document.bounds | ({} if within is None else {"within": within})
+                makers = {
+                    "optimal against all": partial(design, document.problem, **all_bounds, progress=show),
+                    **makers,
+                }
+            from_files = {path.name: load(path) for path in file or []}
+            results = run(
+                document.problem, {**makers, **from_files}, adversaries=adversaries, within=within, progress=show
+            )
+    _write(results, figure, table, curve=curve)
     if as_json:
-        print_json({"matched": matched} | made.to_dict())
+        print_json({"matched": matched} | results.to_dict())
         return
-    at = " and ".join(_told(described, kind, values, within) for kind, values in matched.items())
+    at = " and ".join(_with_units(document.problem, kind, values, within) for kind, values in matched.items())
     typer.echo(f"{problem.name}, matched at {at}\n")
     # Plain text: a terminal too narrow for it should not cut names.
-    sentences = "\n".join(f"{name}: {guess}" for name, guess in explain_comparison(made).items())
-    typer.echo(f"{made.table()}\n\n{sentences}")
-    more = _beside(figure) if figure is not None and made.rows[0].report.against and not curve else None
-    for path in (figure, more, table):
+    sentences = "\n".join(f"{name}: {guess}" for name, guess in explain_comparison(results).items())
+    typer.echo(f"{results.table()}\n\n{sentences}")
+    second = _adversary_figure(figure) if figure is not None and results.rows[0].report.against and not curve else None
+    for path in (figure, second, table):
         if path is not None:
             typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
 
 
-def _told(problem: "Problem", kind: str, values: list[float], within: float | None) -> str:
-    """What mechanisms are matched at, with its unit."""
+def _with_units(problem: "Problem", kind: str, values: list[float], within: float | None) -> str:
+    """The values that mechanisms are matched at, with their unit."""
     from privacygames.analysis import matched_at
 
     return ", ".join(matched_at(kind, value, problem, within) for value in values)
@@ -111,14 +117,14 @@ def _told(problem: "Problem", kind: str, values: list[float], within: float | No
 def _matched(
     epsilon: list[float] | None, distortion: list[float] | None, bounds: dict[str, Any]
 ) -> dict[str, list[float]]:
-    """What to match at: from the options, or else from the file."""
-    given = {"epsilon": epsilon, "distortion": distortion}
+    """The bounds to match and their values: from the options, or else from the file."""
+    candidates = {"epsilon": epsilon, "distortion": distortion}
     if not (epsilon or distortion):
-        given = {name: [bounds[name]] for name in given if bounds.get(name) is not None}
-    found = {name: values for name, values in given.items() if values}
-    if not found:
-        raise InvalidProblem("there is nothing to match at: give --epsilon or --distortion, or a bound in the file")
-    return found
+        candidates = {name: [bounds[name]] for name in candidates if bounds.get(name) is not None}
+    matched = {name: values for name, values in candidates.items() if values}
+    if not matched:
+        raise InvalidProblem("there is nothing to match: give --epsilon or --distortion, or a bound in the file")
+    return matched
 
 
 def _makers(
@@ -128,13 +134,13 @@ def _makers(
     names: list[str] | None,
     show: "ProgressCallback",
 ) -> "dict[str, Callable[[], Mechanism]]":
-    """What makes each mechanism; matched at both bounds, each is there for either, the design for both first."""
+    """The design of each mechanism by name; matched at two bounds, one for each, after the design for both."""
     from privacygames.analysis import calibrated_baselines, matched_at
     from privacygames.designer import design
 
-    found: dict[str, Callable[[], Mechanism]] = {}
+    makers: dict[str, Callable[[], Mechanism]] = {}
     if len(matched) > 1:
-        found["optimal for both"] = partial(
+        makers["optimal for both"] = partial(
             design,
             problem,
             epsilon=matched["epsilon"],
@@ -144,37 +150,37 @@ def _makers(
         )
     for kind, value in matched.items():
         bound = {kind: value, "within": within if kind == "epsilon" else None}
-        made = calibrated_baselines(problem, **bound, names=names, progress=show)
-        mark = f" at {matched_at(kind, value, problem, within)}" if len(matched) > 1 else ""
-        found |= {name if name in WITHOUT_PARAMETER else f"{name}{mark}": make for name, make in made.items()}
-    return found
+        baselines = calibrated_baselines(problem, **bound, names=names, progress=show)
+        suffix = f" at {matched_at(kind, value, problem, within)}" if len(matched) > 1 else ""
+        makers |= {name if name in WITHOUT_PARAMETER else f"{name}{suffix}": make for name, make in baselines.items()}
+    return makers
 
 
 def _adversaries(file: "ProblemFile", others: list[Path]) -> "dict[str, Prior | Adversary]":
-    """The usual two, those whose prior is in a file, and those of the problem file's own."""
+    """The usual two adversaries, those whose priors are in other files, and those of the problem file."""
     from privacygames.analysis import usual_adversaries
     from privacygames.problem import ProblemFile
 
-    found: dict[str, Prior | Adversary] = {**usual_adversaries(file.problem.prior)}
-    found |= {path.stem: ProblemFile(path).prior_over(file.problem.space) for path in others}
+    adversaries: dict[str, Prior | Adversary] = {**usual_adversaries(file.problem.prior)}
+    adversaries |= {path.stem: ProblemFile(path).prior_over(file.problem.space) for path in others}
     named = {each.name: each for each in file.adversaries}
-    twice = sorted(set(found) & set(named))
-    if twice:
-        raise InvalidProblem(f"two adversaries are called {twice[0]!r}; rename the one in the problem file")
-    return found | named
+    duplicates = sorted(set(adversaries) & set(named))
+    if duplicates:
+        raise InvalidProblem(f"two adversaries are called {duplicates[0]!r}; rename the one in the problem file")
+    return adversaries | named
 
 
-def _beside(figure: Path) -> Path:
-    """Where the figure of adversaries goes."""
+def _adversary_figure(figure: Path) -> Path:
+    """The path of the figure of adversaries."""
     return figure.with_stem(f"{figure.stem}-adversaries")
 
 
-def _write(made: "Comparison", figure: Path | None, table: Path | None, *, curve: bool) -> None:
+def _write(results: "Comparison", figure: Path | None, table: Path | None, *, curve: bool) -> None:
     if table is not None:
-        made.to_csv(table)
+        results.to_csv(table)
     if figure is not None:
         from privacygames import plots
 
-        write_figure(plots.trade_off(made) if curve else plots.comparison(made), figure)
-        if made.rows[0].report.against and not curve:
-            write_figure(plots.adversaries(made), _beside(figure))
+        write_figure(plots.trade_off(results) if curve else plots.comparison(results), figure)
+        if results.rows[0].report.against and not curve:
+            write_figure(plots.adversaries(results), _adversary_figure(figure))

@@ -87,9 +87,9 @@ def design(
     of_traces = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
         refuse_without_traces(traces, of_traces)
-        file = ProblemFile(problem)
-        described = file.problem
-        bounds = merged_bounds(problem, file.bounds, options, file.adversaries, against or [])
+        document = ProblemFile(problem)
+        described = document.problem
+        bounds = merged_bounds(problem, document.bounds, options, document.adversaries, against or [])
     else:
         described = problem_from_traces(traces, of_traces)
         bounds = merged_bounds(Path(), {}, options, against=against or [])

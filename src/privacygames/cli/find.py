@@ -11,7 +11,7 @@ from privacygames.cli.output import Json, check_new_file, explained, print_json,
 
 
 class Objective(StrEnum):
-    """What can be found."""
+    """What can be result."""
 
     EPSILON = "epsilon"
     DISTORTION = "distortion"
@@ -49,7 +49,7 @@ def find(
     from privacygames.presentation import explain
     from privacygames.problem import ProblemFile
 
-    given = {
+    options = {
         "epsilon": epsilon,
         "distortion": distortion,
         "cost_at_most": cost_at_most,
@@ -59,26 +59,28 @@ def find(
     }
     if out is not None:
         check_new_file(out, force=force)
-    file = ProblemFile(problem)
-    described, bounds = file.problem, file.bounds
+    document = ProblemFile(problem)
+    bounds = document.bounds
     from_file = bounds.pop("distortion", None)
     bounds.pop("cost_at_most" if what is Objective.COST else what.value, None)
-    bounds |= {name: value for name, value in given.items() if value is not None}
-    adversaries, sought = file.adversaries, what is Objective.DISTORTION
+    bounds |= {name: value for name, value in options.items() if value is not None}
+    adversaries, sought = document.adversaries, what is Objective.DISTORTION
     if not (sought and distortion is not None) or seeks_another(against or [], adversaries):
         bounds["distortion"] = merged_distortion(
             from_file, distortion, adversaries, against or [], sought=sought, floor=False
         )
     with working(f"looking for the best {what.value} …") as show:
-        found = search(described, what.value, **bounds, precision=precision, progress=show)
+        result = search(document.problem, what.value, **bounds, precision=precision, progress=show)
     if out is not None:
-        found.mechanism.save(out)
-    guarantees = found.mechanism.certificate.bounds.against
-    explanation = explain(found.report, described, adversaries=[guarantee.adversary for guarantee in guarantees])
+        result.mechanism.save(out)
+    guarantees = result.mechanism.certificate.bounds.against
+    explanation = explain(
+        result.report, document.problem, adversaries=[guarantee.adversary for guarantee in guarantees]
+    )
     if as_json:
-        print_json(found.to_dict() | explained(explanation))
+        print_json(result.to_dict() | explained(explanation))
         return
-    print_rows(problem.name, found.rows())
+    print_rows(problem.name, result.rows())
     typer.echo(explanation)
     if out is not None:
         typer.echo(f"The mechanism is in {out} ({Disclosure.PRIOR.value}).")

@@ -13,22 +13,22 @@ RULE_KEYS = ("columns", "mechanism", "fleet", "answer", "into", "original", "inv
 
 
 def rules_for(
-    mechanism: Path | None, fleet: "Fleet | None", columns: str | None, asked: dict[str, Any]
+    mechanism: Path | None, fleet: "Fleet | None", columns: str | None, options: dict[str, Any]
 ) -> "dict[Any, Rule]":
     """The rules of a command: one mechanism with its options, or a TOML file of several."""
     from privacygames.tables import Rule
 
-    given = {key: value for key, value in asked.items() if value is not None}
+    given = {key: value for key, value in options.items() if value is not None}
     if mechanism is not None and mechanism.suffix.lower() == ".toml":
         if columns is not None or given:
-            raise InvalidProblem("a file of rules says itself which columns, and how: leave --columns and the like out")
+            raise InvalidProblem("a file of rules has its own columns and options: leave out --columns and the like")
         return _from_file(mechanism)
     if columns is None:
         raise InvalidProblem("say with --columns which column holds the secret, such as age, or longitude,latitude")
     if "into" in given:
         given["into"] = given["into"].split(",")
-    held = fleet if fleet is not None else mechanism_in(mechanism)
-    return {_place(columns.split(",")): Rule(mechanism=held, **given)}
+    source = fleet if fleet is not None else mechanism_in(mechanism)
+    return {_column_key(columns.split(",")): Rule(mechanism=source, **given)}
 
 
 def mechanism_in(path: Path | None) -> Any:
@@ -55,12 +55,14 @@ def _from_file(path: Path) -> "dict[Any, Rule]":
         options = {key: value for key, value in keys.table.items() if key in RULE_KEYS[4:]}
         if "answer" in keys:
             options["output_form"] = keys.string("answer")
-        where = path.parent / keys.string("mechanism" if "mechanism" in keys else "fleet")
-        held = mechanism_in(where) if "mechanism" in keys else Fleet(where)
-        rules[_place(keys.array("columns"))] = Rule(mechanism=held, **options)
+        file = path.parent / keys.string("mechanism" if "mechanism" in keys else "fleet")
+        source = mechanism_in(file) if "mechanism" in keys else Fleet(file)
+        rules[_column_key(keys.array("columns"))] = Rule(mechanism=source, **options)
     return rules
 
 
-def _place(names: list[Any]) -> Any:
-    """A column by its name; several, also nested, as tuples."""
-    return names[0] if len(names) == 1 else tuple(_place(name) if isinstance(name, list) else name for name in names)
+def _column_key(names: list[Any]) -> Any:
+    """The key of a rule: the name of a column; several, also nested, as tuples."""
+    return (
+        names[0] if len(names) == 1 else tuple(_column_key(name) if isinstance(name, list) else name for name in names)
+    )

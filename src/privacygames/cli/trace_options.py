@@ -1,4 +1,4 @@
-"""Options that commands on traces share: whose, where, and who does the work."""
+"""Options shared by the commands that read traces."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from privacygames.cli.study_input import QUICK_USERS, USERS
 
-Data = Annotated[Path | None, typer.Option(help="The traces: a file or folder. Without it: invented people.")]
+Data = Annotated[Path | None, typer.Option(help="The traces: a file or folder. Without it: synthetic people.")]
 Window = Annotated[str | None, typer.Option(help="WEST,SOUTH,EAST,NORTH in degrees.")]
 Users = Annotated[
     str | None,
@@ -18,10 +18,10 @@ Users = Annotated[
 ]
 Fields = Annotated[
     str | None,
-    typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="found by name"),
+    typer.Option(help="What a table calls its columns: user=NAME,time=NAME,…", show_default="detected by name"),
 ]
 Dates = Annotated[
-    str | None, typer.Option(help="day-first or month-first, for dates such as 03/04/2024.", show_default="told")
+    str | None, typer.Option(help="day-first or month-first, for dates such as 03/04/2024.", show_default="detected")
 ]
 Jobs = Annotated[int | None, typer.Option(help="Processes.", show_default="one per core")]
 Scheduler = Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")]

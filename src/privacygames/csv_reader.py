@@ -31,7 +31,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from privacygames.errors import InvalidProblem, UnreadableFile
+from privacygames.errors import Field, InvalidProblem, UnreadableFile
 from privacygames.text_files import open_regular
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -92,7 +92,9 @@ class CsvFile:
 
     def __post_init__(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise InvalidProblem(f"separator is {repr(self.separator)[:20]}; it must be one character, such as ','")
+            raise InvalidProblem(
+                Field("separator"), f" is {repr(self.separator)[:20]}; it must be one character, such as ','"
+            )
 
     @cached_property
     def header(self) -> CsvHeader:

@@ -100,7 +100,7 @@ def test_a_limit_is_checked_before_anything_is_drawn(monkeypatch: pytest.MonkeyP
         raise AssertionError("something was drawn")
 
     data = pd.DataFrame({"who": ["ann"] * 5, "ill": ["flu"] * 5})
-    monkeypatch.setattr(Kernel, "answer", never)
+    monkeypatch.setattr(Kernel, "draw", never)
     with pytest.raises(pg.InvalidProblem, match=r"has 5, 4 between any two secrets, above any_pair_limit=3.9"):
         apply(data, {"ill": ILL}, user="who", any_pair_limit=3.9)
     with pytest.raises(pg.InvalidProblem, match=r"has 5, ε = 4 per unit of the hamming.* above per_unit_limit=3.9"):

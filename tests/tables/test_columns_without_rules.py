@@ -256,7 +256,7 @@ def test_the_answers_are_the_same_whatever_the_order_of_categories() -> None:
 
 def test_an_order_without_every_answer_is_refused_and_one_of_other_answers_goes() -> None:
     frame = pd.DataFrame({"ill": pd.Categorical(["flu"], categories=["none", "flu"], ordered=True)})
-    with pytest.raises(pg.InvalidProblem, match="1 of the 3 possible answers are none of them") as raised:
+    with pytest.raises(pg.InvalidProblem, match="1 of the 3 possible outputs are none of them") as raised:
         apply(frame, {"ill": ILL})
     assert "flu" not in str(raised.value)
     pairs = pg.Subsets.all(ILLS, at_most=2)

@@ -169,12 +169,12 @@ def test_what_estimates_take() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ((RESPONSE, []), {}, "no answers"),
+        ((RESPONSE, []), {}, "no outputs"),
         ((RESPONSE, [99]), {}, "not one of"),
         ((RESPONSE, [20]), {"method": "guess"}, "method is 'guess'"),
         ((RESPONSE, [20]), {"confidence": 95}, "between 0 and 1"),
         (("mechanism", [20]), {}, "needs the mechanism"),
-        ((pg.baselines.constant(PROBLEM), [27]), {}, "never given by this mechanism"),
+        ((pg.baselines.constant(PROBLEM), [27]), {}, "never draws some of the outputs"),
     ],
 )
 def test_wrong_questions_are_refused(arguments: Any, options: Any, message: str) -> None:

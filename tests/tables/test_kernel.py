@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 import privacygames as pg
 from privacygames.tables import ReleaseKey, Rule, apply
 from privacygames.tables.release_key import KeyedBits
-from privacygames.tables.row_identity import Identity
+from privacygames.tables.row_identity import RowIdentity
 
 AGES = pg.Numbers(range(20, 30), unit="years")
 GRID = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=4, rows=3)
@@ -64,7 +64,7 @@ def test_each_draw_is_the_one_that_the_row_s_bits_ask_for() -> None:
     key, data = ReleaseKey(), table(200)
     released, _ = apply(data, {"age": AGE}, key=key, key_columns="id")
     bits = KeyedBits(key.derive("draw", AGE.digest, "1", "age", "columns", "id"))
-    tags = Identity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 200, 0)
+    tags = RowIdentity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 200, 0)
     for tag, age, answer in zip(tags, data["age"].to_pylist(), released["age"].to_pylist(), strict=True):
         at = AGES.index(age)
         word = int(bits.words(tag.reshape(1, 2), np.array([at]))[0]) >> 2
@@ -180,7 +180,7 @@ def test_columns_that_belong_together_are_one_secret() -> None:
     released, manifest = apply(data, {("age", "ill"): mechanism}, key=key, key_columns="id")
     assert released.schema.equals(data.schema)
     at = both.join([np.array([space.index(each) for each in data[name].to_pylist()]) for name, space in PARTS.items()])
-    tags = Identity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 500, 0)
+    tags = RowIdentity(("id",)).tags(key, {"id": data["id"].combine_chunks()}, 500, 0)
     words = KeyedBits(key.derive("draw", mechanism.digest, "2", "age", "ill", "columns", "id")).words(tags, at)
     expected = [both.labels[drawn] for drawn in mechanism.sampler().draw_with(at, words)]
     made = [f"{age} | {ill}" for age, ill in zip(released["age"].to_pylist(), released["ill"].to_pylist(), strict=True)]

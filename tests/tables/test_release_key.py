@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 import privacygames as pg
 from privacygames.tables import ReleaseKey, apply
 from privacygames.tables.release_key import KeyedBits
-from privacygames.tables.row_identity import Identity, identity_of
+from privacygames.tables.row_identity import RowIdentity, resolve_identity
 
 
 def test_bits_are_aes_of_each_block() -> None:
@@ -36,7 +36,7 @@ def test_published_vector() -> None:
 
 def test_words_look_uniform_and_rows_and_secrets_independent() -> None:
     bits = KeyedBits(ReleaseKey().derive("test"))
-    identity = Identity().tags(ReleaseKey(), {}, 20_000, 0)
+    identity = RowIdentity().tags(ReleaseKey(), {}, 20_000, 0)
     words = [bits.words(identity, np.full(20_000, secret)) for secret in (0, 1)]
     for each in words:
         counts = np.bincount((each >> np.uint64(60)).astype(int), minlength=16)
@@ -93,7 +93,7 @@ KEY = ReleaseKey(bytes(range(32)))
 
 def tags(columns: dict[str, pa.Array]) -> list[list[int]]:
     count = len(next(iter(columns.values())))
-    found: list[list[int]] = Identity(tuple(columns)).tags(KEY, columns, count, 0).tolist()
+    found: list[list[int]] = RowIdentity(tuple(columns)).tags(KEY, columns, count, 0).tolist()
     return found
 
 
@@ -112,9 +112,9 @@ def test_key_columns_say_the_same_in_every_type_engines_have() -> None:
 
 
 def test_the_position_is_the_tag_and_the_source_has_its_own_key() -> None:
-    assert Identity().tags(KEY, {}, 3, 5)[:, 0].tolist() == [5, 6, 7]
-    assert Identity(source="a").purpose() != Identity(source="b").purpose()
-    assert Identity(("id",), source="a").purpose() == Identity(("id",), source="b").purpose()
+    assert RowIdentity().tags(KEY, {}, 3, 5)[:, 0].tolist() == [5, 6, 7]
+    assert RowIdentity(source="a").purpose() != RowIdentity(source="b").purpose()
+    assert RowIdentity(("id",), source="a").purpose() == RowIdentity(("id",), source="b").purpose()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_wrong_identities_are_refused() -> None:
         ({"key_columns": ["a", "a"]}, "each once"),
     ):
         with pytest.raises(pg.InvalidProblem, match=message):
-            identity_of(**{**plain, **change})  # type: ignore[arg-type]
+            resolve_identity(**{**plain, **change})  # type: ignore[arg-type]
 
 
 ILLS = pg.Categories(["asthma", "flu", "none"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.tables import ANY_PAIR, ReleaseKey, ReleaseLedger, Rule, apply, apply_files
-from privacygames.tables.file_release import Work
+from privacygames.tables.file_release import FileJob
 
 AGES = pg.Numbers(range(20, 30), unit="years")
 AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(AGES)), epsilon=0.25)
@@ -162,7 +162,7 @@ def test_a_crash_between_charge_and_output_charges_once(
     work = tmp_path / "in.csv", tmp_path / "out.csv", {"age": AGE}
     options: dict[str, Any] = {"key": key, "key_columns": "id", "ledger": ledger}
     with monkeypatch.context() as patch:
-        patch.setattr(Work, "publish", crash)
+        patch.setattr(FileJob, "publish", crash)
         with pytest.raises(KeyboardInterrupt):
             apply_files(*work, **options)
     assert ledger.state().releases == 1  # charged before anything could be seen

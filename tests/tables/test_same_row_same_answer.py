@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.tables import ReleaseKey, apply, apply_files
-from privacygames.tables.identity_encoding import value_tags
+from privacygames.tables.row_identity import value_tags
 
 AGES = pg.Numbers(range(20, 52), unit="years")
 AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(AGES)), epsilon=0.05)

@@ -1,7 +1,7 @@
-"""Mechanisms applied to real tables: one Arrow kernel; pandas, Polars, PyArrow, DuckDB, Dask and Spark around it."""
+"""Mechanisms applied to tables of pandas, Polars, PyArrow, DuckDB, Dask and Spark, and to CSV and Parquet files."""
 
 from privacygames.problem import ANY_PAIR
-from privacygames.tables.apply_rules import apply
+from privacygames.tables.apply import apply
 from privacygames.tables.estimates import FrequencyEstimate, IntervalEstimate, estimate
 from privacygames.tables.file_release import apply_files
 from privacygames.tables.manifest import Manifest

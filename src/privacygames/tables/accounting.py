@@ -1,74 +1,30 @@
-"""What a release costs in privacy: ε for each row, and composed over a person's rows and columns.
+r"""The privacy cost of a release: ε for each row, and composed over a person's rows and columns.
 
-Only what is true is claimed. Draws of different rows and columns are independent given the secrets, so exponents add:
+Given the secrets, draws of different rows and columns are independent, so that log-ratios add up: for two histories
+x, x' of a person's secrets,
 
-    ln p(answers | x) − ln p(answers | x') ≤ Σ over a person's rows and columns of ε·d^ε(x, x').
+.. math:: \ln p(\text{outputs}\mid x) - \ln p(\text{outputs}\mid x')
+          \le \sum_{\text{rows, columns}} \varepsilon\, d^\varepsilon(x, x').
 
-- In the metric form ε counts per unit of that column's distance: per kilometre, per year. Numbers of one unit add up,
-  those of different units do not.
-- The largest exponent between any two secrets has no unit. It adds up over all rows and columns.
-- In the threshold form nothing is promised beyond the threshold, and composition keeps to it.
-- Without a column that names people nothing is said of people: the numbers are of rows.
-- Distortion privacy is about one answer: it does not compose, and is claimed for one row of one column only.
-- With ``repeat="same"`` a secret is drawn once, however often it occurs: what adds up are *distinct* secrets, and only
-  for who may know anyway which of a person's rows share a secret: that pattern shows through, whatever ε is.
+- In the metric form ε is per unit of the column's distance: per kilometre, per year. Epsilons of one unit add up, those
+  of different units do not.
+- The largest log-ratio between any two secrets has no unit. It adds up over all rows and columns.
+- In the threshold form nothing is guaranteed beyond the threshold, before and after composition.
+- Without a column that says whose row it is, nothing is claimed of people: costs are those of a row.
+- Distortion privacy is about one output: it does not compose, and is claimed for one row of one column only.
+- With ``repeat="same"`` a secret is drawn once, however often it occurs: the cost adds up over *distinct* secrets. The
+  guarantee is against adversaries who may know which of a person's rows share a secret: that pattern is visible.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from privacygames.errors import Field, InvalidProblem
-from privacygames.people_column import require_user_ids
 from privacygames.problem import ANY_PAIR, format_epsilon
-from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.rules import ColumnRule
 from privacygames.validation import is_number
-
-MANY_PARTS = 64
-"""So many counts are kept before they are added up."""
-
-
-@dataclass
-class PeopleCount:
-    """How many rows each person has; counts of batches add up.
-
-    Attributes:
-        parts: Arrow tables of ``person`` and ``rows``; somebody may be in as_list.
-    """
-
-    parts: list[Any] = field(default_factory=list)
-
-    def add(self, column: Any, name: str, at: int | None = None) -> None:
-        """Count the people in an Arrow array whose first row stands ``at`` this row of the table."""
-        pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
-        plain = pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        require_user_ids(plain, name, at)
-        found = pc.value_counts(plain)
-        self.parts.append(pa.table({"person": found.field("values"), "rows": found.field("counts")}))
-        if len(self.parts) >= MANY_PARTS:
-            self.parts = [self._whole()]
-
-    def merge(self, other: "PeopleCount") -> None:
-        """Count those of another part, too."""
-        self.parts += other.parts
-
-    def _whole(self) -> Any:
-        pa = import_optional("pyarrow")
-        return (
-            pa.concat_tables(self.parts)
-            .group_by("person")
-            .aggregate([("rows", "sum")])
-            .rename_columns(["person", "rows"])
-        )
-
-    def totals(self) -> tuple[int, int]:
-        """The most rows that anybody has, and how many people there are."""
-        if not any(part.num_rows for part in self.parts):
-            return 0, 0
-        whole = self._whole()
-        return int(import_optional("pyarrow.compute").max(whole["rows"]).as_py()), whole.num_rows
 
 
 @dataclass(frozen=True)
@@ -76,12 +32,12 @@ class Charge:
     """The privacy cost of one rule, for one row.
 
     Attributes:
-        columns: which columns.
-        epsilon: promised; ∞ where the mechanism promises none.
+        columns: the columns of the rule, as messages name them.
+        epsilon: the guaranteed ε; ∞ if there is no such guarantee.
         per: what ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``.
-        unit: the unit of the distance in which ε counts; empty where it has none that other columns share.
-        any_pair: the largest exponent between any two secrets, however far apart; ∞ where an answer rules one out.
-        secrets: how many secrets there are.
+        unit: the unit of distinguishability; empty if other columns share none.
+        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ if an output rules one out.
+        secrets: the number of secrets.
     """
 
     columns: str
@@ -93,8 +49,8 @@ class Charge:
 
     @property
     def form(self) -> str:
-        """How ε is to be read."""
-        return "no differential privacy is promised" if self.epsilon == inf else self.per
+        """What ε is counted for, or that there is no guarantee."""
+        return "no differential privacy is guaranteed" if self.epsilon == inf else self.per
 
     def __str__(self) -> str:
         if self.epsilon == inf:
@@ -104,35 +60,35 @@ class Charge:
 
 @dataclass(frozen=True)
 class Cost:
-    """What several draws cost together.
+    """The privacy cost of several draws together.
 
     Attributes:
-        epsilons: ε by what it is counted for (``"per km"``), summed over the columns that count it alike.
-        any_pair: the largest exponent between any two values of all these secrets, summed over all columns.
+        epsilons: ε by what it is counted for (``"per km"``), summed over the columns of one unit.
+        any_pair: the largest log-ratio between any two values of all these secrets, summed over all columns.
     """
 
     epsilons: Mapping[str, float]
     any_pair: float
 
     def __str__(self) -> str:
-        of_each = [f"{epsilon:.6g} {per}" for per, epsilon in self.epsilons.items()]
-        return f"ε = {', '.join(of_each)}; {self.any_pair:.6g} {ANY_PAIR}"
+        by_unit = [f"{epsilon:.6g} {per}" for per, epsilon in self.epsilons.items()]
+        return f"ε = {', '.join(by_unit)}; {self.any_pair:.6g} {ANY_PAIR}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for the manifest."""
         return {
-            "epsilon": [{"counted": per, "epsilon": _plain(epsilon)} for per, epsilon in self.epsilons.items()],
-            "between_any_two_secrets": _plain(self.any_pair),
+            "epsilon": [{"counted": per, "epsilon": finite_or_text(epsilon)} for per, epsilon in self.epsilons.items()],
+            "between_any_two_secrets": finite_or_text(self.any_pair),
         }
 
 
 @dataclass(frozen=True)
 class CostLimits:
-    """Above what nothing is released, over a person's rows and columns (over columns, without a user).
+    """Limits of a release's cost, over a person's rows and columns (over columns, without a user column).
 
     Attributes:
-        any_pair: the largest exponent between any two secrets: it has no unit.
-        per_unit: ε: one number where all columns count it alike, else by what it is counted for (``"per km"``).
+        any_pair: limit of the largest log-ratio between any two secrets, which has no unit.
+        per_unit: limit of ε: one number if all columns have one unit, else by what ε is counted for (``"per km"``).
     """
 
     any_pair: float | None = None
@@ -145,7 +101,7 @@ class CostLimits:
                 raise InvalidProblem(Field(name), f" is {repr(limit)[:40]}; it must be a positive number")
 
     def require(self, cost: Cost, whose: str) -> None:
-        """Refuse what costs more."""
+        """Refuse a cost above the limits; ``whose`` says whose cost it is."""
         if self.any_pair is not None and not cost.any_pair <= self.any_pair:
             raise _above(whose, f"{cost.any_pair:.6g} {ANY_PAIR}", "any_pair_limit", self.any_pair)
         for per, limit in self._by_unit(cost).items():
@@ -182,9 +138,9 @@ def _above(whose: str, costs: str, limit_name: str, limit: float) -> InvalidProb
     )
 
 
-def refuse_epsilon_limit(given: object) -> None:
-    """Refuse the limit of former versions, which added up numbers of different units."""
-    if given is not None:
+def refuse_epsilon_limit(value: object) -> None:
+    """Refuse the limit of former versions, which added up epsilons of different units."""
+    if value is not None:
         raise InvalidProblem(
             Field("epsilon_limit"),
             " does not say what it limits: give ",
@@ -196,8 +152,8 @@ def refuse_epsilon_limit(given: object) -> None:
         )
 
 
-def charge(rule: ColumnRule) -> Charge:
-    """What a row costs under a rule."""
+def charge_of(rule: ColumnRule) -> Charge:
+    """The privacy cost of a rule for one row."""
     guarantee = rule.rule.mechanism.epsilon_guarantee
     return Charge(
         columns=rule.name,
@@ -211,12 +167,12 @@ def charge(rule: ColumnRule) -> Charge:
 
 @dataclass(frozen=True)
 class ReleaseAccount:
-    """What a release costs.
+    """The privacy cost of a release.
 
     Attributes:
-        charges: for each rule.
-        rows: the rows of the person who has most; None where nobody said whose rows they are.
-        people: how many people there are; None likewise.
+        charges: the cost of each rule for one row.
+        rows: the largest number of rows of a person; None without a user column.
+        people: the number of people; None without a user column.
         repeat: ``"fresh"`` or ``"same"``.
     """
 
@@ -227,31 +183,31 @@ class ReleaseAccount:
 
     @property
     def per_row(self) -> Cost:
-        """What one row costs, over all columns."""
+        """The cost of one row, over all columns."""
         return self._cost([1] * len(self.charges))
 
     @property
     def per_user(self) -> Cost | None:
-        """What the person with most rows pays, over rows and columns; None where it is not known who has which."""
-        return None if self.rows is None else self._cost([self.times(each) for each in self.charges])
+        """The cost for the person with most rows, over rows and columns; None without a user column."""
+        return None if self.rows is None else self._cost([self.draws(charge) for charge in self.charges])
 
-    def _cost(self, times: Sequence[int]) -> Cost:
-        drawn = [(count, each) for count, each in zip(times, self.charges, strict=True) if count]  # 0·∞ is nothing
-        epsilons = dict.fromkeys((each.per for each in self.charges), 0.0)
-        for count, each in drawn:
-            epsilons[each.per] += count * each.epsilon
-        return Cost(epsilons, float(sum(count * each.any_pair for count, each in drawn)))
+    def _cost(self, draws: Sequence[int]) -> Cost:
+        drawn = [(count, charge) for count, charge in zip(draws, self.charges, strict=True) if count]  # not 0·∞
+        epsilons = dict.fromkeys((charge.per for charge in self.charges), 0.0)
+        for count, charge in drawn:
+            epsilons[charge.per] += count * charge.epsilon
+        return Cost(epsilons, float(sum(count * charge.any_pair for count, charge in drawn)))
 
-    def times(self, each: Charge) -> int:
-        """How often somebody's secret is drawn at most; a secret that is drawn once only is counted once.
+    def draws(self, charge: Charge) -> int:
+        """The largest number of draws of a person's secrets by one rule, or of a row's without a user column.
 
-        A row is counted once, where nobody said whose it is.
+        With ``repeat="same"`` each distinct secret is drawn once.
         """
         rows = 1 if self.rows is None else self.rows
-        return min(rows, each.secrets) if self.repeat == "same" else rows
+        return min(rows, charge.secrets) if self.repeat == "same" else rows
 
     def require(self, limits: CostLimits) -> None:
-        """Refuse what costs more than the limits."""
+        """Refuse a cost above the limits."""
         if self.per_user is None:
             limits.require(self.per_row, "a row")
         else:
@@ -264,12 +220,12 @@ class ReleaseAccount:
                 **self.per_row.to_dict(),
                 "columns": [
                     {
-                        "columns": each.columns,
-                        "epsilon": _plain(each.epsilon),
-                        "form": each.form,
-                        "between_any_two_secrets": _plain(each.any_pair),
+                        "columns": charge.columns,
+                        "epsilon": finite_or_text(charge.epsilon),
+                        "form": charge.form,
+                        "between_any_two_secrets": finite_or_text(charge.any_pair),
                     }
-                    for each in self.charges
+                    for charge in self.charges
                 ],
             },
             "per_user": None
@@ -279,30 +235,24 @@ class ReleaseAccount:
         }
 
     def claims(self) -> list[str]:
-        """What the numbers mean, in words."""
-        said = [
-            "Exponents of independent draws add up over rows and columns. An epsilon bounds them per unit of its "
+        """What the numbers guarantee, in words."""
+        claims = [
+            "Log-ratios of independent draws add up over rows and columns. An epsilon bounds them per unit of its "
             "column's distance: epsilons of different units are not added. Between any two secrets there is no unit."
         ]
         if self.rows is None:
-            said.append("It was not said whose rows are whose: nothing is claimed of people, only of rows.")
+            claims.append("It was not said whose rows are whose: nothing is claimed of people, only of rows.")
         if self.repeat == "same":
-            said.append(
-                "Each secret of a person was drawn once and its answer repeated, so distinct secrets add up, not rows; "
-                "which of her rows share an answer, and so likely a secret, shows through: epsilon does not cover that."
+            claims.append(
+                "Each secret of a person was drawn once and its output repeated, so distinct secrets add up, not rows; "
+                "which of their rows share an output, and so likely a secret, is visible: epsilon does not cover that."
             )
         if self.rows is None or self.rows > 1 or len(self.charges) > 1:
-            said.append("Distortion privacy is about a single answer: it is not claimed for several about a person.")
-        said.append("Columns that were left as they are, the number of rows and their order are not protected.")
-        return said
+            claims.append("Distortion privacy is about a single output: it is not claimed for several about a person.")
+        claims.append("Columns that were left as they are, the number of rows and their order are not protected.")
+        return claims
 
 
-def account(rules: Sequence[ColumnRule], totals: tuple[int, int] | None, repeat: str) -> ReleaseAccount:
-    """The account of a release; ``totals`` are the most rows of a person, and how many people there are."""
-    rows, people = (None, None) if totals is None else totals
-    return ReleaseAccount(tuple(charge(rule) for rule in rules), rows, people, repeat)
-
-
-def _plain(value: float | None) -> float | str | None:
-    """JSON has no number for ∞."""
+def finite_or_text(value: float | None) -> float | str | None:
+    """A number for JSON, which has none for ∞."""
     return "inf" if value == inf else value

@@ -1,9 +1,9 @@
-"""A file of JSON entries, one a line, to which entries are only appended: each on the disk before anybody relies on it.
+"""An append-only log of JSON entries, one per line, chained by hashes; each is on the disk before anybody relies on it.
 
-Every entry carries a hash of itself and of all before it, so that an entry that was changed, moved or removed from the
-middle does not go unnoticed. Entries removed from the end do: to notice these, too, keep the last hash elsewhere, and
-look for it among the hashes of the file. Processes that append take turns. What a crash left of a last line is dropped.
-A whole entry counts, with or without the end of its line, which editors and transfers may take away.
+Every entry has a hash of itself and of all entries before it, which reveals entries that were changed, moved or removed
+from the middle. It does not reveal entries removed from the end: for that, keep the last hash elsewhere, and look for
+it among the hashes of the file. Processes that append take turns. An incomplete last line, which a crash leaves, is
+dropped. A complete entry counts with or without its line end, which editors and transfers may remove.
 """
 
 import json
@@ -21,15 +21,16 @@ from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
 
 Entry = dict[str, Any]
 CHAIN = "chain"
+"""Key of an entry's hash."""
 
 
 @dataclass
 class OpenLog:
-    """A log that nobody else writes to meanwhile.
+    """A log that no other process or thread writes to.
 
     Attributes:
-        entries: all there are, without their hashes.
-        chain: the hash of the last one and of all before it.
+        entries: all entries, without their hashes.
+        chain: the hash of the last entry and of all before it.
         heads: the hash before the first entry, and after each one.
     """
 
@@ -43,13 +44,13 @@ class OpenLog:
 
     def append(self, entry: Mapping[str, Any]) -> None:
         """Write an entry, and wait until it is on the disk."""
-        after = _chained(self.chain, entry)
+        chain = _chain(self.chain, entry)
         if self._handle is not None:
-            _write(self._handle, json.dumps({**entry, CHAIN: after}, allow_nan=False).encode() + b"\n")
-        self.extend(entry, after)
+            _write(self._handle, json.dumps({**entry, CHAIN: chain}, allow_nan=False).encode() + b"\n")
+        self.extend(entry, chain)
 
     def extend(self, entry: Mapping[str, Any], chain: str) -> None:
-        """Take in an entry that is on the disk, and the hash of it and of all before it."""
+        """Add an entry that is on the disk, with its hash."""
         self.entries.append(dict(entry))
         self.chain = chain
         self.heads.append(chain)
@@ -57,12 +58,12 @@ class OpenLog:
 
 @dataclass
 class AppendLog:
-    """The log in a file, after some lines of a header; or in memory, where it ends with the process.
+    """A log in a file, after the lines of a header; or in memory, for the life of the process.
 
     Attributes:
         path: the file; None: in memory.
-        header: the lines that come before the entries.
-        about: what the first entry's hash starts from.
+        header: the lines before the entries.
+        about: the text from whose hash the chain starts.
     """
 
     path: Path | None
@@ -78,12 +79,12 @@ class AppendLog:
         return {"path": self.path, "header": self.header, "about": self.about}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]  # locks do not travel to other processes, nor do logs in memory
+        self.__init__(**state)  # type: ignore[misc]  # locks and logs in memory are not pickled
 
     @classmethod
     def create(cls, path: Path, header: bytes, about: str, first: Mapping[str, Any] | None = None) -> "AppendLog":
-        """A log in a new file that only its owner can read; a file that is there is never touched."""
-        made = cls(path.absolute(), header, about)
+        """A log in a new file that only its owner can read; an existing file is never touched."""
+        log = cls(path.absolute(), header, about)
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
         except FileExistsError:
@@ -95,14 +96,14 @@ class AppendLog:
         finally:
             os.close(handle)
         fsync_directory(path.absolute().parent)
-        return made
+        return log
 
     def entries(self) -> list[Entry]:
-        """All entries there are now."""
+        """All entries."""
         return list(self.read().entries)
 
     def read(self) -> OpenLog:
-        """The log as it is now, for reading only."""
+        """The log as it is now, for reading."""
         if self.path is None:
             return self._memory
         try:
@@ -111,8 +112,8 @@ class AppendLog:
             raise UnreadableFile(self.path, error.strerror) from None
 
     @contextmanager
-    def alone(self) -> Iterator[OpenLog]:
-        """The log, while other processes and threads wait that want to append."""
+    def exclusive(self) -> Iterator[OpenLog]:
+        """The log, locked for appending: other processes and threads wait."""
         if self.path is None:
             with self._lock:
                 yield self._memory
@@ -134,7 +135,7 @@ class AppendLog:
             os.close(handle)
 
     def _read(self, content: bytes, handle: int | None = None) -> tuple[OpenLog, int]:
-        """What a file holds, and where its last whole entry ends; refuses what was altered."""
+        """The log in a file, and the byte at which its last complete entry ends; refuses what was altered."""
         if not content.startswith(self.header) or not self.header.endswith(b"\n"):
             raise InvalidFile(f"{self.path} was replaced since it was opened, or its first lines are damaged")
         log = OpenLog([], _start(self.about), handle)
@@ -154,20 +155,20 @@ class AppendLog:
 
 
 def _extends(log: OpenLog, line: bytes) -> bool:
-    """Take in a line, if it is an entry that follows on those before it."""
+    """Add a line, if it is an entry whose hash follows from those before it; returns whether it is."""
     try:
         entry = json.loads(line)
-        stated = entry.pop(CHAIN)
-        if stated != _chained(log.chain, entry):
+        chain = entry.pop(CHAIN)
+        if chain != _chain(log.chain, entry):
             return False
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    log.extend(entry, stated)
+    log.extend(entry, chain)
     return True
 
 
 def _starts_with_json(line: bytes) -> bool:
-    """Whether a whole value stands at the start of a line: no part of an entry that is cut off is one."""
+    """Whether a line starts with a complete JSON value, which no incomplete entry does."""
     try:
         json.JSONDecoder().raw_decode(line.decode(errors="replace"))
     except (ValueError, RecursionError):
@@ -179,18 +180,19 @@ def _start(about: str) -> str:
     return sha256(about.encode()).hexdigest()
 
 
-def _chained(before: str, entry: Mapping[str, Any]) -> str:
-    text = json.dumps([before, entry], sort_keys=True, allow_nan=False)
+def _chain(previous: str, entry: Mapping[str, Any]) -> str:
+    """The hash of an entry and all before it, from the hash of these."""
+    text = json.dumps([previous, entry], sort_keys=True, allow_nan=False)
     return sha256(text.encode()).hexdigest()
 
 
 def _write(handle: int, line: bytes) -> None:
-    """All of it, on the disk, or nothing."""
+    """Append a line to the file, synchronised to the disk, or nothing of it."""
     size = os.lseek(handle, 0, os.SEEK_END)
     try:
-        left = memoryview(line)
-        while left:
-            left = left[os.write(handle, left) :]
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
         os.fsync(handle)
     except OSError:
         os.ftruncate(handle, size)
@@ -198,7 +200,7 @@ def _write(handle: int, line: bytes) -> None:
 
 
 def _lock(handle: int) -> None:
-    """Wait for our turn; where the system has no such locks, there are no turns."""
+    """Lock the file; systems without such locks have none."""
     try:
         import fcntl
     except ImportError:

@@ -1,17 +1,20 @@
-"""For the recipient: what the true frequencies were, from obfuscated answers and the mechanism that made them.
+r"""Estimates, for the recipient of a table, of the frequencies of the secrets, from the outputs and the mechanism.
 
-The share of each answer is c = Pᵀf, with P the mechanism's probabilities and f the frequencies of the secrets.
+The expected shares of the outputs are :math:`c = P^\top f`, with P the mechanism's probabilities and f the frequencies
+of the secrets.
 
-- *Unbiased*: a fixed left inverse A of Pᵀ, applied to the shares seen: E[A c] = f exactly, at the price of numbers that
-  may be negative.
-- *Maximum likelihood*: the frequencies (never negative, summing to one) under which the answers were likeliest.
+- *Unbiased*: :math:`\hat f = A c` with a fixed left inverse A of :math:`P^\top`, so that :math:`E[\hat f] = f`.
+  Estimated frequencies may be negative.
+- *Maximum likelihood*: the frequencies, non-negative and of sum one, under which the outputs are most likely.
 
-What is estimated are the frequencies in the table that was released, as it is: the only randomness is that of the
-mechanism. Given the table, answers are drawn independently from the rows P_s of its secrets, so that a statistic
-Σ e_o c_o has the variance Σ_s f_s (Σ_o P_so e_o² − (Σ_o P_so e_o)²) / n, which intervals use. They allow nothing for
-how the people in the table were sampled from a population. Where answers do not determine f, intervals are the range of
-what all frequencies that fit the answers say, by linear programming; these hold the truth at least as often as they
-say.
+The estimand is the frequencies in the released table: the only randomness is that of the mechanism. Given the table,
+outputs are drawn independently from the rows of P, so that a statistic :math:`\sum_o e_o c_o` of n outputs has variance
+
+.. math:: \frac1n \sum_s f_s \Bigl(\sum_o P_{so} e_o^2 - \bigl(\sum_o P_{so} e_o\bigr)^2\Bigr),
+
+which intervals use. They do not cover how the people in the table were sampled from a population. If the outputs do not
+identify f, an interval is the range of the statistic over all frequencies that fit the outputs, by linear programming;
+its coverage is at least its confidence.
 """
 
 from dataclasses import dataclass
@@ -23,30 +26,41 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray, as_floats
-from privacygames.errors import InvalidProblem, SolveFailed
+from privacygames.errors import Field, InvalidProblem, SolveFailed
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
 from privacygames.validation import is_number, require_choice
 
 Method = Literal["unbiased", "likelihood"]
-CONDITION = 1e9
+MAX_CONDITION = 1e9
 """Largest condition number of a matrix of probabilities, plain or with its columns scaled by their standard deviations,
-whose left inverse is used: beyond it, no number of answers that anybody has would do."""
+whose left inverse is used: beyond it, estimates would need more than 10¹⁸ outputs."""
 
-KNOWN = 1.0
-"""Standard error from which on a frequency is not determined: so much is known of any share without an answer."""
+MAX_STANDARD_ERROR = 1.0
+"""Standard error from which a frequency counts as not identified: without any output, it is known to lie in [0, 1]."""
 
-HALF = 0.5
-"""Rows added to the count of each secret in estimated variances: what was not seen among few is not impossible."""
+PSEUDOCOUNT = 0.5
+"""Rows added to the count of each secret in estimated variances, since an unseen secret is not impossible."""
 
-MOST_STEPS, SHORTEST, LEAST_BARRIER = 100, 1e-10, 1e-13
-GAP = 1e-7
-"""How far below its maximum the log-likelihood of one answer may be."""
+MAX_NEWTON_STEPS, MIN_STEP_LENGTH, MIN_BARRIER = 100, 1e-10, 1e-13
+"""Newton steps for one barrier parameter, the shortest step of the line search, and the smallest barrier parameter."""
+
+MAX_GAP = 1e-7
+"""Largest distance of the log-likelihood per output from its maximum."""
 
 
 @dataclass(frozen=True)
 class IntervalEstimate:
-    """A number, and an interval that holds that of the released table with the confidence asked for."""
+    """An estimate with a confidence interval for the statistic of the released table.
+
+    Attributes:
+        value: the estimate.
+        low: the lower end of the interval.
+        high: the upper end of the interval.
+
+    >>> print(pg.tables.IntervalEstimate(0.52, 0.49, 0.55))
+    0.52 (0.49 to 0.55)
+    """
 
     value: float
     low: float
@@ -57,30 +71,37 @@ class IntervalEstimate:
 
 
 class FrequencyEstimate:
-    """Estimated frequencies of the secrets behind many answers.
+    """Estimated frequencies of the secrets behind many outputs.
 
     Attributes:
-        space: the secrets.
-        frequencies: an estimate for each, in the order of the space's labels.
-        sample_size: number of outputs it is from.
+        space: the space of secrets.
+        frequencies: the estimated frequency of each, in the order of the space's labels.
+        sample_size: the number of outputs.
         method: ``"unbiased"`` or ``"likelihood"``.
-        confidence: of every interval, each by itself.
-        identifiable: whether these answers determine the frequencies: the condition number of the mechanism's matrix is
-            at most 10⁹, and with so many answers the standard error of every frequency is below 1, whatever the table.
-            Where they do not, intervals are the range of what fits.
+        confidence: of each interval separately.
+        identifiable: whether so many outputs identify the frequencies: the condition number of the mechanism's matrix
+            is at most 10⁹, and the standard error of every frequency is below 1 for every table. If not, intervals are
+            ranges over all frequencies that fit the outputs.
+
+    >>> ills = pg.Categories(["flu", "none"])
+    >>> mechanism = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ills)), epsilon=1.0)
+    >>> pg.estimate(mechanism, {"flu": 400, "none": 600}).total(["flu", "none"]).value
+    1.0
     """
 
     def __init__(self, mechanism: FiniteMechanism, counts: FloatArray, method: Method, confidence: float) -> None:
         self.space: Space = mechanism.secrets
         self.method, self.confidence, self.sample_size = method, confidence, int(counts.sum())
-        self._model = _Model(mechanism.probabilities, counts)
+        self._model = _MultinomialModel(mechanism.probabilities, counts)
         self.identifiable = self._model.identifiable
         if method == "unbiased" and self._model.inverse is None:
             raise InvalidProblem(
-                "the answers of this mechanism do not determine how frequent each secret was, so no estimate is "
-                "unbiased: ask for method='likelihood', whose intervals say what can be known"
+                "the outputs of this mechanism do not identify how frequent each secret was, so no estimate is "
+                "unbiased: ask for ",
+                Field("method"),
+                "='likelihood', whose intervals say what can be known",
             )
-        self.frequencies: FloatArray = self._model.unbiased() if method == "unbiased" else self._model.likeliest
+        self.frequencies: FloatArray = self._model.unbiased() if method == "unbiased" else self._model.most_likely
 
     def __getitem__(self, label: Label) -> IntervalEstimate:
         """The frequency of one secret."""
@@ -88,12 +109,16 @@ class FrequencyEstimate:
 
     def total(self, labels: Any) -> IntervalEstimate:
         """The frequency of several secrets together."""
-        wanted = np.zeros(len(self.space))
-        wanted[self.space.indices(labels)] = 1.0
-        return self.average(wanted)
+        indicator = np.zeros(len(self.space))
+        indicator[self.space.indices(labels)] = 1.0
+        return self.average(indicator)
 
     def average(self, values: Any) -> IntervalEstimate:
-        """The mean of a number that each secret has, such as its value."""
+        """The mean of a number that each secret has, such as its value.
+
+        Args:
+            values: a number for each secret, in the order of the space's labels.
+        """
         weights = as_floats(values, "the values")
         if weights.shape != (len(self.space),) or not np.isfinite(weights).all():
             raise InvalidProblem(f"one finite number for each of the {len(self.space)} secrets is wanted")
@@ -111,18 +136,25 @@ class FrequencyEstimate:
         return self.average(self._values())
 
     def quantile(self, share: float) -> IntervalEstimate:
-        """The smallest number that at least this share of the secrets do not exceed."""
+        """The smallest number that at least this share of the secrets do not exceed.
+
+        Args:
+            share: between 0 and 1; 0.5 is the median.
+        """
         if not (is_number(share) and 0 < share < 1):
             raise InvalidProblem("a quantile is asked for by a share between 0 and 1, such as 0.5 for the median")
         values = self._values()
         ordered = np.sort(values)
-        below = [self.average((values <= each).astype(np.float64)) for each in ordered]
+        cumulative = [self.average((values <= number).astype(np.float64)) for number in ordered]
 
-        def first(reached: list[float]) -> float:
-            return next((float(at) for at, share_at in zip(ordered, reached, strict=True) if share_at >= share), last)
+        def first_reached(shares: list[float]) -> float:
+            return float(
+                next((number for number, reached in zip(ordered, shares, strict=True) if reached >= share), ordered[-1])
+            )
 
-        last = float(ordered[-1])
-        return IntervalEstimate(*(first([getattr(at, edge) for at in below]) for edge in ("value", "high", "low")))
+        return IntervalEstimate(
+            *(first_reached([getattr(each, end) for each in cumulative]) for end in ("value", "high", "low"))
+        )
 
     def _values(self) -> FloatArray:
         if not isinstance(self.space, Numbers):
@@ -130,23 +162,28 @@ class FrequencyEstimate:
         return self.space.values
 
     def __repr__(self) -> str:
-        return f"FrequencyEstimate({len(self.space)} secrets from {self.sample_size} answers, {self.method})"
+        return f"FrequencyEstimate({len(self.space)} secrets from {self.sample_size} outputs, {self.method})"
 
 
 def estimate(
     mechanism: FiniteMechanism, outputs: Any, *, method: Method = "likelihood", confidence: float = 0.95
 ) -> FrequencyEstimate:
-    """The frequencies of the secrets behind obfuscated answers, with intervals.
+    """Estimate the frequencies of the secrets behind a mechanism's outputs, with confidence intervals.
 
-    Intervals are about the table that was released: about the randomness of the mechanism, given the table's secrets.
+    Intervals are about the released table: they cover the randomness of the mechanism, given the table's secrets.
 
     Args:
-        mechanism: the one that made the answers; each of them from a fresh draw.
-        outputs: observables one by one (a list, an array, a column), or counts by observable.
-        method: ``"likelihood"``: never negative, sums to one; or ``"unbiased"``: right on average, also in sums.
-        confidence: of each interval, by itself.
+        mechanism: the mechanism that drew the outputs, each of them independently.
+        outputs: the outputs one by one (a list, an array, a column), or counts by output.
+        method: ``"likelihood"``: non-negative frequencies of sum one; or ``"unbiased"``: right on average.
+        confidence: of each interval separately.
+
+    >>> ages = pg.Numbers(range(20, 24), unit="years")
+    >>> mechanism = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(ages)), epsilon=1.0)
+    >>> print(pg.estimate(mechanism, [21, 22, 23, 21, 22, 20, 21] * 100).mean())
+    21.35 (21.34 to 21.52)
     """
-    require_finite_mechanism(mechanism, "estimate needs the mechanism that made the answers")
+    require_finite_mechanism(mechanism, "estimate needs the mechanism that drew the outputs")
     require_choice(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
@@ -154,14 +191,14 @@ def estimate(
     counts = np.zeros(len(mechanism.observables))
     np.add.at(counts, positions, times)
     if not 1 <= float(counts.sum()) < inf or (counts < 0).any():
-        raise InvalidProblem("there are no answers to estimate anything from")
+        raise InvalidProblem("there are no outputs to estimate anything from")
     if (counts[~mechanism.probabilities.any(axis=0)] > 0).any():
-        raise InvalidProblem("some of the answers are never given by this mechanism: they are from another one")
+        raise InvalidProblem("this mechanism never draws some of the outputs: they are from another one")
     return FrequencyEstimate(mechanism, counts, method, confidence)
 
 
-class _Model:
-    """The multinomial law of the answers, and what follows from it."""
+class _MultinomialModel:
+    """The multinomial model of the outputs' counts."""
 
     def __init__(self, table: FloatArray, counts: FloatArray) -> None:
         used = table.any(axis=0)
@@ -171,7 +208,7 @@ class _Model:
 
     @cached_property
     def inverse(self) -> FloatArray | None:
-        """A left inverse of Pᵀ that does not depend on the answers; None where there is none."""
+        """A left inverse of Pᵀ that does not depend on the outputs; None if there is none."""
         return left_inverse(self.table)
 
     def unbiased(self) -> FloatArray:
@@ -181,64 +218,67 @@ class _Model:
         return self.inverse @ self.shares
 
     @cached_property
-    def likeliest(self) -> FloatArray:
-        """The maximum of Σ c_o ln (Pᵀf)_o over frequencies f, by Newton's method with a logarithmic barrier.
+    def most_likely(self) -> FloatArray:
+        r"""The maximum of :math:`\sum_o c_o \ln (P^\top f)_o` over frequencies f, by a barrier method.
 
-        How far it is from the maximum is known at every step: at most ln max_s Σ_o p(o|s) c_o/(Pᵀf)_o.
+        The distance from the maximum is at most :math:`\ln \max_s \sum_o p(o|s)\, c_o/(P^\top f)_o` at every step.
         """
-        found, barrier = np.full(len(self.table), 1.0 / len(self.table)), 0.1
-        while barrier > LEAST_BARRIER:
-            found = self._centred(found, barrier)
-            gap = float(np.log((self.table @ self._ratios(found)).max()))
-            if gap <= GAP:
-                return found
+        frequencies, barrier = np.full(len(self.table), 1.0 / len(self.table)), 0.1
+        while barrier > MIN_BARRIER:
+            frequencies = self._maximise_barrier(frequencies, barrier)
+            gap = float(np.log((self.table @ self._ratios(frequencies)).max()))
+            if gap <= MAX_GAP:
+                return frequencies
             barrier *= 0.2
-        raise SolveFailed(f"the likelihood is still {gap:.1e} an answer below its maximum: use method='unbiased'")
+        raise SolveFailed(f"the likelihood is still {gap:.1e} per output below its maximum: use method='unbiased'")
 
-    def _ratios(self, given: FloatArray) -> FloatArray:
-        """C / Pᵀf."""
-        return np.asarray(self.shares / (given @ self.table))
+    def _ratios(self, frequencies: FloatArray) -> FloatArray:
+        """The observed share of each output over its expected one."""
+        return np.asarray(self.shares / (frequencies @ self.table))
 
-    def _centred(self, start: FloatArray, barrier: float) -> FloatArray:
-        """Newton steps to the maximum of the likelihood plus ``barrier`` · Σ ln f, kept positive and summing to one."""
-        found = start
-        for _ in range(MOST_STEPS):
-            step, promised = self._newton(found, barrier)
-            if promised <= 1e-3 * barrier:
+    def _maximise_barrier(self, start: FloatArray, barrier: float) -> FloatArray:
+        """Newton steps to the maximum of the log-likelihood plus ``barrier`` · Σ ln f, over positive f of sum one."""
+        frequencies = start
+        for _ in range(MAX_NEWTON_STEPS):
+            step, slope = self._newton_step(frequencies, barrier)
+            if slope <= 1e-3 * barrier:
                 break
             shrinking = step < 0
-            length = min(1.0, 0.95 * float((found[shrinking] / -step[shrinking]).min(initial=inf)))
-            before = self._barred(found, barrier)
-            while length > SHORTEST and self._barred(found + length * step, barrier) < before + 0.1 * length * promised:
+            length = min(1.0, 0.95 * float((frequencies[shrinking] / -step[shrinking]).min(initial=inf)))
+            value = self._barrier_value(frequencies, barrier)
+            while (
+                length > MIN_STEP_LENGTH
+                and self._barrier_value(frequencies + length * step, barrier) < value + 0.1 * length * slope
+            ):
                 length /= 2
-            found = found + length * step
-            found = found / found.sum()
-        return found
+            frequencies = frequencies + length * step
+            frequencies = frequencies / frequencies.sum()
+        return frequencies
 
-    def _newton(self, given: FloatArray, barrier: float) -> tuple[FloatArray, float]:
-        """The Newton step in frequencies relative to their size, and twice what it promises to gain."""
-        ratios, scaled = self._ratios(given), given[:, None] * self.table
-        slope = scaled @ ratios + barrier
-        curvature = (scaled * (ratios / (given @ self.table))) @ scaled.T + barrier * np.eye(len(given))
-        uphill, along = np.linalg.solve(curvature, np.stack([slope, given], axis=1)).T
-        relative = uphill - (given @ uphill) / (given @ along) * along
-        return given * relative, float(slope @ relative)
+    def _newton_step(self, frequencies: FloatArray, barrier: float) -> tuple[FloatArray, float]:
+        """The Newton step, computed relative to the frequencies, and the slope along it."""
+        ratios, scaled = self._ratios(frequencies), frequencies[:, None] * self.table
+        gradient = scaled @ ratios + barrier
+        hessian = (scaled * (ratios / (frequencies @ self.table))) @ scaled.T + barrier * np.eye(len(frequencies))
+        unconstrained, normal = np.linalg.solve(hessian, np.stack([gradient, frequencies], axis=1)).T
+        relative = unconstrained - (frequencies @ unconstrained) / (frequencies @ normal) * normal
+        return frequencies * relative, float(gradient @ relative)
 
-    def _barred(self, given: FloatArray, barrier: float) -> float:
-        return self._likelihood(given) + barrier * float(np.log(given).sum())
+    def _barrier_value(self, frequencies: FloatArray, barrier: float) -> float:
+        return self._log_likelihood(frequencies) + barrier * float(np.log(frequencies).sum())
 
-    def _likelihood(self, given: FloatArray) -> float:
+    def _log_likelihood(self, frequencies: FloatArray) -> float:
         seen = self.shares > 0
         with np.errstate(divide="ignore"):
-            return float(self.shares[seen] @ np.log((given @ self.table)[seen]))
+            return float(self.shares[seen] @ np.log((frequencies @ self.table)[seen]))
 
     @cached_property
     def identifiable(self) -> bool:
-        """Whether so many answers determine every frequency better than no answers do, whatever the frequencies are."""
+        """Whether so many outputs estimate every frequency better than none, whatever the frequencies are."""
         if self.inverse is None:
             return False
-        of_each = self.table @ (self.inverse**2).T - np.eye(len(self.table))  # (secret, frequency estimated)
-        return bool(np.sqrt(of_each.max() / self.total) < KNOWN)
+        variances = self.table @ (self.inverse**2).T - np.eye(len(self.table))  # (secret, frequency estimated)
+        return bool(np.sqrt(variances.max() / self.total) < MAX_STANDARD_ERROR)
 
     def interval(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
         """An interval for Σ_s weights(s) f(s), from the left inverse."""
@@ -246,45 +286,45 @@ class _Model:
             raise InvalidProblem("there is no left inverse")
         score = NormalDist().inv_cdf((1 + confidence) / 2)
         effect = weights @ self.inverse
-        of_each = np.maximum(self.table @ effect**2 - (self.table @ effect) ** 2, 0.0)  # of one row, by its secret
-        spread = score * float(np.sqrt(self._over_rows(of_each) / self.total))
-        middle = float(effect @ self.shares)
-        return middle - spread, middle + spread
+        variances = np.maximum(self.table @ effect**2 - (self.table @ effect) ** 2, 0.0)  # of one row, by its secret
+        spread = score * float(np.sqrt(self._mean_over_rows(variances) / self.total))
+        centre = float(effect @ self.shares)
+        return centre - spread, centre + spread
 
-    def _over_rows(self, of_each: FloatArray) -> float:
-        """The mean of a number that each secret has, over the rows of the table; its largest, where that is unknown."""
+    def _mean_over_rows(self, by_secret: FloatArray) -> float:
+        """The mean over the rows of the table of a number that each secret has; its maximum if that is unknown."""
         try:
-            counts = self.total * self.likeliest + HALF
+            counts = self.total * self.most_likely + PSEUDOCOUNT
         except SolveFailed:
-            return float(of_each.max())
-        return float(counts @ of_each / counts.sum())
+            return float(by_secret.max())
+        return float(counts @ by_secret / counts.sum())
 
     def range(self, weights: FloatArray, confidence: float) -> tuple[float, float]:
-        """The least and most that frequencies say whose answers would look like those seen, all shares at once.
+        """The smallest and largest value over all frequencies whose expected shares are close to those observed.
 
-        A share's variance given the table is at most c (1 − c) / n.
+        Bounds of all shares hold simultaneously; the variance of a share c given the table is at most c (1 − c) / n.
         """
         from scipy.optimize import linprog
 
         count = len(self.shares)
         score = NormalDist().inv_cdf(1 - (1 - confidence) / (2 * count))
-        shares = (self.counts + HALF) / (self.total + HALF * count)
-        room = score * np.sqrt(shares * (1 - shares) / self.total) + 1 / self.total
+        shares = (self.counts + PSEUDOCOUNT) / (self.total + PSEUDOCOUNT * count)
+        margin = score * np.sqrt(shares * (1 - shares) / self.total) + 1 / self.total
         rows = np.vstack([self.table.T, -self.table.T])
-        limits = np.concatenate([self.shares + room, room - self.shares])
-        edges = []
+        limits = np.concatenate([self.shares + margin, margin - self.shares])
+        ends = []
         for sign in (1.0, -1.0):
             solved = linprog(sign * weights, rows, limits, np.ones((1, len(weights))), [1.0], method="highs")
             if solved.status != 0:
-                raise InvalidProblem("no frequencies fit these answers: they are from another mechanism")
-            edges.append(sign * float(solved.fun))
-        return edges[0], edges[1]
+                raise InvalidProblem("no frequencies fit these outputs: they are from another mechanism")
+            ends.append(sign * float(solved.fun))
+        return ends[0], ends[1]
 
 
 def left_inverse(table: FloatArray) -> FloatArray | None:
-    """A matrix A with A Pᵀ = 1, the same whatever the answers are; None where answers do not determine frequencies.
+    """A left inverse of Pᵀ that does not depend on the outputs; None if outputs do not identify frequencies.
 
-    Of all of them, the one that varies least where every secret is as frequent as any other.
+    Of all left inverses, the one with least variance if all secrets are equally frequent.
     """
     typical = table.mean(axis=0)
     used = typical > 0
@@ -293,7 +333,7 @@ def left_inverse(table: FloatArray) -> FloatArray | None:
     scaled = table[:, used] / np.sqrt(typical[used])
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     plain = np.linalg.svd(table[:, used], compute_uv=False)
-    if any(values[0] > CONDITION * values[-1] for values in (singular, plain)):
+    if any(values[0] > MAX_CONDITION * values[-1] for values in (singular, plain)):
         return None
     inverse = np.zeros((len(table), len(used)))
     inverse[:, used] = (left / singular) @ right / np.sqrt(typical[used])

@@ -1,4 +1,4 @@
-"""The manifest beside a release: what was done to which columns, what it costs in privacy, and nothing secret."""
+"""The manifest of a release: what was done to which columns, its privacy cost and warnings; nothing in it is secret."""
 
 import json
 import os
@@ -12,19 +12,19 @@ from privacygames.atomic_io import write_text
 from privacygames.tables.accounting import Cost, ReleaseAccount
 from privacygames.tables.kernel import RowCounts
 from privacygames.tables.release_ledger import LedgerCharge
-from privacygames.tables.row_identity import Identity
+from privacygames.tables.row_identity import RowIdentity
 from privacygames.tables.rules import ColumnRule
 
 FORMAT = 2
 LIBRARIES = ("privacygames", "numpy", "pyarrow", "cryptography")
-MOVED = {
+NEAREST_COUNTS = {
     "far": "of them were moved by more than one step beyond the outermost secrets",
     "exchanged": "of them fit only with latitude and longitude exchanged",
 }
-"""What is said of rows taken for the nearest secret: how many, in classes that do not depend on the data."""
+"""Sentences about rows moved to their nearest secret: how many, and never how far."""
 
-WARNED = {
-    "far": "rows lay more than one step beyond the outermost secrets, and were moved to those.",
+NEAREST_WARNINGS = {
+    "far": "rows lay more than one step beyond the outermost secrets, and were moved to these.",
     "exchanged": "rows fit only with latitude and longitude exchanged, and were moved to the border.",
 }
 
@@ -39,20 +39,27 @@ class Manifest:
     """What a recipient and an auditor may know of a release.
 
     Attributes:
-        account: ε for each row, and composed for people.
-        counts: rows read, dropped and odd. For engines that compute later: as counted when the release was set up;
+        account: the privacy cost of a row, and of the person with most rows.
+        counts: rows read, dropped and invalid. For engines that compute later: as counted when the release was set up;
             for a reader: as far as it was read.
-        rules: what became of which columns.
-        identity: what told rows apart.
-        warnings: what somebody should know before the release is used.
-        source: the names of files, where there are some.
+        rules: the rules, by columns.
+        identity: how rows were told apart.
+        warnings: what the user should know before the release is used.
+        source: names of the files, if there are any.
         charge: what was charged to a ledger; None without one.
+
+    >>> import pyarrow as pa
+    >>> ages = pg.Numbers(range(20, 30), unit="years")
+    >>> mechanism = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(ages)), epsilon=0.5)
+    >>> _, manifest = pg.tables.apply(pa.table({"who": ["a", "a"], "age": [21, 27]}), {"age": mechanism}, user="who")
+    >>> manifest.per_user.epsilons, manifest.to_dict()["rows"]["out"]
+    ({'per year': 1.0}, 2)
     """
 
     account: ReleaseAccount
     counts: RowCounts
     rules: tuple[ColumnRule, ...]
-    identity: Identity
+    identity: RowIdentity
     warnings: tuple[str, ...]
     source: tuple[str, ...] = ()
     charge: LedgerCharge | None = None
@@ -74,12 +81,12 @@ class Manifest:
 
     @property
     def per_row(self) -> Cost:
-        """What one row costs, over all columns: ε in each unit, and between any two secrets."""
+        """The cost of one row, over all columns: ε in each unit, and the log-ratio between any two secrets."""
         return self.account.per_row
 
     @property
     def per_user(self) -> Cost | None:
-        """What the person with most rows pays; None where it was not said whose rows are whose."""
+        """The cost for the person with most rows; None without a user column."""
         return self.account.per_user
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,31 +101,31 @@ class Manifest:
                 "out": self.rows_out,
                 "dropped": self.rows_dropped,
                 "odd": [
-                    {"columns": name, "reason": reason, "rows": count, "became": self.became(name, reason)}
+                    {"columns": name, "reason": reason, "rows": count, "became": self.treatment(name, reason)}
                     for (name, reason), count in sorted(self.counts.invalid.items())
                 ],
             },
             "epsilon": self.account.to_dict(),
             "ledger": None if self.charge is None else self.charge.to_dict(),
-            "columns": [described(rule) for rule in self.rules],
-            "rows_told_apart_by": self.identity.explain(),
+            "columns": [describe_rule(rule) for rule in self.rules],
+            "rows_told_apart_by": self.identity.describe(),
             "repeat": self.account.repeat,
             "randomness": RANDOMNESS,
             "warnings": list(self.warnings),
         }
 
-    def became(self, name: str, reason: str) -> str:
-        """What became of the odd rows of a rule: ``"drop"``, ``"null"`` or ``"nearest"``."""
-        rule = next(each.rule for each in self.rules if each.name == name)
+    def treatment(self, name: str, reason: str) -> str:
+        """What became of the invalid rows of a rule: ``"drop"``, ``"null"`` or ``"nearest"``."""
+        rule = next(rule.rule for rule in self.rules if rule.name == name)
         return rule.for_missing if reason == "missing" else rule.invalid
 
     def describe_invalid_rows(self) -> list[tuple[str, str]]:
-        """How many rows of which columns were no secrets, and what became of them."""
-        said = []
+        """The columns of each rule, and a sentence on how many rows held no secret and what became of them."""
+        sentences = []
         for (name, reason), count in sorted(self.counts.invalid.items()):
-            what = MOVED.get(reason, f"rows were {reason}: {self.became(name, reason)}")
-            said.append((name, f"{count:,} {what}"))
-        return said
+            what = NEAREST_COUNTS.get(reason, f"rows were {reason}: {self.treatment(name, reason)}")
+            sentences.append((name, f"{count:,} {what}"))
+        return sentences
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON, whole or not at all."""
@@ -136,11 +143,11 @@ class Manifest:
         return "\n".join([*lines, *(f"warning: {each}" for each in self.warnings)])
 
 
-def described(rule: ColumnRule) -> dict[str, Any]:
-    """A rule and its mechanism in plain values; nothing of the prior but what the promises say."""
+def describe_rule(rule: ColumnRule) -> dict[str, Any]:
+    """A rule and its mechanism in plain values; nothing of the prior but what the guarantees say."""
     mechanism = rule.rule.mechanism
     bounds = mechanism.bounds
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "columns": list(rule.columns),
         "became": list(rule.outputs),
         "answer": rule.rule.output_form,
@@ -151,39 +158,41 @@ def described(rule: ColumnRule) -> dict[str, Any]:
         "promises": {"epsilon": bounds.epsilon, "within": bounds.within, "distortion": bounds.distortion},
     }
     if bounds.against:
-        found["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
-    return found | mechanism.to_manifest()
+        description["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
+    return description | mechanism.to_manifest()
 
 
-def warnings_for(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
-    """What is to be said of answers that tell nothing, or never name some secrets; no secret is named."""
-    said = []
+def rule_warnings(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
+    """Warnings about outputs that are useless, or that some secrets never get; no secret is named."""
+    warnings = []
     for rule in rules:
         mechanism = rule.rule.mechanism
         if mechanism.constant and len(mechanism.secrets) > 1:
-            said.append(f"{rule.name}: the outputs do not depend on the secret at all: they tell nobody anything.")
+            warnings.append(f"{rule.name}: the outputs do not depend on the secret at all: they tell nobody anything.")
             continue
         if (useful := mechanism.usefulness) is not None:
             if useful.limitless:
-                said.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
+                warnings.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
             if useful.unserved:
-                said.append(
+                warnings.append(
                     f"{rule.name}: {len(useful.unserved)} secrets that occur never get their best answer "
                     f"({useful.unserved_share:.1%} of the prior)."
                 )
         if mechanism.bounds.epsilon is None:
-            said.append(
+            warnings.append(
                 f"{rule.name}: no differential privacy is promised, only distortion privacy of a single answer."
             )
         if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
-            said.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
-    return tuple(said)
+            warnings.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
+    return tuple(warnings)
 
 
-def warnings_about(counts: RowCounts) -> tuple[str, ...]:
-    """What is to be said of rows that were moved to a secret which is only the nearest."""
+def row_warnings(counts: RowCounts) -> tuple[str, ...]:
+    """Warnings about rows that were moved far to their nearest secret."""
     return tuple(
-        f"{name}: {count:,} {WARNED[reason]}" for (name, reason), count in counts.invalid.items() if reason in WARNED
+        f"{name}: {count:,} {NEAREST_WARNINGS[reason]}"
+        for (name, reason), count in counts.invalid.items()
+        if reason in NEAREST_WARNINGS
     )
 
 

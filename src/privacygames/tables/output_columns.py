@@ -1,4 +1,4 @@
-"""From observables to columns: a label, a centre, a random point, bounds, or a set."""
+"""Writes outputs to columns: their label, centre, a random point in them, their bounds, or the set of their members."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -8,108 +8,115 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.spaces import Grid, Numbers, Product, Space, Subsets
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_key import Words
 from privacygames.validation import require_choice
 
-Answer = Literal["label", "centre", "point", "bounds", "set"]
-"""How an observable is written: its label; the middle of what it stands for; a random point or member of it; its
-bounds; the list of its members."""
+OutputForm = Literal["label", "centre", "point", "bounds", "set"]
+"""How an output is written: its label; its centre; a random point or member of it; its bounds; the list of its
+members."""
 
-Bits = Callable[[str, IntArray], Words]
-"""Random words for a purpose and the observables drawn: what a random point is made of. Never depends on the secret."""
+PointBits = Callable[[str, IntArray], Words]
+"""Random words for a purpose and the outputs drawn, from which random points are made. They never depend on secrets."""
 
-FRACTION = 2.0**-53
+FLOAT_STEP = 2.0**-53
+"""Step between the random fractions: a double's precision just below 1."""
 
 
-class AnswerWriter:
-    """Columns for the observables of a space.
+class OutputWriter:
+    """Writes the outputs of a space to columns.
 
     Args:
-        space: the observables.
-        answer: how they are written.
-        apart: whether the parts of a product have columns of their own.
+        space: the space of outputs.
+        form: how they are written.
+        split_product: whether each part of a product has columns of its own.
     """
 
-    def __init__(self, space: Space, answer: Answer, *, apart: bool = True) -> None:
-        require_choice(answer, get_args(Answer), "output_form")
-        self.space, self.answer = space, answer
+    def __init__(self, space: Space, form: OutputForm, *, split_product: bool = True) -> None:
+        require_choice(form, get_args(OutputForm), "output_form")
+        self.space, self.form = space, form
         within = space.underlying if isinstance(space, Subsets) else space
         self._grid = within if isinstance(within, Grid) else None
         self._numbers = within if isinstance(within, Numbers) else None
-        split = apart and isinstance(space, Product)
-        self._parts = tuple(AnswerWriter(part, answer) for part in space.parts) if split else ()  # type: ignore[attr-defined]
+        split = split_product and isinstance(space, Product)
+        self._parts = tuple(OutputWriter(part, form) for part in space.parts) if split else ()  # type: ignore[attr-defined]
         if not self._parts:
             self._require_possible()
 
     def _require_possible(self) -> None:
         measured = self._grid is not None or self._numbers is not None
-        if self.answer in ("centre", "point", "bounds") and not measured:
+        if self.form in ("centre", "point", "bounds") and not measured:
             raise InvalidProblem(
-                f"output_form={self.answer!r} needs places or numbers; {self.space!r} has labels or sets"
+                Field("output_form"), f"={self.form!r} needs places or numbers; {self.space!r} has labels or sets"
             )
         sets = isinstance(self.space, Subsets) or any(isinstance(label, frozenset) for label in self.space.labels)
-        if self.answer == "set" and not sets:
-            raise InvalidProblem(f"output_form='set' needs observables that are sets; {self.space!r} has labels")
+        if self.form == "set" and not sets:
+            raise InvalidProblem(
+                Field("output_form"), f"='set' needs observables that are sets; {self.space!r} has labels"
+            )
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What tells the columns apart: empty where there is one column for each."""
+        """What each column appends to the name: nothing if there is one column."""
         if self._parts:
-            return tuple(each for part in self._parts for each in part.suffixes)
+            return tuple(suffix for part in self._parts for suffix in part.suffixes)
         if self._grid is not None:
             edges = ("_west", "_south", "_east", "_north")
-            return {"centre": ("_x", "_y"), "point": ("_x", "_y"), "bounds": edges}.get(self.answer, ("",))
-        return ("_low", "_high") if self.answer == "bounds" else ("",)
+            return {"centre": ("_x", "_y"), "point": ("_x", "_y"), "bounds": edges}.get(self.form, ("",))
+        return ("_low", "_high") if self.form == "bounds" else ("",)
 
-    def types(self, like: Sequence[Any]) -> list[Any]:
-        """The type of each column: that of the column it replaces, wherever every answer fits it."""
+    def types(self, replaced: Sequence[Any]) -> list[Any]:
+        """The Arrow type of each column: that of the column it replaces, if it can hold every output."""
         if self._parts:
             cuts = np.cumsum([0, *(len(part.suffixes) for part in self._parts)])
-            pieces = (like[first:last] for first, last in pairwise(cuts))
-            return [each for part, mine in zip(self._parts, pieces, strict=True) for each in part.types(mine)]
-        found = [fitting(table, each) for table, each in zip(self._tables, like, strict=True)]
-        if self.answer == "point" and self._grid is not None:  # centres may be whole numbers; points are not
+            by_part = (replaced[first:last] for first, last in pairwise(cuts))
+            return [kind for part, kinds in zip(self._parts, by_part, strict=True) for kind in part.types(kinds)]
+        fitted = [fitting_type(table, kind) for table, kind in zip(self._tables, replaced, strict=True)]
+        if self.form == "point" and self._grid is not None:  # centres may be whole numbers; points are not
             types = import_optional("pyarrow").types
             return [
-                kind if types.is_floating(kind) else table.type for kind, table in zip(found, self._tables, strict=True)
+                kind if types.is_floating(kind) else table.type
+                for kind, table in zip(fitted, self._tables, strict=True)
             ]
-        return found
+        return fitted
 
-    def columns(self, positions: IntArray, bits: Bits, types: Sequence[Any], purpose: str = "") -> list[Any]:
-        """One Arrow array for each suffix, of the types :meth:`types` gave; null where the position is negative."""
+    def columns(self, positions: IntArray, bits: PointBits, types: Sequence[Any], purpose: str = "") -> list[Any]:
+        """One Arrow array for each suffix, of the types of :meth:`types`; null for negative positions."""
         if self._parts and isinstance(self.space, Product):
-            found: list[Any] = []
+            columns: list[Any] = []
             split = self.space.split(np.maximum(positions, 0))
-            for number, (part, at) in enumerate(zip(self._parts, split, strict=True)):
-                mine = types[len(found) : len(found) + len(part.suffixes)]
-                found += part.columns(np.where(positions < 0, -1, at), bits, mine, f"{purpose}{number}.")
-            return found
-        if self.answer == "point":
-            return self._points(positions, bits, types, purpose)
-        return [taken(table, positions, kind) for table, kind in zip(self._tables, types, strict=True)]
+            for number, (part, of_part) in enumerate(zip(self._parts, split, strict=True)):
+                part_types = types[len(columns) : len(columns) + len(part.suffixes)]
+                part_positions = np.where(positions < 0, -1, of_part)
+                columns += part.columns(part_positions, bits, part_types, f"{purpose}{number}.")
+            return columns
+        if self.form == "point":
+            return self._random_points(positions, bits, types, purpose)
+        return [take(table, positions, kind) for table, kind in zip(self._tables, types, strict=True)]
 
     @cached_property
     def _tables(self) -> list[Any]:
-        """For each column, what it holds for each observable: Arrow arrays to take from."""
+        """For each column, an Arrow array with its value for every output."""
         pa = import_optional("pyarrow")
-        if self.answer in ("label", "set"):
+        if self.form in ("label", "set"):
             return [self._labels]
-        if self.answer == "point" and self._grid is None:
+        if self.form == "point" and self._grid is None:
             labels: Any = self._numbers.labels if self._numbers is not None else ()
             return [_numeric(labels)]
         if self._grid is not None:
-            return [pa.array(axis) for axis in (self._edges if self.answer == "bounds" else self._middles)]
-        return [_numeric(axis) for axis in (self._edges if self.answer == "bounds" else self._middles)]
+            return [pa.array(axis) for axis in (self._edges if self.form == "bounds" else self._middles)]
+        return [_numeric(axis) for axis in (self._edges if self.form == "bounds" else self._middles)]
 
     @cached_property
     def _labels(self) -> Any:
-        """The labels, or members, as an Arrow array."""
+        """The labels, or the members, as an Arrow array."""
         pa = import_optional("pyarrow")
-        if self.answer == "set" and isinstance(self.space, Subsets):
-            return pa.array([[self.space.underlying.labels[i] for i in group] for group in self.space.members])
+        if self.form == "set" and isinstance(self.space, Subsets):
+            return pa.array(
+                [[self.space.underlying.labels[member] for member in group] for group in self.space.members]
+            )
         labels = [sorted(label) if isinstance(label, frozenset) else label for label in self.space.labels]
         if any(isinstance(label, float) for label in labels) and not any(isinstance(label, str) for label in labels):
             return pa.array(labels, pa.float64())
@@ -130,8 +137,8 @@ class AnswerWriter:
         grid = self._grid
         if grid is None:
             raise InvalidProblem("there is no grid")
-        corners = [grid.outline(label) for label in grid.labels]
-        return np.array([(*four[0], *four[2]) for four in corners])
+        outlines = [grid.outline(label) for label in grid.labels]
+        return np.array([(*corners[0], *corners[2]) for corners in outlines])
 
     @cached_property
     def _middles(self) -> Sequence[Any]:
@@ -157,87 +164,87 @@ class AnswerWriter:
     def _values(self) -> FloatArray:
         return self._numbers.values if self._numbers is not None else np.zeros(0)
 
-    def _points(self, positions: IntArray, bits: Bits, types: Sequence[Any], purpose: str) -> list[Any]:
-        """A member of each observable, and where it is a cell, a point in it: uniform, by bits of their own."""
+    def _random_points(self, positions: IntArray, bits: PointBits, types: Sequence[Any], purpose: str) -> list[Any]:
+        """A uniform random member of each output and, if that is a cell, a uniform random point in it."""
         pa = import_optional("pyarrow")
         known = np.maximum(positions, 0)
         sizes = np.array([len(group) for group in self._members])
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         share = _fractions(bits(f"{purpose}member", known))
-        chosen = np.minimum((share * sizes[known]).astype(np.int64), sizes[known] - 1)
-        member = np.concatenate(self._members)[starts[known] + chosen]
+        offset = np.minimum((share * sizes[known]).astype(np.int64), sizes[known] - 1)
+        member = np.concatenate(self._members)[starts[known] + offset]
         if self._grid is None:
-            return [taken(self._tables[0], np.where(positions < 0, -1, member), types[0])]
-        found = []
+            return [take(self._tables[0], np.where(positions < 0, -1, member), types[0])]
+        coordinates = []
         for axis in (0, 1):
             low, high = self._cells[member, axis], self._cells[member, axis + 2]
-            at = low + (high - low) * _fractions(bits(f"{purpose}{'xy'[axis]}", known))
-            found.append(pa.array(np.clip(at, low, high), mask=positions < 0).cast(types[axis]))
-        return found
+            values = low + (high - low) * _fractions(bits(f"{purpose}{'xy'[axis]}", known))
+            coordinates.append(pa.array(np.clip(values, low, high), mask=positions < 0).cast(types[axis]))
+        return coordinates
 
 
-def fitting(table: Any, like: Any) -> Any:
-    """The type of the column replaced, if every possible answer fits it; else the answers' own."""
+def fitting_type(table: Any, replaced: Any) -> Any:
+    """The type of the replaced column, if it can hold every output; else the outputs' own."""
     pa = import_optional("pyarrow")
-    kinds = pa.types
     own = table.type
-    if like is None or like == own:
+    if replaced is None or replaced == own:
         return own
-    if kinds.is_dictionary(like):
-        return _fitting_categories(table, like)
-    if kinds.is_string(own):
-        return like if _is_text(like) else own
-    if not (kinds.is_integer(own) or kinds.is_floating(own)) or not (kinds.is_integer(like) or kinds.is_floating(like)):
+    if pa.types.is_dictionary(replaced):
+        return _fitting_dictionary(table, replaced)
+    if pa.types.is_string(own):
+        return replaced if _is_text(replaced) else own
+    if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (own, replaced)):
         return own
     try:
-        table.cast(like)  # refuses what it would have to round or cut
+        table.cast(replaced)  # refuses to round or overflow
     except pa.ArrowInvalid:
         return own
-    return like
+    return replaced
 
 
-def _fitting_categories(table: Any, like: Any) -> Any:
+def _fitting_dictionary(table: Any, replaced: Any) -> Any:
     pa = import_optional("pyarrow")
-    if fitting(table, like.value_type) != like.value_type:
+    if fitting_type(table, replaced.value_type) != replaced.value_type:
         return table.type
-    roomy = like.index_type.bit_width >= 32 or len(table) <= 2 ** (like.index_type.bit_width - 1)
-    return like if roomy else pa.dictionary(pa.int32(), like.value_type, ordered=like.ordered)
+    index_fits = replaced.index_type.bit_width >= 32 or len(table) <= 2 ** (replaced.index_type.bit_width - 1)
+    return replaced if index_fits else pa.dictionary(pa.int32(), replaced.value_type, ordered=replaced.ordered)
 
 
-def taken(table: Any, positions: IntArray, kind: Any) -> Any:
-    """The entries of a table at some positions, null where these are negative. Dictionaries hold answers only."""
+def take(table: Any, positions: IntArray, kind: Any) -> Any:
+    """The entries of a table at some positions, null for negative ones. Dictionaries hold possible outputs only."""
     pa = import_optional("pyarrow")
     mask = positions < 0
     narrow = positions.astype(np.int32)
-    at = pa.array(narrow, mask=mask) if mask.any() else pa.array(narrow)
+    indices = pa.array(narrow, mask=mask) if mask.any() else pa.array(narrow)
     if pa.types.is_dictionary(kind):
         labels = table.cast(kind.value_type)
-        return pa.DictionaryArray.from_arrays(at.cast(kind.index_type), labels, ordered=kind.ordered)
-    found = table.take(at)
-    return found if found.type == kind else found.cast(kind)
+        return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), labels, ordered=kind.ordered)
+    entries = table.take(indices)
+    return entries if entries.type == kind else entries.cast(kind)
 
 
-def in_category_order(answers: Any, original: Any, column: str) -> Any:
-    """Answers whose ordered categories stand in the order of those of the column that they replace.
+def in_category_order(outputs: Any, original: Any, column: str) -> Any:
+    """Outputs whose ordered categories have the order of those of the column that they replace.
 
-    The order is a declaration about the column, and comparisons of answers rely on it. Categories that are no answers
-    are left out: they may be secrets.
+    The order is a declaration about the column, and comparisons of outputs rely on it. Categories that are not possible
+    outputs are left out: they may be secrets.
     """
-    pa, kinds = import_optional("pyarrow"), import_optional("pyarrow").types
-    if not (kinds.is_dictionary(answers.type) and answers.type.ordered and kinds.is_dictionary(original.type)):
-        return answers
-    labels, declared = answers.dictionary.to_pylist(), original.dictionary.to_pylist()
-    if without_place := set(labels) - set(declared):
-        if not len(answers):
-            return answers
+    pa = import_optional("pyarrow")
+    is_dictionary = pa.types.is_dictionary
+    if not (is_dictionary(outputs.type) and outputs.type.ordered and is_dictionary(original.type)):
+        return outputs
+    labels, declared = outputs.dictionary.to_pylist(), original.dictionary.to_pylist()
+    if undeclared := set(labels) - set(declared):
+        if not len(outputs):
+            return outputs
         raise InvalidProblem(
-            f"column {column!r} has ordered categories, and {len(without_place)} of the {len(labels)} possible answers "
-            "are none of them, so their order is unknown: declare every answer as a category, or make the column "
+            f"column {column!r} has ordered categories, and {len(undeclared)} of the {len(labels)} possible outputs "
+            "are none of them, so their order is unknown: declare every output as a category, or make the column "
             "unordered"
         )
     order = [labels.index(label) for label in declared if label in labels]
-    indices = pa.array(np.argsort(order)).take(answers.indices).cast(answers.type.index_type)
-    return pa.DictionaryArray.from_arrays(indices, answers.dictionary.take(pa.array(order)), ordered=True)
+    indices = pa.array(np.argsort(order)).take(outputs.indices).cast(outputs.type.index_type)
+    return pa.DictionaryArray.from_arrays(indices, outputs.dictionary.take(pa.array(order)), ordered=True)
 
 
 def _is_text(kind: Any) -> bool:
@@ -246,10 +253,10 @@ def _is_text(kind: Any) -> bool:
 
 
 def _numeric(values: Iterable[Any]) -> Any:
-    """Whole numbers as such, if all are."""
+    """Numbers as integers, if all are; else as floats."""
     return import_optional("pyarrow").array(np.array(list(values)))
 
 
 def _fractions(words: Words) -> FloatArray:
-    """Uniform over [0, 1) in steps of 2^-53."""
-    return (words >> np.uint64(11)).astype(np.float64) * FRACTION
+    """Uniform random numbers in [0, 1)."""
+    return (words >> np.uint64(11)).astype(np.float64) * FLOAT_STEP

@@ -1,18 +1,19 @@
-"""The release key, and the pseudo-random bits that follow from it: the same row gets the same bits every time.
+r"""The release key, and the pseudo-random bits derived from it: the same row gets the same bits every time.
 
-Engines recompute: a second action, a retried task, an optimiser that moves an expression. With fresh bits each of
-these would be another release of the same secret, which nobody accounted for. So a row's bits are
+Engines recompute rows: a second action, a retried task, an optimiser that moves an expression. With fresh bits each of
+these would be another release of the same secret, whose cost is not counted. So the bits of a row are
 
-    AES-256(subkey, row's identity ⊕ secret)       subkey = HMAC-SHA-256(release key, what the bits are for)
+.. math:: \text{AES-256}(k, \text{identity} \oplus \text{secret}), \qquad
+          k = \text{HMAC-SHA-256}(\text{release key}, \text{purpose}).
 
-For distinct blocks AES gives 128 bits that nobody without the key can tell from random ones; the upper 64 of them are
-used. The secret is part of the block: should two rows share an identity, draws for different secrets are as independent
-as different rows' are, and the same secret gets the same answer again.
+For distinct blocks, AES gives 128 bits that nobody without the key can tell from random ones; the first 64 are used.
+The secret is part of the block: if two rows share an identity, draws for different secrets are as independent as those
+of different rows, and the same secret gets the same output.
 
-A key remembers what it was used for. The same rows, secrets, mechanism and columns get the same answers again, which is
-no other release. Anything else for a column that it has released before would be one that shares draws with the first
-(equal secrets of a row get equal answers, so where answers differ, the secrets do for certain), or a second draw of the
-same secrets that nobody asked for. It is refused: another release takes another key.
+A key records its uses. The same rows, secrets, mechanism and columns get the same outputs again, which is the same
+release. Anything else for a column that it has released is refused, since it would share draws with the first release
+(equal secrets of a row get equal outputs, so that where outputs differ, the secrets certainly do), or be a second draw
+of the same secrets. Another release takes another key.
 """
 
 import hmac
@@ -32,23 +33,25 @@ from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.tables.append_log import AppendLog, Entry
 
 SIZE = 32
+"""Bytes of a key."""
+
 FIRST_LINE = "privacygames release key 2"
 OLD_FIRST_LINE = "privacygames release key 1"
-HEAD = 200
-"""Bytes of a key file that hold its first two lines."""
+HEADER_BYTES = 200
+"""Bytes of a key file that contain its first two lines."""
 
 Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class KeyUse:
-    """What a key was used for: one rule of one release.
+    """A use of a key: one rule of one release.
 
     Attributes:
         columns: the columns of secrets.
-        mechanism: the digest of what drew the answers.
-        told_apart_by: the columns that are the rows' identity.
-        draws: hash under the key of all rows' identities and secrets, in any order: equal for equal draws only.
+        mechanism: the digest of the mechanism.
+        told_apart_by: the columns of the row identity.
+        draws: a hash, under the key, of the identities and secrets of all rows, equal for equal draws only.
     """
 
     columns: tuple[str, ...]
@@ -61,43 +64,47 @@ class KeyUse:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     def conflict(self, entry: Entry) -> str | None:
-        """How an earlier use of the key differs, if it was for one of these columns; None where it does not."""
+        """How an earlier use of the key for one of these columns differs; None if it does not."""
         if not set(self.columns) & set(entry["columns"]):
             return None
-        mine = self.to_dict()
-        if mine["columns"] != entry["columns"] or mine["mechanism"] != entry["mechanism"]:
+        use = self.to_dict()
+        if use["columns"] != entry["columns"] or use["mechanism"] != entry["mechanism"]:
             return "by another mechanism"
-        if mine["told_apart_by"] != entry["told_apart_by"]:
+        if use["told_apart_by"] != entry["told_apart_by"]:
             return f"with rows told apart by {', '.join(entry['told_apart_by'])}"
-        return None if mine["draws"] == entry["draws"] else "of other rows or other values"
+        return None if use["draws"] == entry["draws"] else "of other rows or other values"
 
 
 class ReleaseKey:
-    """What makes answers repeatable by whoever has it, and unpredictable for everybody else.
+    """A secret key that makes outputs reproducible for whoever has it, and unpredictable for everybody else.
 
-    Whoever has the key, the mechanism and an answer can tell which secrets fit: keep it as you keep the original
-    data, or let it go when the release is done. It appears in no output, manifest, message or representation.
+    From the key, the mechanism and an output one can tell which secrets are possible: keep the key as you keep the
+    original data, or delete it after the release. It appears in no output, manifest, message or representation.
 
-    One key is for one release of a column: it remembers that one (in its file, or in memory where it has none), gives
-    the same answers to the same rows again, and refuses any other. A copy of a key forgets what happens to the original
-    later: make new keys, not copies.
+    One key is for one release of a column: it records that release (in its file, or in memory), gives the same outputs
+    for the same rows again, and refuses any other. A copy of a key does not know the later uses of the original: make
+    new keys, not copies.
 
     Args:
         secret: 32 bytes; by default from the operating system.
+
+    >>> key = pg.tables.ReleaseKey.create("release.key")
+    >>> pg.tables.ReleaseKey.load("release.key") == key
+    True
     """
 
     _uses: AppendLog
 
     def __init__(self, secret: bytes | None = None) -> None:
-        given = secrets.token_bytes(SIZE) if secret is None else secret
-        if not isinstance(given, bytes) or len(given) != SIZE:
+        key_bytes = secrets.token_bytes(SIZE) if secret is None else secret
+        if not isinstance(key_bytes, bytes) or len(key_bytes) != SIZE:
             raise InvalidProblem(f"a release key is {SIZE} bytes; leave it out to have it made by the operating system")
-        self._secret = given
+        self._secret = key_bytes
         self._uses = AppendLog(None, b"", self.check_value())
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> "ReleaseKey":
-        """A new key in a new file that only its owner can read; a file that is there already is never replaced."""
+        """A new key in a new file that only its owner can read; an existing file is never replaced."""
         key = cls()
         header = f"{FIRST_LINE}\n{key._secret.hex()}\n".encode()
         key._uses = AppendLog.create(Path(path), header, key.check_value())
@@ -113,14 +120,14 @@ class ReleaseKey:
                     f"{path} can be read by others than its owner: chmod 600 it, if it is still secret"
                 )
             with file.open("rb") as opened:
-                content = opened.read(HEAD)
+                content = opened.read(HEADER_BYTES)
         except OSError as error:
             raise UnreadableFile(path, error.strerror) from None
         lines = content.decode("ascii", errors="replace").split("\n")
         if lines[0] == OLD_FIRST_LINE:
             raise InvalidFile(
                 f"{path} is a release key of format 1, under which rows had other identities and mechanisms other "
-                "digests: it would draw other answers for the same rows again, which is another release. Repeat what "
+                "digests: it would draw other outputs for the same rows again, which is another release. Repeat what "
                 "it released with the version that made it, and make a new key for what comes"
             )
         try:
@@ -143,25 +150,25 @@ class ReleaseKey:
         return hash(self.check_value())
 
     def derive(self, *purpose: str) -> bytes:
-        """A key of its own for one purpose; purposes that differ in any part have keys that have nothing in common."""
+        """A key for one purpose; keys of purposes that differ in any part are independent."""
         text = b"".join(len(part.encode()).to_bytes(8, "little") + part.encode() for part in purpose)
         return hmac.new(self._secret, text, sha256).digest()
 
     def require_new_or_same(self, uses: Iterable[KeyUse]) -> None:
-        """Refuse what the key must not be used for, after what it was used for."""
+        """Refuse uses that conflict with recorded ones."""
         _require_new_or_same(uses, self._uses.entries())
 
     def record(self, uses: Iterable[KeyUse]) -> None:
-        """Remember what the key is used for, before anybody sees the answers; refuse what it must not be."""
-        listed = list(uses)
-        with self._uses.alone() as log:
-            _require_new_or_same(listed, log.entries)
-            for use in listed:
+        """Record uses, durably, before the outputs can be seen; refuse those that conflict with recorded ones."""
+        new_uses = list(uses)
+        with self._uses.exclusive() as log:
+            _require_new_or_same(new_uses, log.entries)
+            for use in new_uses:
                 if use.to_dict() not in log.entries:
                     log.append(use.to_dict())
 
     def check_value(self) -> str:
-        """Equal for equal keys, and says nothing else about them."""
+        """A value that is equal for equal keys, and reveals nothing else about them."""
         return self.derive("check value").hex()[:32]
 
 
@@ -171,11 +178,11 @@ def _require_new_or_same(uses: Iterable[KeyUse], entries: list[Entry]) -> None:
             reasons = [use.conflict(entry) for entry in entries]
         except (KeyError, TypeError):
             raise InvalidFile("the release key's file holds what is no use of a key: it was altered") from None
-        if reason := next((each for each in reasons if each is not None), None):
+        if reason := next((reason for reason in reasons if reason is not None), None):
             raise InvalidProblem(
-                f"this release key has released {', '.join(use.columns)} before, {reason}: under one key the answers "
-                "to two inputs show where these differ. This is another release: give it a new key, or go on with the "
-                "answers of before"
+                f"this release key has released {', '.join(use.columns)} before, {reason}: under one key the outputs "
+                "for two inputs show where these differ. This is another release: give it a new key, or use the "
+                "outputs of before"
             )
 
 
@@ -183,32 +190,32 @@ class KeyedBits:
     """A keyed pseudo-random function from 128-bit blocks to 64 bits, in bulk.
 
     Args:
-        key: 32 bytes of its own for each purpose.
+        key: 32 bytes, derived for one purpose.
     """
 
     def __init__(self, key: bytes) -> None:
         self._key = key
 
     def encrypt(self, blocks: Words) -> Words:
-        """AES-256 of each block: an array (rows, 2) to another one."""
+        """AES-256 of each block, from an array of shape (rows, 2) to another one."""
         from privacygames.tables.optional_imports import import_optional
 
         ciphers: Any = import_optional("cryptography.hazmat.primitives.ciphers")
-        # Each block is encrypted on its own ("ECB") on purpose: it is the function wanted, not a way to hide a text.
+        # Each block is encrypted separately ("ECB") on purpose: AES serves as a pseudo-random function here.
         cipher = ciphers.Cipher(ciphers.algorithms.AES(self._key), ciphers.modes.ECB())
         plain = np.ascontiguousarray(blocks, dtype="<u8")
-        found = np.empty_like(plain)
+        encrypted = np.empty_like(plain)
         buffer = bytearray(plain.nbytes + 16)
         count = cipher.encryptor().update_into(plain.data.cast("B"), buffer) if plain.size else 0
-        found.view(np.uint8).reshape(-1)[:] = np.frombuffer(buffer, dtype=np.uint8, count=count)
-        return found.astype(np.uint64, copy=False)
+        encrypted.view(np.uint8).reshape(-1)[:] = np.frombuffer(buffer, dtype=np.uint8, count=count)
+        return encrypted.astype(np.uint64, copy=False)
 
     def words(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
-        """64 bits for each row, from its identity (rows, 2) and a number."""
+        """64 bits for each row, from its identity, of shape (rows, 2), and a number."""
         return np.ascontiguousarray(self.blocks(identity, tweak)[:, 0])
 
     def blocks(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
-        """128 bits for each row, from its identity (rows, 2) and a number."""
+        """128 bits for each row, from its identity, of shape (rows, 2), and a number."""
         blocks = identity.copy()
         blocks[:, 1] ^= tweak.astype(np.uint64)
         return self.encrypt(blocks)

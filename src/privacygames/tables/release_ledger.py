@@ -1,12 +1,12 @@
-"""The ledger of a table: what its releases have cost together, a budget above which there are no more, and no secrets.
+"""The ledger of a table: the total cost of its releases, and a budget that limits it. It holds no secrets.
 
 A release of a table is one draw of the secrets of its rows. Releases of the same secrets add up, whatever the columns,
-mechanisms, keys and engines. Amounts are kept in several accounts: the exponent *between any two secrets*, which is one
-number for all columns, and ε as columns count it (``per year``, ``per km``), which only adds up within a unit. A
-release is charged for the person who has most rows in it; without a column that names people, for one row.
+mechanisms, keys and engines. There are several accounts: the log-ratio *between any two secrets*, which is one number
+for all columns, and ε by what it is counted for (``per year``, ``per km``), which only adds up within a unit. A release
+is charged for the person who has most rows in it; without a user column, for one row.
 
-The same release is charged once: same key, identity of rows, mechanism and columns, *and* same rows with the same
-secrets, by a hash under the key. Its answers are the same, bit by bit, so whoever sees them again learns nothing.
+The same release is charged once: same key, row identity, mechanism and columns, *and* same rows with the same secrets,
+by a hash under the key. Its outputs are the same, bit by bit, so that whoever sees them again learns nothing.
 """
 
 import os
@@ -20,7 +20,7 @@ from typing import Any
 
 from privacygames.errors import BudgetExceeded, GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.problem import ANY_PAIR
-from privacygames.tables.accounting import Charge, ReleaseAccount
+from privacygames.tables.accounting import Charge, ReleaseAccount, finite_or_text
 from privacygames.tables.append_log import AppendLog, Entry, OpenLog
 from privacygames.validation import is_number
 
@@ -31,13 +31,13 @@ Budget = float | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class RuleCharge:
-    """What one rule of a release costs.
+    """The cost of one rule of a release.
 
     Attributes:
-        release: a name that this very release of these columns has under its key, and no other.
-        columns: the columns of secrets, as messages call them.
-        mechanism: the digest of what drew the answers.
-        amounts: by account.
+        release: a name that this release of these columns has under its key, and no other.
+        columns: the columns of secrets, as messages name them.
+        mechanism: the digest of the mechanism.
+        amounts: the cost by account.
     """
 
     release: str
@@ -47,19 +47,22 @@ class RuleCharge:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        amounts = {name: _plain(each) for name, each in self.amounts.items()}
+        amounts = {name: finite_or_text(amount) for name, amount in self.amounts.items()}
         return {"release": self.release, "columns": self.columns, "mechanism": self.mechanism, "amounts": amounts}
 
 
 @dataclass(frozen=True)
 class LedgerCharge:
-    """What a release was charged to a ledger: for its manifest.
+    """What a release was charged to a ledger, for its manifest.
 
     Attributes:
-        amounts: charged now, by account; nothing where all of it had been released and charged before.
-        spent: in all, after it, by account.
-        limits: by account.
-        chain: the hash of the ledger's last entry: whoever has the manifest can tell whether it is still there.
+        amounts: charged now, by account; empty if all of it was charged before.
+        spent: charged in all, by account.
+        limits: the budget, by account.
+        chain: the hash of the ledger's last entry: with the manifest, one can check that it is still there.
+
+    >>> pg.tables.LedgerCharge({"per km": 0.5}, {"per km": 1.5}, {"per km": 2.0}, chain="…").to_dict()["spent"]
+    {'per km': 1.5}
     """
 
     amounts: Mapping[str, float]
@@ -69,24 +72,27 @@ class LedgerCharge:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        found: dict[str, Any] = {
-            name: {account: _plain(each) for account, each in getattr(self, name).items()}
-            for name in ("amounts", "spent", "limits")
-        }
-        return {"charged": found["amounts"], "spent": found["spent"], "limits": found["limits"], "chain": self.chain}
+        amounts, spent, limits = (
+            {account: finite_or_text(amount) for account, amount in by_account.items()}
+            for by_account in (self.amounts, self.spent, self.limits)
+        )
+        return {"charged": amounts, "spent": spent, "limits": limits, "chain": self.chain}
 
 
 @dataclass(frozen=True)
 class LedgerState:
-    """What a ledger's entries add up to.
+    """The totals of a ledger.
 
     Attributes:
         limits: the budget, by account.
-        protects: what the amounts are about: a person, or a row.
-        releases: how many releases of columns were charged.
-        spent: by account, in all.
-        head: the hash over all entries. Keep it elsewhere, as manifests do: ``verify(head=...)`` then tells whether
+        protects: whose cost is counted: a person's, or a row's.
+        releases: number of releases of columns that were charged.
+        spent: charged in all, by account.
+        head: the hash of all entries. Keep it elsewhere, as manifests do: ``verify(head=...)`` then tells whether
             entries were removed from the end, or the file is an older copy.
+
+    >>> pg.tables.ReleaseLedger(budget={"per km": 2.0}).state().limits
+    {'per km': 2.0}
     """
 
     limits: Mapping[str, float]
@@ -97,20 +103,20 @@ class LedgerState:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        spent = {name: _plain(each) for name, each in self.spent.items()}
-        counted = {"protects": self.protects, "releases": self.releases}
-        return {**counted, "spent": spent, "limits": dict(self.limits), "head": self.head}
+        spent = {name: finite_or_text(amount) for name, amount in self.spent.items()}
+        totals = {"protects": self.protects, "releases": self.releases}
+        return {**totals, "spent": spent, "limits": dict(self.limits), "head": self.head}
 
 
 class ReleaseLedger:
-    """What the releases of a table have cost, and what they may cost in all.
+    """The total cost of the releases of a table, and the budget that limits it.
 
-    A charge is on the disk before the release it is for can be seen. Any number of processes may use one file. No
-    secret, answer or key is in it.
+    A charge is on the disk before the release can be seen. Any number of processes may use one file. It holds no
+    secrets, outputs or keys.
 
     Args:
-        path: a file that is there (:meth:`create` makes one); None keeps the ledger in memory.
-        budget: of a ledger in memory; a file has its own.
+        path: an existing file (:meth:`create` makes one); None keeps the ledger in memory.
+        budget: the budget of a ledger in memory; a file has its own.
 
     >>> ledger = ReleaseLedger(budget=2.0)
     >>> ledger.state().spent
@@ -120,7 +126,7 @@ class ReleaseLedger:
     def __init__(self, path: str | os.PathLike[str] | None = None, *, budget: Budget = None) -> None:
         if path is None:
             self._log = AppendLog(None, b"", FIRST_LINE)
-            with self._log.alone() as log:
+            with self._log.exclusive() as log:
                 log.append({"budget": _limits(budget)})
             return
         if budget is not None:
@@ -135,24 +141,28 @@ class ReleaseLedger:
         """A new ledger in a new file that only its owner can read.
 
         Args:
-            path: where; a file that is there is never replaced.
-            budget: the most that all releases may cost: a number is a limit on the exponent between any two secrets;
-                ``{"per km": 2, "per year": 0.5}`` limits ε as columns count it. None: count only.
+            path: the file; an existing one is never replaced.
+            budget: limits of the total cost: a number limits the log-ratio between any two secrets;
+                ``{"per km": 2, "per year": 0.5}`` limits ε by what it is counted for. None: no limits.
+
+        >>> ledger = pg.tables.ReleaseLedger.create("visits.ledger", budget={"per year": 5.0})
+        >>> ledger.state().releases
+        0
         """
         _require_path(path)
         AppendLog.create(Path(path), HEADER, FIRST_LINE, {"budget": _limits(budget)})
         return cls(path)
 
     def state(self) -> LedgerState:
-        """The budget, and what is spent of it."""
+        """The budget and the total cost."""
         return _state(self._log.read())
 
     def entries(self) -> list[Entry]:
-        """Every charge, the first first: what was released, when, and for how much."""
+        """Every charge in the order of time: what was released, when, and its cost."""
         return self._log.entries()[1:]
 
     def verify(self, head: str | None = None) -> LedgerState:
-        """Recompute the hashes and sums of all entries.
+        """Recompute the hashes and sums of all entries, and check them.
 
         Args:
             head: the head of an earlier :meth:`verify`, or the chain in a manifest, kept elsewhere: the ledger must
@@ -177,32 +187,37 @@ class ReleaseLedger:
         return state
 
     def charge(self, charges: Sequence[RuleCharge], protects: str, *, commit: bool = True) -> LedgerCharge:
-        """Charge what was not charged before, durably; refuse, and charge nothing, where the budget has no room.
+        """Charge what was not charged before, durably; refuse all of it if the budget has no room.
 
         Args:
-            charges: of the rules of a release.
-            protects: what the amounts are about: a person, or a row.
-            commit: whether to write the charge, rather than only see that there is room.
+            charges: the costs of the rules of a release.
+            protects: whose cost it is: a person's, or a row's.
+            commit: whether to write the charge, rather than only check that there is room.
         """
-        with self._log.alone() as log:
+        with self._log.exclusive() as log:
             before = _state(log)
-            charged = [each for entry in log.entries[1:] for each in entry["rules"]]
-            known = {each["release"] for each in charged}
-            new = [each for each in charges if each.release not in known]
-            amounts = _sums(each.amounts for each in new)
-            spent = _sums([*map(_amounts, charged), *(each.amounts for each in new)])
+            charged = [rule for entry in log.entries[1:] for rule in entry["rules"]]
+            names = {rule["release"] for rule in charged}
+            new = [charge for charge in charges if charge.release not in names]
+            amounts = _sum_by_account(charge.amounts for charge in new)
+            spent = _sum_by_account([*map(_amounts, charged), *(charge.amounts for charge in new)])
             if new:
-                _require_same_unit(before.protects, protects)
+                _require_same_subject(before.protects, protects)
                 _require_limited(new, before.limits)
                 _require_room(before, amounts, spent)
                 if commit:
                     when = datetime.now(UTC).isoformat(timespec="seconds")
-                    log.append({"time": when, "protects": protects, "rules": [each.to_dict() for each in new]})
+                    log.append({"time": when, "protects": protects, "rules": [charge.to_dict() for charge in new]})
             return LedgerCharge(amounts, spent, before.limits, log.chain)
 
 
 def is_release_ledger(path: str | os.PathLike[str]) -> bool:
-    """Whether a file that is there starts as a table's ledger does."""
+    """Whether an existing file is the ledger of a table, by its first line.
+
+    >>> _ = pg.tables.ReleaseLedger.create("new.ledger")
+    >>> pg.tables.is_release_ledger("new.ledger")
+    True
+    """
     _require_path(path)
     try:
         with Path(path).open("rb") as file:
@@ -218,32 +233,35 @@ def _require_path(path: object) -> None:
         raise InvalidProblem("a ledger of table releases is a file: give its path")
 
 
-def amounts_of(account: ReleaseAccount) -> list[dict[str, float]]:
-    """What each rule of a release costs, by account: for the person who has most rows, or for a row."""
-    found = []
-    for each in account.charges:
-        times = account.times(each)
-        amounts = {ANY_PAIR: _times(times, each.any_pair), _counted(each): _times(times, each.epsilon)}
-        found.append(amounts if times else {})
-    return found
+def amounts_by_rule(account: ReleaseAccount) -> list[dict[str, float]]:
+    """The cost of each rule of a release, by account: for the person with most rows, or for a row."""
+    amounts = []
+    for charge in account.charges:
+        draws = account.draws(charge)
+        by_account = {
+            ANY_PAIR: _multiply(draws, charge.any_pair),
+            _epsilon_account(charge): _multiply(draws, charge.epsilon),
+        }
+        amounts.append(by_account if draws else {})
+    return amounts
 
 
-def _counted(charge: Charge) -> str:
+def _epsilon_account(charge: Charge) -> str:
     """What ε is counted for. Nobody knows whether distances without a unit are alike: of each columns, their own."""
     return charge.per if charge.unit else f"{charge.per} of {charge.columns}"
 
 
-def _times(count: int, epsilon: float) -> float:
-    """So many times ε as people write it: six times 0.4 is 2.4."""
+def _multiply(count: int, epsilon: float) -> float:
+    """The product in decimal arithmetic: six times 0.4 is 2.4."""
     return float(count * Decimal(repr(epsilon)))
 
 
 def _state(log: OpenLog) -> LedgerState:
     entries = log.entries
     try:
-        limits = {str(name): float(each) for name, each in entries[0]["budget"].items()}
-        rules = [each for entry in entries[1:] for each in entry["rules"]]
-        spent = _sums(map(_amounts, rules))
+        limits = {str(name): float(limit) for name, limit in entries[0]["budget"].items()}
+        rules = [rule for entry in entries[1:] for rule in entry["rules"]]
+        spent = _sum_by_account(map(_amounts, rules))
         protects = {str(entry["protects"]) for entry in entries[1:]}
         if not all(value >= 0 for value in [*limits.values(), *spent.values()]) or len(protects) > 1:
             raise ValueError
@@ -256,28 +274,28 @@ def _amounts(rule: Entry) -> dict[str, float]:
     return {str(name): float(value) for name, value in rule["amounts"].items()}
 
 
-def _sums(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Sums by account, rounded once."""
-    found: dict[str, list[float]] = {}
+def _sum_by_account(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Sums by account, each rounded once."""
+    by_account: dict[str, list[float]] = {}
     for part in parts:
-        for name, value in part.items():
-            found.setdefault(name, []).append(value)
-    return {name: inf if inf in values else fsum(values) for name, values in found.items()}
+        for name, amount in part.items():
+            by_account.setdefault(name, []).append(amount)
+    return {name: inf if inf in amounts else fsum(amounts) for name, amounts in by_account.items()}
 
 
 def _limits(budget: Any) -> dict[str, float]:
-    given = {} if budget is None else {ANY_PAIR: budget} if is_number(budget) else budget
-    if not isinstance(given, Mapping) or not all(
-        isinstance(name, str) and name and is_number(value) and 0 < value < inf for name, value in given.items()
+    limits = {} if budget is None else {ANY_PAIR: budget} if is_number(budget) else budget
+    if not isinstance(limits, Mapping) or not all(
+        isinstance(name, str) and name and is_number(value) and 0 < value < inf for name, value in limits.items()
     ):
         raise InvalidProblem(
             "budget must be a positive number, between any two secrets, or limits by what ε is counted for: "
             "{'per km': 2.0}"
         )
-    return {name: float(value) for name, value in given.items()}
+    return {name: float(value) for name, value in limits.items()}
 
 
-def _require_same_unit(before: str | None, now: str) -> None:
+def _require_same_subject(before: str | None, now: str) -> None:
     if before is not None and before != now:
         raise InvalidProblem(
             f"the ledger counts what {before} is charged, and this release is counted for {now}: these do not add up; "
@@ -286,12 +304,12 @@ def _require_same_unit(before: str | None, now: str) -> None:
 
 
 def _require_limited(charges: Sequence[RuleCharge], limits: Mapping[str, float]) -> None:
-    """Where there is a budget, every rule is charged to something that it limits."""
-    for each in charges:
-        if limits and each.amounts and not set(each.amounts) & set(limits):
+    """Refuse a rule that is charged to no account with a limit, if there is a budget."""
+    for charge in charges:
+        if limits and charge.amounts and not set(charge.amounts) & set(limits):
             raise InvalidProblem(
-                f"the ledger limits {', '.join(limits)}, and the release of {each.columns} is charged to "
-                f"{', '.join(each.amounts)}: nothing would limit it; start a ledger with a budget for one of these"
+                f"the ledger limits {', '.join(limits)}, and the release of {charge.columns} is charged to "
+                f"{', '.join(charge.amounts)}: nothing would limit it; start a ledger with a budget for one of these"
             )
 
 
@@ -302,8 +320,3 @@ def _require_room(before: LedgerState, amounts: Mapping[str, float], spent: Mapp
                 f"the release costs {amounts.get(name, 0.0):.6g} {name}, and {before.spent.get(name, 0.0):.6g} of "
                 f"{limit:g} are spent: there is no room for it; nothing was released or charged"
             )
-
-
-def _plain(value: float) -> float | str:
-    """JSON has no number for ∞."""
-    return "inf" if value == inf else value

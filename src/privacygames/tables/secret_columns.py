@@ -1,4 +1,4 @@
-"""From raw columns to secrets: coordinates, numbers, categories, lists of texts, or several columns together."""
+"""Reads secrets from columns: coordinates, numbers, categories, lists of texts, or several columns together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from privacygames.spaces import Grid, Numbers, Product, Sets, Space
 from privacygames.tables.optional_imports import import_optional
 
 UNKNOWN, MISSING = -1, -2
-"""In place of a position: the row holds a value that is no secret of the mechanism; it holds none."""
+"""In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
 
-EXCHANGED = " (inside with latitude and longitude swapped: the longitude comes first)"
-"""What to say of points that fit a grid only with their coordinates exchanged."""
+SWAPPED = " (inside with latitude and longitude swapped: the longitude comes first)"
+"""A hint about points that lie in a grid only with their coordinates swapped."""
 
 Place = str | tuple[str, ...] | tuple["Place", ...]
 """A column, or columns that belong together: ``("lon", "lat")``, ``(("lon", "lat"), "age")``."""
 
 
 def column_names(place: Any) -> tuple[str, ...]:
-    """The columns of a place, one after the other."""
+    """The columns of a place, in order."""
     if isinstance(place, str):
         return (place,)
     if not isinstance(place, tuple | list) or not place:
@@ -35,11 +35,11 @@ def column_names(place: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SecretReader:
-    """Finds the positions of secrets in columns.
+    """Finds the index of each row's secret.
 
     Attributes:
-        space: the secrets.
-        place: the columns they are in.
+        space: the space of secrets.
+        place: the columns that hold them.
     """
 
     space: Space
@@ -65,7 +65,7 @@ class SecretReader:
 
     @property
     def has_nearest(self) -> bool:
-        """Whether a value that is no secret may have a nearest one: of a product, in one of its parts."""
+        """Whether a value that is no secret may have a nearest one; of a product, in one of its parts."""
         if self._parts:
             return any(part.has_nearest for part in self._parts)
         return self._by_point or isinstance(self.space, Numbers)
@@ -76,12 +76,12 @@ class SecretReader:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it reads."""
+        """The columns that are read."""
         return column_names(self.place)
 
     @property
     def reads_numbers(self) -> bool:
-        """Whether its columns hold numbers: coordinates, or numbers themselves."""
+        """Whether the columns hold numbers: coordinates, or numbers themselves."""
         return self._by_point or self._numeric
 
     def leaves(self) -> "tuple[SecretReader, ...]":
@@ -89,11 +89,11 @@ class SecretReader:
         return tuple(leaf for part in self._parts for leaf in part.leaves()) if self._parts else (self,)
 
     def positions(self, columns: Mapping[str, Any], *, nearest: bool = False) -> IntArray:
-        """The position of each row's secret, or ``UNKNOWN`` or ``MISSING``."""
+        """The index of each row's secret, or ``UNKNOWN`` or ``MISSING``."""
         if self._parts and isinstance(self.space, Product):
-            found = [part.positions(columns, nearest=nearest) for part in self._parts]
-            worst = np.minimum.reduce(found)
-            joined = self.space.join([np.maximum(each, 0) for each in found])
+            by_part = [part.positions(columns, nearest=nearest) for part in self._parts]
+            worst = np.minimum.reduce(by_part)
+            joined = self.space.join([np.maximum(positions, 0) for positions in by_part])
             return np.where(worst < 0, worst, joined)
         if self._by_point:
             return self._by_points([columns[name] for name in column_names(self.place)], nearest=nearest)
@@ -108,37 +108,37 @@ class SecretReader:
         grid: Any = self.space
         x, y = (_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
         points = np.stack([x, y], axis=1)
-        found = np.asarray(grid.locate(points, outside="drop"))
+        positions = np.asarray(grid.locate(points, outside="drop"))
         if nearest:
-            somewhere = np.isfinite(points).all(axis=1)  # what is infinitely far from all is near to none
-            found[somewhere] = grid.locate(points[somewhere], outside="nearest")
-        found[np.isnan(points).any(axis=1)] = MISSING
-        return found
+            finite = np.isfinite(points).all(axis=1)  # a point at infinity has no nearest cell
+            positions[finite] = grid.locate(points[finite], outside="nearest")
+        positions[np.isnan(points).any(axis=1)] = MISSING
+        return positions
 
     def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
         values = _numbers(array, name)
         order, ordered = self._ordered
         with np.errstate(invalid="ignore", over="ignore"):
-            at = self._evenly(values) if self._step and not nearest else np.searchsorted(ordered, values)
-            at = np.minimum(at, len(ordered) - 1)
-            exact = ordered[at] == values
+            index = self._guess_index(values) if self._step and not nearest else np.searchsorted(ordered, values)
+            index = np.minimum(index, len(ordered) - 1)
+            is_secret = ordered[index] == values
             if nearest:
-                below = np.maximum(at - 1, 0)
-                at = np.where(np.abs(values - ordered[below]) <= np.abs(ordered[at] - values), below, at)
-                exact = np.isfinite(values)  # what is infinitely far from all is near to none
-        found = np.where(exact, order[at], UNKNOWN)
-        found[np.isnan(values)] = MISSING
-        return found
+                below = np.maximum(index - 1, 0)
+                index = np.where(np.abs(values - ordered[below]) <= np.abs(ordered[index] - values), below, index)
+                is_secret = np.isfinite(values)  # infinity has no nearest number
+        positions = np.where(is_secret, order[index], UNKNOWN)
+        positions[np.isnan(values)] = MISSING
+        return positions
 
-    def _evenly(self, values: FloatArray) -> IntArray:
-        """Where numbers at equal steps would be: a guess that is compared with what is there."""
+    def _guess_index(self, values: FloatArray) -> IntArray:
+        """The index of each value among numbers at equal steps, if it is one of them: the caller compares."""
         last = len(self.space) - 1
         steps = (values - self._ordered[1][0]) / self._step
         return np.asarray(np.fmax(np.fmin(np.rint(steps), last), 0)).astype(np.int64)
 
     @cached_property
     def _step(self) -> float:
-        """The step between numbers that have one and the same; 0 where they do not."""
+        """The step between numbers at equal steps; 0 for others."""
         steps = np.diff(self._ordered[1])
         return float(steps[0]) if len(steps) and (steps == steps[0]).all() else 0.0
 
@@ -165,12 +165,12 @@ class SecretReader:
         labels = pa.array(self.space.labels, pa.string())
         coded = pa.types.is_dictionary(array.type)
         values = pc.cast(array.dictionary if coded else array, pa.string())
-        found = _filled(pc.index_in(values, value_set=labels), UNKNOWN)
+        positions = _fill_nulls(pc.index_in(values, value_set=labels), UNKNOWN)
         if coded:
-            codes = _filled(array.indices, MISSING)
-            texts = np.append(_with_nulls(found, values), MISSING)  # a dictionary may itself hold a null
-            return texts[np.where(codes < 0, len(texts) - 1, codes)]
-        return _with_nulls(found, array)
+            codes = _fill_nulls(array.indices, MISSING)
+            of_codes = np.append(_mark_missing(positions, values), MISSING)  # a dictionary may itself hold a null
+            return of_codes[np.where(codes < 0, len(of_codes) - 1, codes)]
+        return _mark_missing(positions, array)
 
     def _by_set(self, array: Any, name: str) -> IntArray:
         pa = import_optional("pyarrow")
@@ -182,19 +182,19 @@ class SecretReader:
             raise InvalidProblem(
                 f"column {name!r} is of type {array.type}, but the secrets are sets: give lists of texts"
             )
-        known = {label: position for position, label in enumerate(self.space.labels)}
-        rows = (MISSING if row is None else known.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
+        index = {label: position for position, label in enumerate(self.space.labels)}
+        rows = (MISSING if row is None else index.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
         return np.fromiter(rows, dtype=np.int64, count=len(array))
 
-    def far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Rows that lie outside all secrets by more than one step between them, in one part at least.
+    def is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Whether each row lies outside all secrets by more than one step, in one part at least.
 
-        A step is a cell's width or height, or what lies between the outermost number and its neighbour.
+        A step is a cell's width or height, or the distance of the outermost number from its neighbour.
         """
-        found = [leaf._beyond(columns) for leaf in self.leaves() if leaf.has_nearest]
-        return np.asarray(np.logical_or.reduce(found), dtype=bool)
+        by_part = [leaf._is_far(columns) for leaf in self.leaves() if leaf.has_nearest]
+        return np.asarray(np.logical_or.reduce(by_part), dtype=bool)
 
-    def _beyond(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+    def _is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         grid = self.space
         values = np.stack([_numbers(columns[name], name) for name in self.columns], axis=1)
         if isinstance(grid, Grid):
@@ -208,26 +208,26 @@ class SecretReader:
         with np.errstate(invalid="ignore"):
             return np.asarray(((values < low - before) | (values > high + after)).any(axis=1))
 
-    def exchanged(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Rows whose points lie outside a grid over degrees, and inside with their coordinates exchanged."""
-        found = np.zeros(len(columns[self.columns[0]]), dtype=bool)
+    def is_swapped(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Whether each row's point lies outside a grid over degrees, and inside with its coordinates swapped."""
+        swapped = np.zeros(len(columns[self.columns[0]]), dtype=bool)
         for leaf in self.leaves():
             if leaf._by_point and isinstance(leaf.space, Grid) and leaf.space.box is not None:
                 x, y = (_numbers(columns[name], name) for name in leaf.columns)
-                as_they_are, other = (
+                inside, inside_swapped = (
                     leaf.space.locate(np.stack(axes, axis=1), outside="drop") >= 0 for axes in ((x, y), (y, x))
                 )
-                found |= other & ~as_they_are
-        return found
+                swapped |= inside_swapped & ~inside
+        return swapped
 
     def hint(self, columns: Mapping[str, Any]) -> str:
-        """What may be wrong with points that lie outside: for messages."""
-        exchanged = self.exchanged(columns)
-        return EXCHANGED if 2 * int(exchanged.sum()) > len(exchanged) else ""
+        """A hint about points outside the grid, for messages; empty if there is none."""
+        swapped = self.is_swapped(columns)
+        return SWAPPED if 2 * int(swapped.sum()) > len(swapped) else ""
 
 
 def _numbers(array: Any, name: str) -> FloatArray:
-    """A column of numbers as floats; NaN where there is none."""
+    """A column of numbers as floats; NaN for missing ones."""
     pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
@@ -245,13 +245,13 @@ def _numbers(array: Any, name: str) -> FloatArray:
     return np.asarray(pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _filled(array: Any, instead: int) -> IntArray:
+def _fill_nulls(array: Any, value: int) -> IntArray:
     pc = import_optional("pyarrow.compute")
-    filled = pc.fill_null(array, instead) if array.null_count else array
+    filled = pc.fill_null(array, value) if array.null_count else array
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64).copy()
 
 
-def _with_nulls(found: IntArray, array: Any) -> IntArray:
+def _mark_missing(positions: IntArray, array: Any) -> IntArray:
     if array.null_count:
-        found[np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = MISSING
-    return found
+        positions[np.asarray(array.is_null().to_numpy(zero_copy_only=False), dtype=bool)] = MISSING
+    return positions

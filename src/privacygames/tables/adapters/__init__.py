@@ -1,5 +1,5 @@
-"""Thin adapters: each takes and returns its engine's kind of table, and ends in the one kernel."""
+"""Adapters: one for each engine, which takes and returns the engine's kind of table and draws through the kernel."""
 
-from privacygames.tables.adapters.dispatch import released
+from privacygames.tables.adapters.dispatch import release_table
 
-__all__ = ["released"]
+__all__ = ["release_table"]

@@ -1,79 +1,79 @@
-"""PyArrow: tables and batches at once; readers and datasets batch by batch, in constant memory."""
+"""PyArrow: tables and record batches at once; readers and datasets batch by batch, in constant memory."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.kernel import CHUNK, RowCounts, require_near
+from privacygames.tables.kernel import CHUNK, Kernel, RowCounts, require_few_far_rows
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.optional_imports import import_optional
-from privacygames.tables.release_setup import Prescan, Setup
+from privacygames.tables.prescan import Prescan
+from privacygames.tables.release_plan import ReleasePlan
 
 
-def release(given: Any, setup: Setup) -> tuple[Any, Manifest]:
-    """A table, record batch, reader or dataset with answers in it; of a dataset, a reader."""
+def release(table: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
+    """Release a table, record batch, reader or dataset; a dataset becomes a reader."""
     pa = import_optional("pyarrow")
-    if isinstance(given, pa.RecordBatchReader):
-        return _reader(given, setup)
-    if isinstance(given, pa.RecordBatch):
-        table, manifest = release(pa.Table.from_batches([given]), setup)
-        return table.combine_chunks().to_batches()[0] if table.num_rows else _empty(table), manifest
-    if isinstance(given, pa.Table):
-        return _table(given, setup)
-    return _dataset(given, setup)
+    if isinstance(table, pa.RecordBatchReader):
+        return _release_reader(table, plan)
+    if isinstance(table, pa.RecordBatch):
+        released, manifest = _release_table(pa.Table.from_batches([table]), plan)
+        if not released.num_rows:
+            return pa.RecordBatch.from_pylist([], schema=released.schema), manifest
+        return released.combine_chunks().to_batches()[0], manifest
+    if isinstance(table, pa.Table):
+        return _release_table(table, plan)
+    return _release_dataset(table, plan)
 
 
-def _table(table: Any, setup: Setup) -> tuple[Any, Manifest]:
+def _release_table(table: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
     pa = import_optional("pyarrow")
-    kernel = setup.kernel(table.schema)
-    survey = surveyed(table.select(list(setup.watched)).to_batches(CHUNK), setup, kernel, odd=False)
+    kernel = plan.kernel(table.schema)
+    batches = table.select(list(plan.prescan_columns)).to_batches(CHUNK)
+    account = prescan_batches(batches, plan, kernel, count_rows=False).account()
     counts = RowCounts()
-    survey.manifest()  # refuses before anything is drawn
-    made = pa.Table.from_batches(list(kernel.batches(table.to_batches(CHUNK), counts)), schema=kernel.schema)
-    return made, survey.committed(counts)
+    released = list(kernel.batches(table.to_batches(CHUNK), counts))
+    return pa.Table.from_batches(released, schema=kernel.schema), plan.commit(account, counts)
 
 
-def surveyed(batches: Any, setup: Setup, kernel: Any, *, odd: bool) -> Prescan:
-    """A look at record batches."""
-    survey, at = Prescan(setup), 0
-    if not odd and not setup.watched:
-        return survey
+def prescan_batches(batches: Any, plan: ReleasePlan, kernel: Kernel, *, count_rows: bool) -> Prescan:
+    """Scan record batches; ``count_rows`` is for engines that draw later."""
+    prescan, start = Prescan(plan), 0
+    if not count_rows and not plan.prescan_columns:
+        return prescan
     for batch in batches:
-        survey.look({name: batch.column(name) for name in batch.schema.names}, batch.num_rows, kernel, odd=odd, at=at)
-        at += batch.num_rows
-    return survey
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        prescan.add(columns, batch.num_rows, kernel, count_rows=count_rows, start=start)
+        start += batch.num_rows
+    return prescan
 
 
-def _reader(reader: Any, setup: Setup) -> tuple[Any, Manifest]:
-    if setup.watched:
+def _release_reader(reader: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
+    if plan.prescan_columns:
         raise InvalidProblem(
-            "a reader can be read once, and people or key columns are looked at before anything is released: give a "
+            "a reader can be read once, and people or key columns are scanned before anything is released: give a "
             "table or a dataset"
         )
     pa = import_optional("pyarrow")
-    kernel, counts = setup.kernel(reader.schema), RowCounts()
-    made = pa.RecordBatchReader.from_batches(kernel.schema, _near(kernel.batches(reader, counts), setup, counts))
-    # Counts are complete when the reader was read to its end; what a row costs is known before.
-    return made, setup.commit(setup.manifest(counts, None))
+    kernel, counts = plan.kernel(reader.schema), RowCounts()
+    batches = _with_few_far_rows(kernel.batches(reader, counts), plan, counts)
+    # The counts are complete when the reader was read to its end; the cost of a row is known before.
+    return pa.RecordBatchReader.from_batches(kernel.schema, batches), plan.commit(plan.account(None), counts)
 
 
-def _near(batches: Any, setup: Setup, counts: RowCounts) -> Any:
-    """Batches as long as not too many of the rows so far were moved far."""
+def _with_few_far_rows(batches: Iterator[Any], plan: ReleasePlan, counts: RowCounts) -> Iterator[Any]:
+    """Batches, until too many of the rows read so far were moved far to their nearest secret."""
     for batch in batches:
-        require_near(setup.rules, counts)
+        require_few_far_rows(plan.rules, counts)
         yield batch
 
 
-def _dataset(dataset: Any, setup: Setup) -> tuple[Any, Manifest]:
+def _release_dataset(dataset: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
     pa = import_optional("pyarrow")
-    kernel = setup.kernel(dataset.schema)
-    columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
-    survey = surveyed(dataset.scanner(columns=columns).to_reader(), setup, kernel, odd=True)
-    manifest = survey.committed()
-    kernel.expect(survey.marks)
+    kernel = plan.kernel(dataset.schema)
+    columns = list(dict.fromkeys([*kernel.needs, *plan.prescan_columns]))
+    prescan = prescan_batches(dataset.scanner(columns=columns).to_reader(), plan, kernel, count_rows=True)
+    manifest = plan.commit(prescan.account(), prescan.counts)
+    kernel.expect(prescan.marks)
     batches = kernel.batches(dataset.scanner().to_reader(), RowCounts())
     return pa.RecordBatchReader.from_batches(kernel.schema, batches), manifest
-
-
-def _empty(table: Any) -> Any:
-    pa = import_optional("pyarrow")
-    return pa.RecordBatch.from_pylist([], schema=table.schema)

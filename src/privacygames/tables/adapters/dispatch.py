@@ -1,11 +1,11 @@
-"""Which adapter is for which kind of table. Engines are never imported to find out."""
+"""Finds the adapter for a table by its type's name, so that no engine is imported that is not used."""
 
 from importlib import import_module
 from typing import Any
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup
+from privacygames.tables.release_plan import ReleasePlan
 
 ADAPTERS = {
     ("pandas", "DataFrame"): "pandas_frames",
@@ -20,24 +20,27 @@ ADAPTERS = {
     ("dask", "DataFrame"): "dask_frames",
     ("pyspark", "DataFrame"): "spark_frames",
 }
+"""Modules by the package and name of a table's class."""
 
 
-def released(frame: Any, setup: Setup, connection: Any = None) -> tuple[Any, Manifest]:
-    """The same kind of table with answers in it, and the manifest."""
-    for kind in type(frame).__mro__:
+def release_table(table: Any, plan: ReleasePlan, connection: Any = None) -> tuple[Any, Manifest]:
+    """Release a table: the same kind of table with outputs in place of secrets, and the manifest."""
+    for kind in type(table).__mro__:
         adapter = ADAPTERS.get((kind.__module__.partition(".")[0].lstrip("_"), kind.__name__))
         if adapter is not None:
-            return _released(adapter, frame, setup, connection)
+            return _release_with(adapter, table, plan, connection)
     raise InvalidProblem(
         f"tables may be of pandas, Polars, PyArrow, DuckDB, Dask or Spark; got "
-        f"{type(frame).__module__}.{type(frame).__qualname__}"
+        f"{type(table).__module__}.{type(table).__qualname__}"
     )
 
 
-def _released(adapter: str, frame: Any, setup: Setup, connection: Any) -> tuple[Any, Manifest]:
+def _release_with(adapter: str, table: Any, plan: ReleasePlan, connection: Any) -> tuple[Any, Manifest]:
     module: Any = import_module(f"privacygames.tables.adapters.{adapter}")
-    of_duckdb = adapter == "duckdb_relations"
-    if of_duckdb == (connection is None):
-        raise InvalidProblem("a DuckDB relation needs connection=, the one that it is of; other tables have none")
-    made: tuple[Any, Manifest] = module.release(frame, setup, *([connection] if of_duckdb else []))
-    return made
+    needs_connection = adapter == "duckdb_relations"
+    if needs_connection == (connection is None):
+        raise InvalidProblem(
+            "a DuckDB relation needs ", Field("connection"), "=, the one that it is of; other tables have none"
+        )
+    released: tuple[Any, Manifest] = module.release(table, plan, *([connection] if needs_connection else []))
+    return released

@@ -1,8 +1,9 @@
-"""DuckDB: a function in SQL, marked as having side effects, and relations.
+"""DuckDB relations, through a function in SQL that is marked as having side effects.
 
 DuckDB may call a function once for equal arguments, or again for each use of its result, and computes a relation anew
-for each query. The mark keeps it from taking one answer for all rows; the release key, from drawing a row twice: each
-call is told which row it is for, by its identity. The order of rows is none: it may change between two queries.
+for each query. The mark prevents the first, so that equal secrets get independent outputs; the release key makes the
+second harmless, since each call gets the identity of its row. A row's position is no identity: it may change between
+queries.
 """
 
 from collections.abc import Callable
@@ -12,82 +13,84 @@ from uuid import uuid4
 import numpy as np
 
 from privacygames.errors import InvalidProblem
-from privacygames.tables.adapters.arrow_tables import surveyed
-from privacygames.tables.kernel import Kernel
+from privacygames.tables.adapters.arrow_tables import prescan_batches
+from privacygames.tables.kernel import CHUNK, Kernel
 from privacygames.tables.manifest import Manifest
 from privacygames.tables.optional_imports import import_optional
-from privacygames.tables.release_setup import Setup
+from privacygames.tables.release_plan import ReleasePlan
 
-FOUND, KEEP = "__privacygames_found", "keep"
+OUTPUTS, KEEP = "__privacygames_found", "keep"
+"""Names of the column of structs that holds the outputs, and of its field that says whether a row stays."""
 
 
-def release(relation: Any, setup: Setup, connection: Any) -> tuple[Any, Manifest]:
-    """A relation with answers in it; the data is looked at once before."""
-    setup.require_identity("DuckDB")
-    kernel = setup.kernel(relation.limit(0).to_arrow_table().schema)
-    if FOUND in relation.columns:
-        raise InvalidProblem(f"the column name {FOUND!r} is taken")
-    columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
-    batches = relation.select(*map(_quoted, columns)).to_arrow_reader(1 << 17)
-    survey = surveyed(batches, setup, kernel, odd=True)
-    manifest = survey.committed()
-    kernel.expect(survey.marks)
+def release(relation: Any, plan: ReleasePlan, connection: Any) -> tuple[Any, Manifest]:
+    """Release a relation; its data is scanned once before."""
+    plan.require_identity("DuckDB")
+    kernel = plan.kernel(relation.limit(0).to_arrow_table().schema)
+    if OUTPUTS in relation.columns:
+        raise InvalidProblem(f"the column name {OUTPUTS!r} is taken")
+    columns = list(dict.fromkeys([*kernel.needs, *plan.prescan_columns]))
+    batches = relation.select(*map(_quote, columns)).to_arrow_reader(CHUNK)
+    prescan = prescan_batches(batches, plan, kernel, count_rows=True)
+    manifest = plan.commit(prescan.account(), prescan.counts)
+    kernel.expect(prescan.marks)
     name = f"privacygames_{uuid4().hex}"
     _register(connection, name, kernel, dict(zip(relation.columns, relation.types, strict=True)))
-    arguments = ", ".join(f"{_quoted(each)} := {_quoted(each)}" for each in kernel.needs)
-    drawn = relation.project(f"*, {name}(struct_pack({arguments})) AS {_quoted(FOUND)}")
-    return drawn.filter(f"{_quoted(FOUND)}.{KEEP}").project(", ".join(_columns(kernel, relation))), manifest
+    arguments = ", ".join(f"{_quote(column)} := {_quote(column)}" for column in kernel.needs)
+    drawn = relation.project(f"*, {name}(struct_pack({arguments})) AS {_quote(OUTPUTS)}")
+    return drawn.filter(f"{_quote(OUTPUTS)}.{KEEP}").project(", ".join(_columns(kernel, relation))), manifest
 
 
 def _columns(kernel: Kernel, relation: Any) -> list[str]:
-    kinds = dict(zip(relation.columns, relation.types, strict=True))
-    listed = []
+    """The columns of the released relation, as SQL expressions."""
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    columns = []
     for name, origin in kernel.layout.columns:
-        if origin == "answer":
-            listed.append(f"{_quoted(FOUND)}.{_quoted(name)} AS {_quoted(name)}")
+        if origin == "output":
+            columns.append(f"{_quote(OUTPUTS)}.{_quote(name)} AS {_quote(name)}")
         elif origin == "null":
-            listed.append(f"NULL::{kinds[name]} AS {_quoted(name)}")
+            columns.append(f"NULL::{types[name]} AS {_quote(name)}")
         else:
-            listed.append(_quoted(name))
-    return listed
+            columns.append(_quote(name))
+    return columns
 
 
-def _register(connection: Any, name: str, kernel: Kernel, kinds: dict[str, Any]) -> None:
+def _register(connection: Any, name: str, kernel: Kernel, types: dict[str, Any]) -> None:
+    """Register the function that draws the outputs of a row."""
     import duckdb
 
     pa = import_optional("pyarrow")
     fields = [
         pa.field(KEEP, pa.bool_()),
-        *(kernel.schema.field(each) for rule in kernel.rules for each in rule.outputs),
+        *(kernel.schema.field(output) for rule in kernel.rules for output in rule.outputs),
     ]
-    empty = pa.table({FOUND: pa.array([], pa.struct(fields))})
-    returned = connection.from_arrow(empty).types[0]
+    empty = pa.table({OUTPUTS: pa.array([], pa.struct(fields))})
+    return_type = connection.from_arrow(empty).types[0]
     connection.create_function(
         name,
-        _answering(kernel, fields),
-        [duckdb.struct_type({each: kinds[each] for each in kernel.needs})],
-        returned,
+        _draw_function(kernel, fields),
+        [duckdb.struct_type({column: types[column] for column in kernel.needs})],
+        return_type,
         type="arrow",
         null_handling="special",
         side_effects=True,
     )
 
 
-def _answering(kernel: Kernel, fields: list[Any]) -> Callable[..., Any]:
+def _draw_function(kernel: Kernel, fields: list[Any]) -> Callable[..., Any]:
     pa = import_optional("pyarrow")
 
-    def answered(rows: Any) -> Any:
-        whole = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
-        count = len(whole)
-        columns = {name: whole.field(name) for name in kernel.needs}
-        found = kernel.answer(columns, count, 0)
-        keep = np.ones(count, dtype=bool) if found.keep is None else found.keep
-        places = pa.array(np.cumsum(keep) - 1, mask=~keep)
-        arrays = [found.columns[field.name].take(places) for field in fields[1:]]
+    def draw(rows: Any) -> Any:
+        structs = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
+        columns = {name: structs.field(name) for name in kernel.needs}
+        drawn = kernel.draw(columns, len(structs), 0)
+        keep = np.ones(len(structs), dtype=bool) if drawn.keep is None else drawn.keep
+        indices = pa.array(np.cumsum(keep) - 1, mask=~keep)
+        arrays = [drawn.columns[field.name].take(indices) for field in fields[1:]]
         return pa.StructArray.from_arrays([pa.array(keep), *arrays], fields=fields)
 
-    return answered
+    return draw
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -1,115 +1,117 @@
-"""Polars, eager and lazy. A lazy frame stays one: its rows need an identity, and no filter passes the draw."""
+"""Polars, eager and lazy. A lazy frame stays lazy: its rows need an identity, and filters stay after the draw."""
 
 from typing import Any
 
 import numpy as np
 
-from privacygames.tables.adapters.arrow_tables import surveyed
+from privacygames.tables.adapters.arrow_tables import prescan_batches
 from privacygames.tables.kernel import CHUNK, Kernel, RowCounts
 from privacygames.tables.manifest import Manifest
-from privacygames.tables.release_setup import Setup
+from privacygames.tables.release_plan import ReleasePlan
 
 
-def release(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
-    """A frame of the same kind with answers in it."""
+def release(frame: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
+    """Release a frame; the released one is eager or lazy as well."""
     import polars as pl
 
     if isinstance(frame, pl.LazyFrame):
-        return _lazy(frame, setup)
-    kernel = setup.kernel(frame.head(0).to_arrow().schema)
-    survey = surveyed(frame.select(setup.watched).to_arrow().to_batches(CHUNK), setup, kernel, odd=False)
-    survey.manifest()  # refuses before anything is drawn
-    made, counts = _transform(frame, kernel, 0)
-    return made, survey.committed(counts)
+        return _release_lazy(frame, plan)
+    kernel = plan.kernel(frame.head(0).to_arrow().schema)
+    batches = frame.select(plan.prescan_columns).to_arrow().to_batches(CHUNK)
+    account = prescan_batches(batches, plan, kernel, count_rows=False).account()
+    released, counts = _transform(frame, kernel, 0)
+    return released, plan.commit(account, counts)
 
 
-def _lazy(frame: Any, setup: Setup) -> tuple[Any, Manifest]:
+def _release_lazy(frame: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
     import polars as pl
 
-    setup.require_identity("a lazy frame of Polars")
+    plan.require_identity("a lazy frame of Polars")
     empty = pl.DataFrame(schema=frame.collect_schema())
-    kernel = setup.kernel(empty.to_arrow().schema)
-    columns = list(dict.fromkeys([*kernel.needs, *setup.watched]))
+    kernel = plan.kernel(empty.to_arrow().schema)
+    columns = list(dict.fromkeys([*kernel.needs, *plan.prescan_columns]))
     batches = (batch for part in _parts(frame.select(columns)) for batch in part.to_arrow().to_batches(CHUNK))
-    survey = surveyed(batches, setup, kernel, odd=True)
-    manifest = survey.committed()
-    kernel.expect(survey.marks)
+    prescan = prescan_batches(batches, plan, kernel, count_rows=True)
+    manifest = plan.commit(prescan.account(), prescan.counts)
+    kernel.expect(prescan.marks)
 
-    def answered(part: Any) -> Any:
+    def draw(part: Any) -> Any:
         return _transform(part, kernel, 0)[0]
 
-    # Polars 1 moves filters, columns and slices before a function unless it is told not to: a filter on answers would
+    # Polars 1 moves filters, columns and slices before a function unless it is told not to: a filter on outputs would
     # then be one on secrets.
-    made = frame.map_batches(
-        answered,
+    released = frame.map_batches(
+        draw,
         schema=_transform(empty, kernel, 0)[0].schema,
         streamable=True,
         predicate_pushdown=False,
         projection_pushdown=False,
         slice_pushdown=False,
     )
-    return made, manifest
+    return released, manifest
 
 
 def _parts(frame: Any) -> Any:
-    """A lazy frame piece by piece; at once where Polars is older than that."""
+    """A lazy frame part by part; older versions of Polars collect it at once."""
     return frame.collect_batches() if hasattr(frame, "collect_batches") else [frame.collect()]
 
 
-def _transform(frame: Any, kernel: Kernel, at: int) -> tuple[Any, RowCounts]:
+def _transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
     import polars as pl
 
     counts = RowCounts()
     table = frame.select(kernel.needs).to_arrow()
-    pieces = []
+    released = []
     for first in range(0, frame.height, CHUNK) or [0]:
-        some = table.slice(first, CHUNK).combine_chunks()
-        columns = {name: _whole(some.column(name)) for name in kernel.needs}
-        answered = kernel.answer(columns, some.num_rows, at + first)
-        counts.add(answered.counts)
+        chunk = table.slice(first, CHUNK).combine_chunks()
+        columns = {name: _as_array(chunk.column(name)) for name in kernel.needs}
+        drawn = kernel.draw(columns, chunk.num_rows, start + first)
+        counts.add(drawn.counts)
         part = frame.slice(first, CHUNK)
-        rest = part if answered.keep is None else part.filter(pl.Series(np.asarray(answered.keep)))
-        pieces.append(_assembled(rest, frame, kernel, answered.columns))
-    return pl.concat(pieces), counts
+        kept = part if drawn.keep is None else part.filter(pl.Series(np.asarray(drawn.keep)))
+        released.append(_with_outputs(kept, frame, kernel, drawn.columns))
+    return pl.concat(released), counts
 
 
-def _assembled(rest: Any, frame: Any, kernel: Kernel, answers: dict[str, Any]) -> Any:
+def _with_outputs(kept: Any, frame: Any, kernel: Kernel, outputs: dict[str, Any]) -> Any:
+    """The rows that stay, with outputs in place of secrets."""
     import polars as pl
 
-    made = []
+    columns = []
     for name, origin in kernel.layout.columns:
-        if origin == "answer":
-            series = pl.Series(name, answers[name])
-            before = frame.schema.get(name)
-            if isinstance(before, pl.Enum):
-                made.append(_enum(series, answers[name]))
-                continue
-            plain = before is not None and series.dtype != before  # categories and the like stay what they were
-            made.append(series.cast(before) if plain and _same_kind(series.dtype, before) else series)
+        if origin == "output":
+            series = pl.Series(name, outputs[name])
+            replaced = frame.schema.get(name)
+            if isinstance(replaced, pl.Enum):
+                columns.append(_as_enum(series, outputs[name]))
+            elif replaced is not None and series.dtype != replaced and _are_texts(series.dtype, replaced):
+                columns.append(series.cast(replaced))  # categories stay categories
+            else:
+                columns.append(series)
         elif origin == "null":
-            made.append(pl.Series(name, [None] * rest.height, dtype=rest.schema[name]))
+            columns.append(pl.Series(name, [None] * kept.height, dtype=kept.schema[name]))
         else:
-            made.append(rest[name])
-    return pl.DataFrame(made)
+            columns.append(kept[name])
+    return pl.DataFrame(columns)
 
 
-def _enum(series: Any, answers: Any) -> Any:
-    """An Enum of the possible answers, where they have an order; categories that are no answers may be secrets."""
+def _as_enum(series: Any, outputs: Any) -> Any:
+    """An Enum of the possible outputs, if they have an order; other categories may be secrets."""
     import polars as pl
 
-    ordered = getattr(answers.type, "ordered", False)
-    return series.cast(pl.Enum(answers.dictionary.to_pylist())) if ordered else series
+    ordered = getattr(outputs.type, "ordered", False)
+    return series.cast(pl.Enum(outputs.dictionary.to_pylist())) if ordered else series
 
 
-def _same_kind(one: Any, other: Any) -> bool:
+def _are_texts(*dtypes: Any) -> bool:
+    """Whether all types are of texts, plain or as categories."""
     import polars as pl
 
-    texts = (pl.String, pl.Categorical)
-    return any(isinstance(one, kind) or one == kind for kind in texts) and any(
-        isinstance(other, kind) or other == kind for kind in texts
+    return all(
+        any(isinstance(dtype, kind) or dtype == kind for kind in (pl.String, pl.Categorical)) for dtype in dtypes
     )
 
 
-def _whole(column: Any) -> Any:
-    """A chunked array of one chunk at most as an array."""
+def _as_array(column: Any) -> Any:
+    """A chunked array as one array."""
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

@@ -90,7 +90,7 @@ class BatchSecrets:
     keep: NDArray[np.bool_] | None
     counts: RowCounts
 
-    def kept(self) -> dict[str, IntArray]:
+    def of_kept_rows(self) -> dict[str, IntArray]:
         """The secrets of the rows that stay."""
         if self.keep is None:
             return self.by_rule
@@ -159,7 +159,7 @@ class Kernel:
             start: position of the first row in its table or file.
         """
         batch = self._secrets(columns, count, start)
-        secrets = batch.kept()
+        secrets = batch.of_kept_rows()
         tags = self.tags(columns, count, start)
         if batch.keep is not None:
             tags = tags[batch.keep]
@@ -190,7 +190,7 @@ class Kernel:
         tags = self.tags(columns, count, 0)
         if batch.keep is not None:
             tags = tags[batch.keep]
-        marks = self._marks(batch.kept(), tags, self._row_samplers(columns, batch.keep), batch.counts)
+        marks = self._marks(batch.of_kept_rows(), tags, self._row_samplers(columns, batch.keep), batch.counts)
         return batch.counts, marks
 
     def expect(self, marks: Sequence[NDArray[np.uint64]]) -> None:
@@ -209,13 +209,13 @@ class Kernel:
         pa = import_optional("pyarrow")
         drawn = self.draw({name: batch.column(name) for name in self.needs}, batch.num_rows, start)
         mask = None if drawn.keep is None else pa.array(drawn.keep)
-        kept = batch.num_rows - drawn.counts.dropped
+        kept_count = batch.num_rows - drawn.counts.dropped
         arrays = []
         for (name, origin), field_out in zip(self.layout.columns, self.schema, strict=True):
             if origin == "output":
                 arrays.append(drawn.columns[name])
             elif origin == "null":
-                arrays.append(pa.nulls(kept, field_out.type))
+                arrays.append(pa.nulls(kept_count, field_out.type))
             else:
                 arrays.append(batch.column(name) if mask is None else filter_array(batch.column(name), mask))
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), drawn.counts

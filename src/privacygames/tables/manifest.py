@@ -172,18 +172,20 @@ def rule_warnings(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
             continue
         if (useful := mechanism.usefulness) is not None:
             if useful.limitless:
-                warnings.append(f"{rule.name}: the epsilon promised is so large that it limits nothing.")
+                warnings.append(f"{rule.name}: the guaranteed epsilon is so large that it limits nothing.")
             if useful.unserved:
                 warnings.append(
-                    f"{rule.name}: {len(useful.unserved)} secrets that occur never get their best answer "
+                    f"{rule.name}: {len(useful.unserved)} secrets that occur never get their best output "
                     f"({useful.unserved_share:.1%} of the prior)."
                 )
         if mechanism.bounds.epsilon is None:
             warnings.append(
-                f"{rule.name}: no differential privacy is promised, only distortion privacy of a single answer."
+                f"{rule.name}: no differential privacy is guaranteed, only distortion privacy of a single output."
             )
         if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
-            warnings.append(f"{rule.name}: where an answer is null, the output shows that there was no valid secret.")
+            warnings.append(
+                f"{rule.name}: where an output is null, the released table shows that there was no valid secret."
+            )
     return tuple(warnings)
 
 

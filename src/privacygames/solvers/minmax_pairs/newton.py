@@ -7,7 +7,7 @@ t = y − A q for their slacks with duals w, and z for the duals of q ≥ 0, blo
 
 and the blocks meet in Σ_ŝ q_ŝ = 1 with multipliers μ: S = Σ_ŝ H_ŝ⁻¹. Directions are looked for as a common stretch θ of
 q, y and μ plus the rest: dq = q θ + dq', dy = y θ, dμ = dμ' − μ θ. Then y's column of the system is no longer the
-difference of huge numbers that it is as it stands (docs/theory/solver.md).
+difference of huge numbers that it is as it stands (docs/theory/minmax-pairs.md).
 """
 
 from dataclasses import dataclass

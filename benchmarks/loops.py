@@ -9,9 +9,9 @@ from privacygames.solvers import solve_estimate
 @contextmanager
 def at_once() -> Iterator[None]:
     """Designs in here use compiled loops, where Numba is installed, however long it takes to compile them."""
-    before = solve_estimate.WORTH_LOADING, solve_estimate.WORTH_COMPILING
-    solve_estimate.WORTH_LOADING = solve_estimate.WORTH_COMPILING = 0
+    before = solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES
+    solve_estimate.LOADING_ENTRIES = solve_estimate.COMPILING_ENTRIES = 0
     try:
         yield
     finally:
-        solve_estimate.WORTH_LOADING, solve_estimate.WORTH_COMPILING = before
+        solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES = before

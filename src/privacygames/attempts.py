@@ -102,7 +102,7 @@ class Design:
     def _attempts(self, bounds: Bounds) -> list[_Attempt]:
         """What to try, in this order: each solver, with very large losses lowered first."""
         scaling = Scaling.of(self.problem, bounds)
-        limits = [*(most for most in LOWERED if replace(scaling, most=most).lowers), inf]
+        limits = [*(most for most in LOWERED if replace(scaling, loss_limit=most).lowers_losses), inf]
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
         mixed = not (allowed == allowed[0]).all()
         margins = RAISED if mixed else RAISED[:1]
@@ -132,7 +132,7 @@ class Design:
             name = _kind(attempt.solver)
             try:
                 asked = _aimed(self.problem, bounds, attempt.margin)
-                solution = solve_scaled(attempt.solver, self.problem, asked, options=given, most=attempt.most)
+                solution = solve_scaled(attempt.solver, self.problem, asked, options=given, loss_limit=attempt.most)
                 if before:
                     solution = replace(solution, solver=f"{solution.solver}, after {before}")
                 certified.append(self._certified(bounds, solution, cheapest))

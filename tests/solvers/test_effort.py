@@ -33,7 +33,7 @@ def test_more_takes_longer_and_more_threads_less() -> None:
     small, large = pg.SolveEstimate(50, 50), pg.SolveEstimate(300, 300)
     assert large.seconds > 10 * small.seconds
     assert large.gigabytes > small.gigabytes
-    assert pg.SolveEstimate(300, 300, each=True).gigabytes > large.gigabytes
+    assert pg.SolveEstimate(300, 300, every_cost_counts=True).gigabytes > large.gigabytes
 
 
 def test_dominated_answers_and_equal_secrets_do_not_count() -> None:

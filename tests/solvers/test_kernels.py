@@ -143,8 +143,8 @@ def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypat
     found = []
     monkeypatch.setattr(effort_module, "loops_loaded", lambda: False)
     for least in (inf, 0):
-        monkeypatch.setattr(effort_module, "WORTH_LOADING", least)
-        monkeypatch.setattr(effort_module, "WORTH_COMPILING", least)
+        monkeypatch.setattr(effort_module, "LOADING_ENTRIES", least)
+        monkeypatch.setattr(effort_module, "COMPILING_ENTRIES", least)
         found.append(pg.design(city(), **bounds, solver=pg.Interior(threads=2)))
     plain, compiled = found
     assert compiled.certificate.cost == pytest.approx(plain.certificate.cost, rel=1e-6)
@@ -155,7 +155,7 @@ def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypat
 def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, kernels.__name__, None)
     imported_loops.cache_clear()
-    monkeypatch.setattr(effort_module, "WORTH_LOADING", 0)
+    monkeypatch.setattr(effort_module, "LOADING_ENTRIES", 0)
     try:
         assert compiled_loops() is None
         assert pg.design(city(), epsilon=0.8, solver=pg.Interior()).certificate.gap == pytest.approx(0.0, abs=1e-6)
@@ -223,7 +223,7 @@ def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_designs_in_several_threads_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort_module, "SMALL", 0)
+    monkeypatch.setattr(effort_module, "COMPILED_ENTRIES", 0)
     solver = pg.Interior(threads=2, settings=pg.InteriorSettings(plain_steps_below=0))
     problem, alone = city(), pg.design(city(), epsilon=0.8, solver=solver)
     with ThreadPoolExecutor(3) as pool:
@@ -260,7 +260,7 @@ FORKING = """
 import os
 import privacygames as pg
 from privacygames.solvers import solve_estimate
-solve_estimate.SMALL = solve_estimate.WORTH_LOADING = solve_estimate.WORTH_COMPILING = 0
+solve_estimate.COMPILED_ENTRIES = solve_estimate.LOADING_ENTRIES = solve_estimate.COMPILING_ENTRIES = 0
 problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)), cost="euclidean")
 before = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=2)).certificate.cost
 child = os.fork()

@@ -20,7 +20,7 @@ from privacygames.fleet.writer import FleetWriter, open_writer
 from privacygames.jobs import executor_for
 from privacygames.problem import Bounds, Measure
 from privacygames.progress import ProgressCallback
-from privacygames.solvers import solving_on
+from privacygames.solvers import temporary_device
 from privacygames.spaces import Grid, Space
 from privacygames.validation import as_list, require_choice
 
@@ -102,7 +102,7 @@ def design(
     executor = executor_for(jobs, scheduler)
     folder = Path(out).absolute()  # workers may have another working directory
     folder.mkdir(parents=True, exist_ok=True)
-    with solving_on(device), open_writer(folder) as writer:
+    with temporary_device(device), open_writer(folder) as writer:
         writer.set_shared(SharedProblem(problem, bounds))
         given = {name_hash(member.name) for member in members} | {name_hash(DEFAULT_NAME)}
         lost = len(set(writer.locations) - given)
@@ -151,7 +151,7 @@ def add(
         InvalidProblem: somebody is in the fleet already, with another prior.
     """
     executor = executor_for(jobs, scheduler)
-    with solving_on(device), open_writer(_folder(fleet)) as writer:
+    with temporary_device(device), open_writer(_folder(fleet)) as writer:
         members = _members(writer, people, smoothing, min_visits, little_data)
         known = [member for member in members if name_hash(member.name) in writer.locations]
         changed = sum(writer.find(member.name, member.probabilities) is None for member in known)
@@ -200,7 +200,7 @@ def update(
         UnknownLabel: somebody is not in the fleet.
     """
     executor = executor_for(jobs, scheduler)
-    with solving_on(device), open_writer(_folder(fleet)) as writer:
+    with temporary_device(device), open_writer(_folder(fleet)) as writer:
         members = _members(writer, people, smoothing, min_visits, little_data)
         _require_known(writer.locations, [member.name for member in members], "use fleet.add")
         writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})

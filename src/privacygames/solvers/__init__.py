@@ -1,4 +1,4 @@
-"""Solvers of the design programs: a protocol, two solvers of ours, and which one suits which problem."""
+"""Solvers of the design programs: the protocol, HiGHS, the block interior-point method, and the choice between them."""
 
 from privacygames.solvers.concave import maximise
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
@@ -7,7 +7,7 @@ from privacygames.solvers.minmax import least_worst_error
 from privacygames.solvers.minmax_pairs import least_largest_error
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.scaling import Scaling, solve_scaled
-from privacygames.solvers.selection import choose, solving_on, use_device
+from privacygames.solvers.selection import choose, temporary_device, use_device
 from privacygames.solvers.solve_estimate import SolveEstimate
 
 __all__ = [
@@ -28,6 +28,6 @@ __all__ = [
     "read_dual_solution",
     "refuse_too_large",
     "solve_scaled",
-    "solving_on",
+    "temporary_device",
     "use_device",
 ]

@@ -1,4 +1,4 @@
-"""The reference engine: HiGHS on the program as the paper writes it out."""
+"""``Highs``: HiGHS on the program as the paper writes it out, the reference for other solvers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,23 +19,28 @@ from privacygames.solvers.memory import require_memory
 from privacygames.solvers.protocol import Solution, SolveOptions
 
 TOLERANCE = 1e-9
-TICK = 0.2
+"""HiGHS' primal and dual feasibility tolerance: near the smallest it accepts."""
+
+POLL_SECONDS = 0.2
+"""Seconds between two progress reports, and checks for an interruption."""
+
 PATIENCE, PATIENCE_PER_ENTRY = 60.0, 1e-3
-"""Seconds for one method, and for each entry of the matrix: ten times what ordinary programs take on a busy machine.
-After that the other method gets its chance, for both may go on for ever where numbers are extreme."""
+"""Seconds for one method, and more for each entry of the matrix: ten times what ordinary programs take on a busy
+machine. After that the other method is tried, for both may never end where numbers are extreme."""
 
-MOST_IPM_ITERATIONS = 1000
-"""Some ten times what ordinary programs take: where its interior-point method makes no progress it never ends."""
+MAX_IPM_ITERATIONS = 1000
+"""Iterations of HiGHS' interior-point method, ten times what ordinary programs take: without progress it never ends."""
 
-LATE = 1.0
-"""Seconds after its time limit for which HiGHS is waited for."""
+GRACE_SECONDS = 1.0
+"""Seconds that HiGHS may exceed its time limit by before it is cancelled."""
 
-BYTES_PER_ENTRY = 320  # measured at 8×8 with the Euclidean cost: the program and HiGHS' own copies
+BYTES_PER_ENTRY = 320
+"""Bytes per entry of the matrix: the program and HiGHS' own copies (measured at 8×8 with the Euclidean cost)."""
 
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """Values of a linear program's variables and rows' dual values, found by block and family name."""
+    """Values of a linear program's variables and dual values of its rows, by name of block and family."""
 
     program: LinearProgram
     values: FloatArray
@@ -52,32 +57,37 @@ class LinearSolution:
         return self.duals[self.program.rows[name]] if name in self.program.rows else None
 
     def bound(self, boxes: Mapping[str, tuple[float, float]]) -> float:
-        """What the minimum is at least, by weak duality, whatever the solver's accuracy: off by rounding only.
+        """A lower bound on the minimum, by weak duality, whatever the solver's accuracy: off by rounding only.
 
         For any dual values y with the right signs, objective·v ≥ y·(rows' limits) + (objective − Aᵀy)·v, and the last
         term is least at a corner of the box that v lies in.
 
         Args:
-            boxes: the least and the most each block of variables may be at an optimum; others than the program's own
-                are passed over.
+            boxes: the least and greatest value of each block of variables at an optimum; names that are not the
+                program's are ignored.
         """
         program = self.program
         above = np.where(np.isfinite(program.row_lower), np.maximum(self.duals, 0.0), 0.0)
         below = np.where(np.isfinite(program.row_upper), np.maximum(-self.duals, 0.0), 0.0)
-        lower, upper = (np.where(np.isfinite(each), each, 0.0) for each in (program.row_lower, program.row_upper))
+        lower, upper = (np.where(np.isfinite(rows), rows, 0.0) for rows in (program.row_lower, program.row_upper))
         limits = above @ lower - below @ upper
-        left = program.objective - program.matrix.T @ (above - below)
+        reduced = program.objective - program.matrix.T @ (above - below)
         corners = 0.0
         for name, place in program.columns.items():
             least, most = boxes[name]  # every block needs one, or nothing is proved
-            own = left[place]
+            own = reduced[place]
             corners += float(np.minimum(own * least, own * most).sum())
         return float(limits) + corners
 
 
 @dataclass(frozen=True)
 class Highs:
-    """HiGHS, by its interior-point method with crossover to a vertex, or by the simplex method."""
+    """HiGHS, by its interior-point method with crossover to a vertex, or by the simplex method.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))), cost="absolute")
+    >>> round(pg.design(problem, epsilon=1.0, solver=pg.Highs("simplex")).certificate.cost, 4)
+    0.4245
+    """
 
     method: Literal["ipm", "simplex"] = "ipm"
 
@@ -104,18 +114,18 @@ class Highs:
         program = design_program(problem, bounds)
         _ = program.matrix
         limit = options.time_limit
-        left = None if limit is None else max(limit - (monotonic() - started), 1e-3)
-        found = self.solve_program(program, time_limit=left, progress=options.progress)
-        probabilities = found.block("p").reshape(problem.shape)
-        dual_solution = read_dual_solution(found, problem, bounds)
-        return Solution(probabilities, dual_solution, found.status, found.method)
+        remaining = None if limit is None else max(limit - (monotonic() - started), 1e-3)
+        solution = self.solve_program(program, time_limit=remaining, progress=options.progress)
+        probabilities = solution.block("p").reshape(problem.shape)
+        dual_solution = read_dual_solution(solution, problem, bounds)
+        return Solution(probabilities, dual_solution, solution.status, solution.method)
 
     def solve_program(
         self, program: LinearProgram, *, time_limit: float | None = None, progress: ProgressCallback | None = None
     ) -> LinearSolution:
         """Solve any linear program to optimality, or raise :class:`SolveFailed` saying why not.
 
-        When the method asked for does not end at an optimum, the other one gets its chance.
+        When this method does not end at an optimum, the other one is tried.
         """
         deadline = inf if time_limit is None else monotonic() + time_limit
         patience = PATIENCE + PATIENCE_PER_ENTRY * program.matrix.nnz
@@ -131,7 +141,7 @@ class Highs:
 
 
 def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
-    """Written out, the program has about 2n²m + n²m + 3nm entries; refuse what will not fit in memory."""
+    """Raise :class:`TooLarge` where the program written out, about 3n²m + 3nm entries, will not fit into memory."""
     n, m = problem.shape
     ratios = 0 if bounds.epsilon is None else 2 * n * n * m
     guesses = sum(adversary.errors.size * m for adversary in bounds.adversaries(problem))
@@ -140,7 +150,7 @@ def refuse_too_large(problem: Problem, bounds: Bounds) -> None:
 
 
 def _run(program: LinearProgram, method: str, deadline: float, progress: ProgressCallback | None) -> LinearSolution:
-    """Run HiGHS until a point in time. That it calls a program infeasible is no proof: its status is NUMERICAL then."""
+    """Run HiGHS until a deadline. Infeasibility that it reports is no proof: the status is NUMERICAL then."""
     import highspy
 
     engine: Any = highspy.Highs()  # type: ignore[no-untyped-call]
@@ -148,7 +158,7 @@ def _run(program: LinearProgram, method: str, deadline: float, progress: Progres
     engine.setOptionValue("solver", method)
     engine.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
     engine.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
-    engine.setOptionValue("ipm_iteration_limit", MOST_IPM_ITERATIONS)
+    engine.setOptionValue("ipm_iteration_limit", MAX_IPM_ITERATIONS)
     engine.passModel(_model(program))
     if deadline < inf:
         engine.setOptionValue("time_limit", max(deadline - monotonic(), 1e-3))
@@ -186,10 +196,10 @@ def _model(program: LinearProgram) -> Any:
 
 
 def _run_interruptibly(engine: Any, method: str, deadline: float, progress: ProgressCallback | None) -> bool:
-    """Run HiGHS in a thread, so that Ctrl-C or a progress function stops it instead of waiting until it is done.
+    """Run HiGHS in a thread, so that Ctrl-C or a progress callback can stop it.
 
-    HiGHS looks at its time limit between steps that may take long. Where it is late, it is told to stop and left to do
-    so by itself: what it returns is not used any more.
+    HiGHS checks its time limit between steps that may take long. Where it is late, it is cancelled and left to end by
+    itself: its result is not used.
 
     Returns:
         Whether it ended in time.
@@ -197,7 +207,7 @@ def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Prog
     done = Event()
     started = monotonic()
 
-    def tell() -> None:
+    def report() -> None:
         if progress is not None:
             seconds = monotonic() - started
             progress(Progress(job="design", done=0, seconds=seconds, message=f"HiGHS {method}, {seconds:.0f} s"))
@@ -208,13 +218,13 @@ def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Prog
         finally:
             done.set()
 
-    tell()
+    report()
     engine.HandleUserInterrupt = True
     Thread(target=work).start()
     try:
-        while not done.wait(TICK):  # not Thread.join, which an interrupt leaves in a broken state
-            tell()
-            if monotonic() > deadline + LATE:
+        while not done.wait(POLL_SECONDS):  # not Thread.join, which an interrupt leaves in a broken state
+            report()
+            if monotonic() > deadline + GRACE_SECONDS:
                 engine.cancelSolve()
                 return False
     except BaseException:
@@ -224,40 +234,42 @@ def _run_interruptibly(engine: Any, method: str, deadline: float, progress: Prog
     return True
 
 
-def read_dual_solution(found: LinearSolution, problem: Problem, bounds: Bounds) -> DualSolution:
-    """Turn HiGHS' dual values into the multipliers that prove a bound (signs: ≥ 0 for rows with a lower bound)."""
+def read_dual_solution(solution: LinearSolution, problem: Problem, bounds: Bounds) -> DualSolution:
+    """The dual solution that proves a bound, from HiGHS' dual values (≥ 0 for rows with a lower bound)."""
     adversaries = bounds.adversaries(problem)
-    read = [_read_attack(found, len(adversary.errors), problem, place) for place, adversary in enumerate(adversaries)]
+    adversary_duals = [
+        _read_attack(solution, len(adversary.errors), problem, place) for place, adversary in enumerate(adversaries)
+    ]
     if bounds.maximises_distortion:
-        read[0] = replace(read[0], dual=1.0)
-    weights, cost_dual = _read_costs(found, problem, bounds)
-    limited = found.family("worst")
-    nothing = np.zeros((problem.shape[1], len(problem.space)))
-    nothing[:, 0] = 1.0  # an attack that nothing depends on
-    plain = read[0] if read and not bounds.against else AdversaryDuals(0.0, nothing)
+        adversary_duals[0] = replace(adversary_duals[0], dual=1.0)
+    weights, cost_dual = _read_costs(solution, problem, bounds)
+    limit_duals = solution.family("worst")
+    no_attack = np.zeros((problem.shape[1], len(problem.space)))
+    no_attack[:, 0] = 1.0  # any attack, where nothing depends on it
+    only = adversary_duals[0] if adversary_duals and not bounds.against else AdversaryDuals(0.0, no_attack)
     return DualSolution(
         cost_dual,
-        plain.dual,
-        plain.attack,
-        _read_ratios(found, problem, bounds),
+        only.dual,
+        only.attack,
+        _read_ratios(solution, problem, bounds),
         weights,
-        against=tuple(read) if bounds.against else (),
-        limit_weights=None if limited is None else np.maximum(-limited, 0.0),
+        against=tuple(adversary_duals) if bounds.against else (),
+        limit_weights=None if limit_duals is None else np.maximum(-limit_duals, 0.0),
     )
 
 
-def _read_attack(found: LinearSolution, guesses: int, problem: Problem, place: int) -> AdversaryDuals:
-    """The dual values of what is promised against one adversary: of her privacy, and of each guess."""
+def _read_attack(solution: LinearSolution, guesses: int, problem: Problem, place: int) -> AdversaryDuals:
+    """The dual values of the guarantee against one adversary: of their total error, and of each guess."""
     _, observables = problem.shape
-    rows, total = found.family(numbered("guesses", place)), found.family(numbered("distortion", place))
+    rows, total = solution.family(numbered("guesses", place)), solution.family(numbered("distortion", place))
     attack = np.ones((observables, guesses)) if rows is None else np.maximum(rows.reshape(observables, -1), 0.0)
     attack[attack.sum(axis=1) <= 0] = 1.0
     return AdversaryDuals(0.0 if total is None else max(float(total[0]), 0.0), attack)
 
 
-def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
-    """How much each secret counts in the worst case (None on average), and the dual value of the cost as a whole."""
-    duals = found.family("costs")
+def _read_costs(solution: LinearSolution, problem: Problem, bounds: Bounds) -> tuple[FloatArray | None, float]:
+    """Each secret's weight in the worst case (None for the average), and the dual value of the cost as a whole."""
+    duals = solution.family("costs")
     if duals is None:
         return None, 1.0
     weights = np.maximum(-duals, 0.0)
@@ -268,17 +280,17 @@ def _read_costs(found: LinearSolution, problem: Problem, bounds: Bounds) -> tupl
     return (weights + extra + (total == 0) if bounds.worst_case else None), total
 
 
-def _read_ratios(found: LinearSolution, problem: Problem, bounds: Bounds) -> RatioDuals:
-    duals = found.family("ratios")
+def _read_ratios(solution: LinearSolution, problem: Problem, bounds: Bounds) -> RatioDuals:
+    duals = solution.family("ratios")
     if duals is None:
         return RatioDuals.none()
     _, observables = problem.shape
     secret, other, exponent = ratio_pairs(problem, bounds)
-    position = np.flatnonzero(duals < 0)
-    pair, observable = np.divmod(position, observables)
+    row = np.flatnonzero(duals < 0)
+    pair, observable = np.divmod(row, observables)
     return RatioDuals(
         observable.astype(np.int32),
         secret[pair].astype(np.int32),
         other[pair].astype(np.int32),
-        -duals[position] * np.exp(-exponent[pair] / 2),  # undo the balancing by √γ
+        -duals[row] * np.exp(-exponent[pair] / 2),  # undo the balancing by √γ
     )

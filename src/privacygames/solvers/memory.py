@@ -1,4 +1,4 @@
-"""Refusing what would not fit, before it is tried."""
+"""Memory of this machine and its devices, and the refusal of programs that would not fit."""
 
 import os
 from pathlib import Path
@@ -7,21 +7,21 @@ from typing import Any
 from privacygames.errors import TooLarge
 
 SHARE = 0.6
-"""Of the machine's memory, how much one solve may plan to use."""
+"""Fraction of the machine's memory that one solve may plan to use: the rest is for everything else."""
 
 DEVICE_SHARE = 0.9
-"""Of a device's free memory, how much one solve may plan to use."""
+"""Fraction of a device's free memory that one solve may plan to use: nothing else should use the device."""
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where Linux says how much memory a container may use."""
+"""Files in which Linux says how much memory a container may use."""
 
 
-def require_memory(gigabytes: float, secrets: int, observables: int, engine: str) -> None:
-    """Raise, with the estimate, if a solve is not going to fit into this machine."""
+def require_memory(gigabytes: float, secrets: int, observables: int, solver: str) -> None:
+    """Raise, with the estimate, if a solve would not fit into this machine."""
     machine = available_gigabytes()
     if gigabytes > SHARE * machine:
         raise TooLarge(
-            f"{engine} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
+            f"{solver} would need about {gigabytes:.0f} GiB of memory for {secrets} secrets and {observables} "
             f"observables; this machine has {machine:.0f}. What needs less: fewer observables (the optimum is exact "
             "for those: Problem(…, observables=…)), or fewer secrets"
         )
@@ -34,7 +34,7 @@ def available_gigabytes() -> float:
 
 
 def device_free(device: Any) -> tuple[float, float]:
-    """Bytes that are free on one of PyTorch's devices, and how many it has."""
+    """Free bytes of one of PyTorch's devices, and all of its bytes."""
     if device.type != "cuda":
         whole = SHARE * available_gigabytes() * 2**30
         return whole, whole
@@ -48,7 +48,7 @@ def device_free(device: Any) -> tuple[float, float]:
 
 
 def _limit(path: str) -> int | None:
-    """The number in a file of the system's; None where there is none."""
+    """The number in a file of the system; None where there is none."""
     try:
         text = Path(path).read_text(encoding="ascii").strip()
     except OSError:

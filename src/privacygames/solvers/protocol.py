@@ -1,8 +1,8 @@
-"""What a solver is: the protocol to implement, what it is given and what it returns.
+"""The ``Solver`` protocol: what a solver is given and what it returns.
 
-A solver of your own, in your own package, needs no more than this file says: two members, ``fallbacks`` and ``solve``.
-Pass an instance as ``design(…, solver=…)``. Nothing it returns is trusted: probabilities are repaired and verified,
-and multipliers only decide how tight the proved bound is (docs/how-to/own-solver.md).
+A solver of your own, in your own package, needs no more than this file: two members, ``fallbacks`` and ``solve``. Pass
+an instance as ``design(…, solver=…)``. Nothing that it returns is trusted: probabilities are repaired and verified, and
+dual values only decide how tight the proved bound is (docs/how-to/own-solver.md).
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,20 @@ from privacygames.progress import ProgressCallback
 
 @dataclass(frozen=True, kw_only=True)
 class SolveOptions:
-    """How to solve.
+    """Accuracy and limits of a solve.
 
     Attributes:
-        tolerance: the largest relative gap to the best possible that is good enough.
-        time_limit: seconds after which to stop; None for as long as it takes.
-        progress: called with a :class:`privacygames.Progress` now and then; what it raises stops the solve.
-        start: where the cost is limited, a mechanism (secrets, observables) that keeps the ratios and costs less.
-        enough: where only a mechanism is needed that costs less than this, with room to spare; a solver may then stop
-            at one, and call it optimal. None where the cheapest is needed.
+        tolerance: largest relative gap to the optimum that is good enough.
+        time_limit: seconds after which to stop; None for no limit.
+        progress: called with a :class:`privacygames.Progress` now and then; an exception that it raises stops the
+            solve.
+        start: where the cost is limited, a mechanism (secrets, observables) that satisfies the ratio bounds and costs
+            less.
+        enough: where any mechanism is needed that costs less than this, with room to spare; a solver may then stop at
+            one, and call it optimal. None where the cheapest is needed.
+
+    >>> pg.SolveOptions(tolerance=1e-4, time_limit=60.0).tolerance
+    0.0001
     """
 
     tolerance: float = 1e-6
@@ -43,13 +48,18 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class Solution:
-    """A solver's answer before it is repaired and certified.
+    """A solver's output before it is repaired and certified.
 
     Attributes:
         probabilities: (secrets, observables); may miss the bounds by the solver's tolerance.
-        dual_solution: dual values that prove how good it is; may be slightly off as well.
+        dual_solution: dual values that prove a bound on the optimum; may be slightly off as well.
         status: how the solve ended: OPTIMAL, TIME_LIMIT (the best so far) or NUMERICAL (as far as it got).
-        solver: what it was solved with, for the certificate.
+        solver: a description of the solver, for the certificate.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))), cost="absolute")
+    >>> solution = pg.Highs().solve(problem, pg.Bounds(epsilon=1.0), options=pg.SolveOptions())
+    >>> solution.probabilities.shape, solution.status.name
+    ((3, 3), 'OPTIMAL')
     """
 
     probabilities: FloatArray
@@ -60,18 +70,22 @@ class Solution:
 
 @runtime_checkable
 class Solver(Protocol):
-    """Solves design programs."""
+    """Solves design programs.
+
+    >>> isinstance(pg.Interior(), pg.Solver), isinstance(pg.Highs(), pg.Solver)
+    (True, True)
+    """
 
     @property
     def fallbacks(self) -> "tuple[Solver, ...]":
-        """What to try, in this order, where this one fails for numerical reasons; empty for nothing."""
+        """Solvers to try, in this order, where this one fails for numerical reasons; empty for none."""
         ...
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
-        """The mechanism that is best under the bounds.
+        """The best mechanism under the bounds.
 
         Raises:
-            SolveFailed: with a status: where that is NUMERICAL, the fallbacks get their chance.
+            SolveFailed: with a status: where that is NUMERICAL, the fallbacks are tried.
             InvalidProblem: the problem is of a kind this solver does not take.
         """
         ...

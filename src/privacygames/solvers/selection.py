@@ -1,4 +1,4 @@
-"""Which solver for which problem, and where it works."""
+"""The choice of a solver for a problem, and of the device that it works on."""
 
 import os
 from collections.abc import Iterator
@@ -14,14 +14,13 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import DEVICE_BYTES
 
 VARIABLE = "PRIVACYGAMES_DEVICE"
-"""An environment variable that says where this process, and those it starts, solve: "auto", "host", "cuda", …"""
+"""Environment variable with the device that this process, and those it starts, solve on: "auto", "host", "cuda", …"""
 
-PAYS = 5_000_000
-"""From this n²m on a GPU is the faster one."""
+GPU_ENTRIES = 5_000_000
+"""n²m from which a GPU is faster than two processors."""
 
-SMALL = 8_000
-"""Up to this n²m HiGHS on the program written out is the faster one."""
-
+HIGHS_ENTRIES = 8_000
+"""n²m up to which HiGHS on the program written out is faster than the block method."""
 
 NEARLY_EQUAL = 1e-4
 """Exponents below this leave a margin of less than 10⁵ times HiGHS' tolerance: repair may cost more than the gap."""
@@ -35,35 +34,41 @@ class WithFallbacks:
     fallbacks: tuple[Solver, ...]
 
     def solve(self, problem: Problem, bounds: Bounds, *, options: SolveOptions) -> Solution:
-        """By the solver itself."""
+        """The solver's own solution."""
         return self.solver.solve(problem, bounds, options=options)
 
 
 def choose(problem: Problem, bounds: Bounds) -> Solver:
     """HiGHS where it is faster or the only one that can; the block interior-point method elsewhere.
 
-    The latter on a GPU where there is one with room for it and it pays, or as ``PRIVACYGAMES_DEVICE`` says.
+    The latter works on a GPU where there is one with room for it and it is faster, or as ``PRIVACYGAMES_DEVICE`` says.
+
+    >>> from privacygames.solvers import choose
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Grid(6, 6)))
+    >>> type(choose(problem, pg.Bounds(epsilon=1.0))).__name__
+    'Interior'
     """
     n, m = problem.shape
-    told = os.environ.get(VARIABLE, "auto")
-    device = ("cuda" if n * n * m >= PAYS and gpu_fits(n * n * m) else "host") if told == "auto" else told
-    blocks, written_out = Interior(device=device), Highs()
-    small = n * n * m <= SMALL and not _nearly_equal(problem, bounds)
-    if small or not blocks.can_solve(problem, bounds):
-        return WithFallbacks(written_out, (*written_out.fallbacks, blocks))
-    return blocks
+    device = os.environ.get(VARIABLE, "auto")
+    if device == "auto":
+        device = "cuda" if n * n * m >= GPU_ENTRIES and gpu_fits(n * n * m) else "host"
+    interior, highs = Interior(device=device), Highs()
+    small = n * n * m <= HIGHS_ENTRIES and not _nearly_equal(problem, bounds)
+    if small or not interior.can_solve(problem, bounds):
+        return WithFallbacks(highs, (*highs.fallbacks, interior))
+    return interior
 
 
 def _nearly_equal(problem: Problem, bounds: Bounds) -> bool:
-    """Whether some secrets have to be so nearly alike that HiGHS' tolerance is more than what tells them apart."""
+    """Whether some secrets' rows have to be equal up to little more than HiGHS' tolerance."""
     return bool((bounds.log_ratio_bounds(problem.distinguishability) < NEARLY_EQUAL).any())
 
 
 def use_device(device: str) -> None:
-    """From now on, this process and those it starts solve there, where ``solver="auto"`` chooses the block method.
+    """Set the device of this process and those it starts, where ``solver="auto"`` chooses the block method.
 
     Args:
-        device: "auto" for a GPU where there is one and it pays, "host", or one of PyTorch's devices.
+        device: "auto" for a GPU where there is one and it is faster, "host", or one of PyTorch's devices.
 
     Raises:
         InvalidProblem: there is no such device here.
@@ -74,8 +79,8 @@ def use_device(device: str) -> None:
 
 
 @contextmanager
-def solving_on(device: str | None) -> Iterator[None]:
-    """As :func:`use_device`, but only for a while; None changes nothing."""
+def temporary_device(device: str | None) -> Iterator[None]:
+    """As :func:`use_device`, but only within a ``with`` block; None changes nothing."""
     before = os.environ.get(VARIABLE)
     if device is not None:
         use_device(device)
@@ -88,7 +93,7 @@ def solving_on(device: str | None) -> Iterator[None]:
 
 
 def gpu_fits(ratios: int) -> bool:
-    """Whether PyTorch sees a GPU with room for a program of so many ratios."""
+    """Whether PyTorch sees a GPU with room for a program with so many ratios."""
     if find_spec("torch") is None:
         return False
     try:

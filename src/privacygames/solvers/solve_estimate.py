@@ -1,4 +1,4 @@
-"""What a design by the block method is going to take, before it is tried."""
+"""``SolveEstimate``: the memory and time that a design by the block method takes, before it is tried."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,64 +13,69 @@ from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes
 from privacygames.threads import available_processors
 
 ITERATIONS = 27
-"""What most designs take: regular grids 15 to 25, scattered places 25 to 40."""
+"""Iterations of most designs: regular grids take 15 to 25, scattered places 25 to 40."""
 
-SIDE_WORK = 25e-9
-"""Seconds for each entry of a block besides its factorisation: solves, ratios, steps (measured at 15×15)."""
+SECONDS_PER_ENTRY = 25e-9
+"""Seconds per entry of a block and iteration besides factorisation: solutions, ratios, steps (measured at 15×15)."""
 
-SAMPLE = 400
-"""Larger blocks are not timed, but reckoned from one of this size: the work grows with the cube."""
+TIMED_SIZE = 400
+"""Largest block that is timed; the time of larger ones is extrapolated with the cube of their size."""
 
-BYTES, BYTES_EACH = 40, 70
-"""Memory for each entry of all blocks, where the average cost counts and where each secret's does (measured at 17×17
-and 14×14 with the Euclidean cost: factors, working sets, scans and the proof)."""
+BYTES, BYTES_EVERY_COST = 40, 70
+"""Bytes per entry of all blocks, where the average cost counts and where every secret's does (measured at 17×17 and
+14×14 with the Euclidean cost: factors, working sets, checks of all ratios and the bound)."""
 
 DEVICE_BYTES = 4
-"""The same on a GPU: less than 3 was measured at 40×40. Factors, 8 an entry, are computed anew where room is short."""
+"""The same on a GPU: less than 3 was measured at 40×40. Factors, 8 bytes an entry, are computed anew where room is
+short."""
 
-LEAST_GIGABYTES = 0.2
+FIXED_GIGABYTES = 0.2
+"""Memory of the process itself."""
 
-ENTRIES_A_THREAD, ALONE = 1_400_000, 800_000
-"""Where loops are not compiled: with less work for each, more threads only wait for the interpreter's lock; with less
-in all, two do (5×5: 0.04 s with one thread, 0.10 s with two)."""
+ENTRIES_PER_THREAD, TWO_THREADS_ENTRIES = 1_400_000, 800_000
+"""Entries per thread, and entries from which two threads are used, without compiled loops: with fewer, threads wait for
+the interpreter's lock (5×5: 0.04 s with one thread, 0.10 s with two)."""
 
-COMPILED_ENTRIES_A_THREAD = 100_000
-"""Where they are, a thread pays much sooner."""
+COMPILED_ENTRIES_PER_THREAD = 100_000
+"""Entries per thread with compiled loops, which hold no lock."""
 
-SMALL = 300_000
-"""Blocks with fewer entries than this, together, are factorised as fast as longer steps are found: those are plain."""
+COMPILED_ENTRIES = 300_000
+"""Entries from which compiled loops, once they are loaded, are faster than NumPy."""
 
-WORTH_LOADING, WORTH_COMPILING = 6_000_000, 20_000_000
-"""From so many entries on, compiled loops are worth the second that it takes to load them, and the half minute that it
-takes to compile them, once on a machine; once they are loaded, they are for all but small problems."""
+LOADING_ENTRIES, COMPILING_ENTRIES = 6_000_000, 20_000_000
+"""Entries from which compiled loops are worth the second that it takes to load them, and the half minute that it takes
+to compile them, once on a machine."""
 
 ALTERNATIVES = (
-    "fewer answers (approximations.fewer_outputs, or Problem(…, observables=…): the optimum is exact for those), "
+    "fewer outputs (approximations.fewer_outputs, or Problem(…, observables=…): the optimum is exact for those), "
     "or fewer secrets"
 )
 
-
 Loops = Literal["none", "compiled", "to compile"]
-"""How a design's loops are to run: by NumPy; compiled, as they are there; or compiled, once they are."""
+"""The loops of a design: NumPy's; compiled ones that only have to be loaded; or ones that have to be compiled first."""
 
 
 @dataclass(frozen=True)
 class SolveEstimate:
-    """An estimate of what a design takes on this machine, by the block method.
+    """An estimate of the memory and time that a design takes on this machine, by the block method.
 
     Attributes:
-        secrets: how many unknowns a block has: the secrets that can be told apart.
-        observables: how many blocks there are: the answers that no other one dominates.
-        guesses: how many guesses all adversaries have.
-        each: whether each secret's cost counts, rather than the average.
-        threads: how many are to work on it; None for as many as are worth it.
-        device: where: "host", or one of PyTorch's devices.
+        secrets: number of unknowns of a block: the secrets without those merged or left out.
+        observables: number of blocks: the observables that no other one dominates.
+        guesses: number of guesses of all adversaries.
+        every_cost_counts: whether each secret's cost counts, rather than the average.
+        threads: number of threads; None for as many as are worth it.
+        device: "host", or one of PyTorch's devices.
+
+    >>> estimate = pg.SolveEstimate(secrets=300, observables=44)
+    >>> round(estimate.gigabytes, 1), estimate.fits
+    (0.3, True)
     """
 
     secrets: int
     observables: int
     guesses: int = 0
-    each: bool = False
+    every_cost_counts: bool = False
     threads: int | None = None
     device: str = "host"
 
@@ -81,49 +86,51 @@ class SolveEstimate:
 
     @property
     def entries(self) -> int:
-        """How many entries all blocks have."""
+        """Number of entries of all blocks."""
         return self.observables * self.secrets**2
 
     @property
     def gigabytes(self) -> float:
-        """Memory."""
+        """Memory, in GiB."""
         if not self.on_host:
-            return LEAST_GIGABYTES + (self.entries + self.observables * self.guesses) * DEVICE_BYTES / 2**30
-        numbers = self.entries * (BYTES_EACH if self.each else BYTES) + self.observables * self.guesses * BYTES
-        return LEAST_GIGABYTES + numbers / 2**30
+            return FIXED_GIGABYTES + (self.entries + self.observables * self.guesses) * DEVICE_BYTES / 2**30
+        each = BYTES_EVERY_COST if self.every_cost_counts else BYTES
+        return FIXED_GIGABYTES + (self.entries * each + self.observables * self.guesses * BYTES) / 2**30
 
     @cached_property
     def seconds(self) -> float:
-        """Time, within a factor of three or so: how many iterations it takes is not known before. Times a block."""
-        size = min(self.secrets, SAMPLE)
-        cube = _seconds_a_block(size) * (self.secrets / size) ** 3
-        grams = cube * self.guesses / self.secrets
+        """Time in seconds, within a factor of three or so: the number of iterations is not known. Times a block."""
+        size = min(self.secrets, TIMED_SIZE)
+        factorisation = _seconds_per_block(size) * (self.secrets / size) ** 3
+        grams = factorisation * self.guesses / self.secrets
         at_once = min(self.workers, self.observables)
-        return ITERATIONS * self.observables * (cube + grams + SIDE_WORK * self.secrets**2) / at_once
+        block = factorisation + grams + SECONDS_PER_ENTRY * self.secrets**2
+        return ITERATIONS * self.observables * block / at_once
 
     @property
     def loops(self) -> Loops:
-        """What loops to work with."""
+        """The loops that are worth it."""
         if loops_loaded():
-            return "compiled" if self.entries >= SMALL else "none"
-        if self.entries < WORTH_LOADING:
+            return "compiled" if self.entries >= COMPILED_ENTRIES else "none"
+        if self.entries < LOADING_ENTRIES:
             return "none"
-        kept = loops_kept()
-        return "compiled" if kept else "to compile" if self.entries >= WORTH_COMPILING else "none"
+        if loops_kept():
+            return "compiled"
+        return "to compile" if self.entries >= COMPILING_ENTRIES else "none"
 
     @property
     def workers(self) -> int:
-        """How many threads are worth it: those asked for, or one a processor where there is enough to do."""
-        if self.threads is not None:  # and no loops are looked for
+        """The number of threads that are worth it: those asked for, or up to one per processor."""
+        if self.threads is not None:  # without looking for loops
             return self.threads
-        least, each = (1 if self.entries < ALONE else 2), ENTRIES_A_THREAD
+        least, entries_per_thread = (1 if self.entries < TWO_THREADS_ENTRIES else 2), ENTRIES_PER_THREAD
         if self.loops != "none":
-            least, each = 1, COMPILED_ENTRIES_A_THREAD
-        return min(available_processors(), max(least, self.entries // each))
+            least, entries_per_thread = 1, COMPILED_ENTRIES_PER_THREAD
+        return min(available_processors(), max(least, self.entries // entries_per_thread))
 
     @property
     def fits(self) -> bool:
-        """Whether the memory is there."""
+        """Whether there is enough memory."""
         return self.gigabytes <= (SHARE if self.on_host else DEVICE_SHARE) * self._available
 
     @property
@@ -135,13 +142,13 @@ class SolveEstimate:
         return device_free(torch.device(self.device))[0] / 2**30
 
     def require(self) -> None:
-        """Raise, with the estimate and what would do, if it is not."""
+        """Raise :class:`TooLarge`, with the estimate and with alternatives, where there is not enough memory."""
         if not self.fits:
-            there = "this machine has" if self.on_host else f"free on {self.device} are"
-            other = ', or a GPU (Interior(device="cuda"))' if self.on_host else ""
+            where = "this machine has" if self.on_host else f"free on {self.device} are"
+            gpu = ', or a GPU (Interior(device="cuda"))' if self.on_host else ""
             raise TooLarge(
-                f"the block engine would need {self}; {there} {self._available:.0f} GiB. "
-                f"What needs less: {ALTERNATIVES}{other}"
+                f"the block method would need {self}; {where} {self._available:.0f} GiB. "
+                f"What needs less: {ALTERNATIVES}{gpu}"
             )
 
     def __str__(self) -> str:
@@ -151,13 +158,13 @@ class SolveEstimate:
         return f"about {self.gigabytes:.1f} GiB of memory and {_duration(self.seconds)} for {size}"
 
 
-def _seconds_a_block(size: int) -> float:
-    """How long one block of this size takes to factorise and invert, by one thread."""
-    blocks, links = SymmetricBlocks(np.ones((1, size))), CouplingRows(size)
+def _seconds_per_block(size: int) -> float:
+    """The time that one block of this size takes to factorise and invert, by one thread."""
+    blocks, rows = SymmetricBlocks(np.ones((1, size))), CouplingRows(size)
     with host_algebra(1) as algebra:
         started, times = perf_counter(), 0
         while times < 2 or (perf_counter() - started < 0.01 and times < 100):
-            algebra.factorise(blocks, links)
+            algebra.factorise(blocks, rows)
             times += 1
         return (perf_counter() - started) / times
 

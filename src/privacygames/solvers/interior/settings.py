@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from typing import Any, SupportsFloat
 
-from privacygames.errors import InvalidProblem
+from privacygames.errors import Field, InvalidProblem
 from privacygames.solvers.predictor_corrector import (
     BOUNDARY_FRACTION,
     CENTRAL_NEIGHBOURHOOD,
@@ -268,8 +268,8 @@ class InteriorSettings:
     """The same as a fraction of the first mechanism's distortion, where distortion is maximised."""
 
     start_min_product: float = _positive(2e-3)
-    """Least product at the start, as a fraction of the largest |residual · unknown|: dual values much smaller than what
-    they have to balance keep the first steps short."""
+    """Least product at the start, as a fraction of the largest product of dual residual and unknown: dual values much
+    smaller than what they have to balance keep the first steps short."""
 
     start_min_limit: float = _fraction(1e-3)
     """Least product of a limit on the cost at the start, as a fraction of all products."""
@@ -337,10 +337,10 @@ def _check(name: str, value: object, *, least: float, most: float, whole: bool) 
     """Raise if a setting's value is not of its kind."""
     if whole:
         if not is_integer(value, minimum=int(least)):
-            raise InvalidProblem(f"{name} is {value!r}; it must be a whole number of at least {least:g}")
+            raise InvalidProblem(Field(name), f" is {value!r}; it must be a whole number of at least {least:g}")
     elif not (is_number(value) and isinstance(value, SupportsFloat) and _within(float(value), least, most)):
         allowed = f"above 0 and at most {most:g}" if most < inf else f"of at least {least:g}" if least else "above 0"
-        raise InvalidProblem(f"{name} is {value!r}; it must be a number {allowed}")
+        raise InvalidProblem(Field(name), f" is {value!r}; it must be a number {allowed}")
 
 
 def _within(value: float, least: float, most: float) -> bool:

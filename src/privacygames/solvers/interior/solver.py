@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 
 from privacygames.certificates import NEGLIGIBLE, objective_scale
-from privacygames.errors import InvalidProblem, SolveFailed, Status
+from privacygames.errors import Field, InvalidProblem, SolveFailed, Status
 from privacygames.problem import Bounds, Problem
 from privacygames.progress import Progress
 from privacygames.solvers.highs import Highs
@@ -57,7 +57,9 @@ class Interior:
         if self.device != "host":
             torch_with(self.device)
         if self.threads is not None and not (is_integer(self.threads) and self.threads >= 1):
-            raise InvalidProblem(f"threads is {self.threads!r}; it must be a whole number of at least 1, or None")
+            raise InvalidProblem(
+                Field("threads"), f" is {self.threads!r}; it must be a whole number of at least 1, or None"
+            )
         require_instance(self.settings, InteriorSettings, "settings")
 
     @property

@@ -4,7 +4,8 @@
 
 Observables that cost nothing are settled and proportional ones merged; what is left goes to HiGHS where that is small
 and to the block interior-point method (``pair_engine.py``) elsewhere. Whatever they return is measured against the
-whole program: the attack gives an upper bound, weights on the pairs a lower one. docs/theory/minmax-pairs.md derives it.
+whole program: the attack gives an upper bound, weights on the pairs a lower one.
+docs/theory/minmax-pairs.md derives it.
 """
 
 from collections.abc import Callable

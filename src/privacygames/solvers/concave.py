@@ -1,4 +1,4 @@
-"""A small dense primal-dual interior-point method for a smooth concave objective over a linear program's rows.
+"""A small dense primal-dual interior-point method: a smooth concave objective over a linear program's rows.
 
 For the second objective among optimal mechanisms, which is no linear program. Dense: meant for a few thousand
 variables. Nothing it returns is trusted: callers bound the maximum themselves.
@@ -13,10 +13,17 @@ from privacygames.arrays import FloatArray
 from privacygames.programs import LinearProgram
 from privacygames.solvers.predictor_corrector import back_off, centring_parameter, max_step
 
-MOST_ITERATIONS = 150
-REGULARISE = 1e-12
+MAX_ITERATIONS = 150
+"""Iterations after which the method ends with what it has: five times what ordinary problems take."""
+
+REGULARISATION = 1e-12
+"""Relative increase of the Hessian's diagonal, for objectives that are flat in some direction."""
+
 ROW_TOLERANCE = 1e-9
-LEAST_SLACK, FIRST_PRODUCT = 1e-3, 1e-2
+"""Largest violation of a row at the end."""
+
+MIN_SLACK, INITIAL_PRODUCT = 1e-3, 1e-2
+"""Least slack of a row at the start, relative to its limit; and every product slack·dual there."""
 
 
 class Smooth(Protocol):
@@ -36,23 +43,24 @@ def maximise(objective: Smooth, program: LinearProgram, start: FloatArray, *, to
 
     Args:
         objective: smooth wherever the variables that have a lower bound lie above it.
-        program: the rows; variables with a lower bound keep strictly above it.
-        start: within the lower bounds, strictly; rows may be missed.
-        tolerance: the total complementarity to stop at: about how much the maximum is missed by.
+        program: the rows; variables with a lower bound stay strictly above it.
+        start: strictly within the lower bounds; rows may be violated.
+        tolerance: total complementarity to stop at, about the distance to the maximum.
     """
     point = _Point(program, start)
     iterates = [start]
-    while len(iterates) <= MOST_ITERATIONS and not point.finished(tolerance):
+    while len(iterates) <= MAX_ITERATIONS and not point.converged(tolerance):
         gradient = -objective.gradient(point.values)
         try:
-            factor = point.factorise(objective.curvature(point.values))
-        except np.linalg.LinAlgError:  # as far as the numbers go
+            factors = point.factorise(objective.curvature(point.values))
+        except np.linalg.LinAlgError:  # as far as the arithmetic goes
             break
-        aimed = point.direction(factor, gradient, 0.0, None)
-        share = point.max_step(aimed)
-        reached = float(((point.slack + share * aimed.slack) * (point.dual + share * aimed.dual)).mean())
-        step = point.direction(factor, gradient, centring_parameter(reached / point.mean) * point.mean, aimed)
-        point.move(step, back_off(point.max_step(step)))
+        affine = point.direction(factors, gradient, 0.0, None)
+        step = point.max_step(affine)
+        remaining = float(((point.slack + step * affine.slack) * (point.dual + step * affine.dual)).mean())
+        target = centring_parameter(remaining / point.mean_product) * point.mean_product
+        direction = point.direction(factors, gradient, target, affine)
+        point.move(direction, back_off(point.max_step(direction)))
         if not np.isfinite(point.values).all():
             break
         iterates.append(point.values.copy())
@@ -60,15 +68,15 @@ def maximise(objective: Smooth, program: LinearProgram, start: FloatArray, *, to
 
 
 @dataclass(frozen=True)
-class _Step:
+class _Direction:
     values: FloatArray
-    sums: FloatArray
+    equation_dual: FloatArray
     slack: FloatArray
     dual: FloatArray
 
 
 class _Point:
-    """An iterate: values z, multipliers of the equations, slacks and duals of Gz + slack = h."""
+    """An iterate: values, dual values of the equations, and slacks and dual values of rows·values + slack = limits."""
 
     def __init__(self, program: LinearProgram, start: FloatArray) -> None:
         from scipy.sparse import eye_array, vstack
@@ -82,64 +90,65 @@ class _Point:
         self.limits = np.concatenate([upper[below], -lower[above], -program.variable_lower[bounded]])
         self.values = start.copy()
         slack = self.limits - self.rows @ start
-        rows = len(slack) - int(bounded.sum())
-        slack[:rows] = np.maximum(
-            slack[:rows], 1e-3 * (1 + np.abs(self.limits[:rows]))
-        )  # bounds start exact, and stay so
+        rows = len(slack) - int(bounded.sum())  # lower bounds hold exactly at the start, and stay so
+        slack[:rows] = np.maximum(slack[:rows], MIN_SLACK * (1 + np.abs(self.limits[:rows])))
         self.slack = slack
-        self.dual = FIRST_PRODUCT / slack
-        self.sums = np.zeros(len(self.right))
+        self.dual = INITIAL_PRODUCT / slack
+        self.equation_dual = np.zeros(len(self.right))
 
     @property
-    def mean(self) -> float:
+    def mean_product(self) -> float:
         return float((self.slack * self.dual).mean())
 
-    def finished(self, tolerance: float) -> bool:
-        return self.mean * len(self.slack) <= tolerance and float(np.abs(self._missed_rows()).max()) <= ROW_TOLERANCE
+    def converged(self, tolerance: float) -> bool:
+        small = self.mean_product * len(self.slack) <= tolerance
+        return small and float(np.abs(self._row_residual()).max()) <= ROW_TOLERANCE
 
-    def _missed_rows(self) -> FloatArray:
+    def _row_residual(self) -> FloatArray:
         return np.asarray(self.rows @ self.values + self.slack - self.limits)
 
-    def _missed_sums(self) -> FloatArray:
+    def _equation_residual(self) -> FloatArray:
         return np.asarray(self.equations @ self.values - self.right)
 
-    def _dual(self, gradient: FloatArray) -> FloatArray:
-        return np.asarray(gradient + self.equations.T @ self.sums + self.rows.T @ self.dual)
+    def _dual_residual(self, gradient: FloatArray) -> FloatArray:
+        return np.asarray(gradient + self.equations.T @ self.equation_dual + self.rows.T @ self.dual)
 
     def factorise(self, curvature: FloatArray) -> tuple[Any, Any, FloatArray]:
+        """Factors of the Hessian H and of the equations' Schur complement, and H⁻¹ times the equations' transpose."""
         from scipy.linalg import cho_factor, cho_solve
         from scipy.sparse import diags_array
 
         weighted = diags_array(self.dual / self.slack) @ self.rows
         hessian = curvature + (self.rows.T @ weighted).toarray()
-        hessian[np.diag_indices_from(hessian)] *= 1 + REGULARISE
-        factor = cho_factor(hessian)
-        across = cho_solve(factor, self.equations.T.toarray())
-        return factor, cho_factor(self.equations @ across), across
+        hessian[np.diag_indices_from(hessian)] *= 1 + REGULARISATION
+        factors = cho_factor(hessian)
+        across = cho_solve(factors, self.equations.T.toarray())
+        return factors, cho_factor(self.equations @ across), across
 
     def direction(
-        self, factored: tuple[Any, Any, FloatArray], gradient: FloatArray, target: float, aimed: "_Step | None"
-    ) -> _Step:
+        self, factorised: tuple[Any, Any, FloatArray], gradient: FloatArray, target: float, affine: "_Direction | None"
+    ) -> _Direction:
+        """Newton's direction towards products equal to the target, with Mehrotra's second-order term of the affine."""
         from scipy.linalg import cho_solve
 
-        factor, schur, across = factored
-        missed = self._missed_rows()
+        factors, schur, across = factorised
+        residual = self._row_residual()
         products = self.slack * self.dual - target
-        if aimed is not None:
-            products = products + aimed.slack * aimed.dual
+        if affine is not None:
+            products = products + affine.slack * affine.dual
         weight = self.dual / self.slack
-        right = -self._dual(gradient) - self.rows.T @ (weight * missed - products / self.slack)
-        sums = cho_solve(schur, self.equations @ cho_solve(factor, right) + self._missed_sums())
-        values = cho_solve(factor, right) - across @ sums
-        slack = -missed - self.rows @ values
+        right = -self._dual_residual(gradient) - self.rows.T @ (weight * residual - products / self.slack)
+        equation_dual = cho_solve(schur, self.equations @ cho_solve(factors, right) + self._equation_residual())
+        values = cho_solve(factors, right) - across @ equation_dual
+        slack = -residual - self.rows @ values
         dual = -(products + self.dual * slack) / self.slack
-        return _Step(values, sums, slack, dual)
+        return _Direction(values, equation_dual, slack, dual)
 
-    def max_step(self, step: _Step) -> float:
-        return min(max_step(self.slack, step.slack), max_step(self.dual, step.dual))
+    def max_step(self, direction: _Direction) -> float:
+        return min(max_step(self.slack, direction.slack), max_step(self.dual, direction.dual))
 
-    def move(self, step: _Step, share: float) -> None:
-        self.values += share * step.values
-        self.sums += share * step.sums
-        self.slack += share * step.slack
-        self.dual += share * step.dual
+    def move(self, direction: _Direction, step: float) -> None:
+        self.values += step * direction.values
+        self.equation_dual += step * direction.equation_dual
+        self.slack += step * direction.slack
+        self.dual += step * direction.dual

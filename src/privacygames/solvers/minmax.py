@@ -1,4 +1,4 @@
-"""The min-max attack over secrets, certified: eq:lp:adversary:diff:minmax, by its least favourable prior."""
+"""The min-max attack over secrets (eq:lp:adversary:diff:minmax), by its least favourable prior, and proved."""
 
 from itertools import product
 
@@ -9,63 +9,70 @@ from privacygames.certificates import NEGLIGIBLE, loss_scale
 from privacygames.errors import SolveFailed
 from privacygames.programs import least_favourable_program
 from privacygames.solvers.highs import Highs
-from privacygames.solvers.proved_attack import ProvedAttack, better, lowered, without_noise
+from privacygames.solvers.proved_attack import ProvedAttack, best_of, lower_distances, without_noise
 
 TOLERANCE = 1e-6
-BETTER = 1e-9
-"""A guess is added if it is better by more than this share of the error."""
+"""Default relative gap between an attack's error and the proved bound."""
 
-GUESSES_A_ROUND = 2
+IMPROVEMENT = 1e-9
+"""Fraction of the error by which a guess has to be better to be added."""
+
+GUESSES_PER_ROUND = 2
+"""Guesses that are added for each observable in a round."""
 
 
 def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
-    """The attack with the least error on its worst secret, proved to within a relative ``tolerance``.
+    """The attack with the least error on its worst secret, proved to within a relative tolerance.
 
-    Whatever the units: distances are divided by what is at stake first.
+    Distances are divided by their scale first, so units do not matter.
 
     Args:
         mechanism: p(o|s), (secrets, observables).
         distance: d(ŝ,s), (estimates, secrets).
-        tolerance: how large (error − bound)/error may be, where the error is no less than a millionth of what is at
-            stake: the error of a guess without an output.
+        tolerance: largest (error − bound)/error, where the error is no less than a millionth of the error of a guess
+            without an output.
 
     Raises:
-        SolveFailed: neither method of HiGHS got there.
+        SolveFailed: neither method of HiGHS reached the tolerance.
+
+    >>> from privacygames.solvers import least_worst_error
+    >>> attack = least_worst_error(np.array([[0.75, 0.25], [0.25, 0.75]]), 1 - np.eye(2))
+    >>> round(attack.error, 6)
+    0.25
     """
     scale = loss_scale(distance, np.full(len(mechanism), 1 / len(mechanism)), worst_case=True)
     best: ProvedAttack | None = None
     scaled = distance / scale
-    rounds = product((False, True), (Highs("ipm"), Highs("simplex")), lowered(scaled, 1.0))
-    for again, method, errors in rounds:
+    attempts = product((False, True), (Highs("ipm"), Highs("simplex")), lower_distances(scaled, 1.0))
+    for again, method, errors in attempts:
         # HiGHS has absolute tolerances: where the least error is small, the second round measures in units of it.
         unit = max(best.error, NEGLIGIBLE) if again and best is not None else 1.0
-        best = better(best, _measured(mechanism, scaled, errors, _solved(mechanism, errors / unit, method)))
+        attack, prior = _solve(mechanism, errors / unit, method)
+        best = best_of(best, _prove(mechanism, scaled, errors, attack, prior))
         if best.within(tolerance * max(best.error, NEGLIGIBLE)):
             return ProvedAttack(best.attack, best.weights, best.error * scale, best.bound * scale)
     gap = 1.0 if best is None else (best.error - best.bound) / max(best.error, NEGLIGIBLE)
     raise SolveFailed(f"the min-max attack is known only to within {gap:.1e} of its error: rescale the distances")
 
 
-def _measured(
-    mechanism: FloatArray, distance: FloatArray, solved: FloatArray, found: tuple[FloatArray, FloatArray]
+def _prove(
+    mechanism: FloatArray, distance: FloatArray, lowered_distance: FloatArray, attack: FloatArray, prior: FloatArray
 ) -> ProvedAttack:
     """An attack and a prior that were computed for errors that may be lowered, measured with the true ones."""
-    attack, prior = found
     bound = float(((distance * prior) @ mechanism).min(axis=0).sum())
 
-    def worst(tried: FloatArray) -> float:
-        return float((mechanism.T * (tried @ distance)).sum(axis=0).max())
+    def worst_error(candidate: FloatArray) -> float:
+        return float((mechanism.T * (candidate @ distance)).sum(axis=0).max())
 
-    cleaned = without_noise(attack, np.any(solved < distance, axis=1))
-    return min(
-        (ProvedAttack(each, prior, worst(each), bound) for each in (attack, cleaned)), key=lambda each: each.error
-    )
+    cleaned = without_noise(attack, np.any(lowered_distance < distance, axis=1))
+    proved = [ProvedAttack(candidate, prior, worst_error(candidate), bound) for candidate in (attack, cleaned)]
+    return min(proved, key=lambda one: one.error)
 
 
-def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> tuple[FloatArray, FloatArray]:
-    """An attack and the least favourable prior.
+def _solve(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> tuple[FloatArray, FloatArray]:
+    """An attack and the least favourable prior, by constraint generation.
 
-    Guesses by need: solve with some, add better ones under the prior found, until there are none.
+    Solves with some guesses, and adds better ones under the resulting prior until there are none.
     """
     secrets, observables = mechanism.shape
     errors = distance @ (mechanism / secrets)
@@ -73,18 +80,19 @@ def _solved(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> tuple
     known[np.arange(observables), errors.argmin(axis=0)] = True
     while True:
         observable, guess = np.nonzero(known)
-        found = solver.solve_program(least_favourable_program(mechanism, distance, observable, guess))
-        prior = np.maximum(found.block("prior"), 0.0)
+        solution = solver.solve_program(least_favourable_program(mechanism, distance, observable, guess))
+        prior = np.maximum(solution.block("prior"), 0.0)
         prior = prior / prior.sum()
         errors = ((distance * prior) @ mechanism).T  # (o, ŝ)
-        upper, bound = max(float(found.block("x").sum()), 0.0), float(errors.min(axis=1).sum())
-        better = errors < np.where(known, errors, np.inf).min(axis=1, keepdims=True) - BETTER * upper / observables
-        if upper - bound <= BETTER * upper or not better.any():
+        upper, bound = max(float(solution.block("x").sum()), 0.0), float(errors.min(axis=1).sum())
+        least_known = np.where(known, errors, np.inf).min(axis=1, keepdims=True)
+        improves = errors < least_known - IMPROVEMENT * upper / observables
+        if upper - bound <= IMPROVEMENT * upper or not improves.any():
             break
-        order = np.argsort(np.where(better, errors, np.inf), axis=1, kind="stable")[:, :GUESSES_A_ROUND]
+        order = np.argsort(np.where(improves, errors, np.inf), axis=1, kind="stable")[:, :GUESSES_PER_ROUND]
         rows = np.arange(observables)[:, None]
-        known[rows, order] |= better[rows, order]
-    duals = found.family("guesses")
+        known[rows, order] |= improves[rows, order]
+    duals = solution.family("guesses")
     attack = np.zeros((observables, len(distance)))
     attack[observable, guess] = np.maximum(np.zeros(0) if duals is None else duals, 0.0)
     attack[attack.sum(axis=1) <= 0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""What both min-max attacks return: an attack, and the proof of how good it is."""
+"""``ProvedAttack``: what both min-max methods return, an attack and the proof of how good it is."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 
-LOWERED = (1e6, 1e10)
-"""Errors above these multiples of what is at stake are lowered to them in the first and second attempt of a solver."""
+LOSS_LIMITS = (1e6, 1e10)
+"""Multiples of the scale of errors to which larger errors are lowered in a solver's first and second attempt."""
 
 NOISE = 1e-7
-"""Probability below which a guess whose error was lowered is taken to be a solver's rounding."""
+"""Probability below which a guess whose error was lowered is taken to be a solver's rounding error."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class ProvedAttack:
 
     Attributes:
         attack: q(ŝ|o), (observables, estimates); every row sums to one.
-        weights: how much each secret, or each pair (estimates, secrets), counts: the proof. They sum to one.
-        error: the attack's error where it does worst: an upper bound on the least.
-        bound: no attack does better where it does worst, proved by the weights.
+        weights: the weight of each secret, or of each pair (estimates, secrets): the proof. They sum to one.
+        error: the attack's error where it is largest: an upper bound on the least.
+        bound: a lower bound on the largest error of every attack, proved by the weights.
     """
 
     attack: FloatArray
@@ -32,46 +32,46 @@ class ProvedAttack:
     bound: float
 
     def within(self, gap: float) -> bool:
-        """Whether the error is the least one up to an absolute gap."""
+        """Whether the error is the least possible up to an absolute gap."""
         return self.error - self.bound <= gap
 
 
-def lowered(distance: FloatArray, at_stake: float) -> Iterator[FloatArray]:
-    """Distances with those far above what is at stake lowered to a limit: first to a low one, last not at all.
+def lower_distances(distance: FloatArray, scale: float) -> Iterator[FloatArray]:
+    """Distances with those far above the scale lowered to a limit: first to a low one, last not at all.
 
-    A guess that errs by 10¹⁵ where others err by 1 is given with a probability near 0, and its error only makes
-    rounding worse. With lowered errors no attack errs by more, so what weights prove about them holds for the true
-    ones.
+    A guess that errs by 10¹⁵ where others err by 1 has a probability near 0, and its error only adds rounding errors.
+    With lowered errors no attack errs by more, so what weights prove about them holds for the true ones.
 
     Args:
         distance: d(ŝ,s), (estimates, secrets).
-        at_stake: the scale of the errors that decide.
+        scale: the size of the errors that decide.
     """
     largest = float(distance.max(initial=0.0))
-    yield from (np.minimum(distance, most * at_stake) for most in LOWERED if most * at_stake < largest)
+    yield from (np.minimum(distance, limit * scale) for limit in LOSS_LIMITS if limit * scale < largest)
     yield distance
 
 
-def without_noise(attack: FloatArray, hopeless: NDArray[np.bool_]) -> FloatArray:
-    """An attack without guesses of lowered errors that a solver gives with probabilities next to nothing.
+def without_noise(attack: FloatArray, was_lowered: NDArray[np.bool_]) -> FloatArray:
+    """An attack without guesses of lowered errors that have next to no probability.
 
     Args:
         attack: q(ŝ|o), (observables, estimates).
-        hopeless: whether some error of each guess was lowered, (estimates,).
+        was_lowered: whether some error of each guess was lowered, (estimates,).
     """
-    cleaned = np.where(hopeless & (attack < NOISE), 0.0, attack)
+    cleaned = np.where(was_lowered & (attack < NOISE), 0.0, attack)
     return np.asarray(cleaned / cleaned.sum(axis=1, keepdims=True))
 
 
-def better(one: ProvedAttack | None, other: ProvedAttack) -> ProvedAttack:
+def best_of(first: ProvedAttack | None, second: ProvedAttack) -> ProvedAttack:
     """The better attack and the better proof of two."""
-    if one is None:
-        return other
-    attack = one if one.error <= other.error else other
-    proof = one if one.bound >= other.bound else other
+    if first is None:
+        return second
+    attack = first if first.error <= second.error else second
+    proof = first if first.bound >= second.bound else second
     return ProvedAttack(attack.attack, proof.weights, attack.error, proof.bound)
 
 
 def blind_error(distance: FloatArray) -> float:
-    """The worst error of the best guess without an output; the largest error, or 1, where that is 0."""
-    return min((each for each in (float(distance.max(axis=1).min()), float(distance.max())) if each > 0), default=1.0)
+    """The largest error of the best guess without an output; the largest distance, or 1, where that is 0."""
+    candidates = float(distance.max(axis=1).min()), float(distance.max())
+    return min((error for error in candidates if error > 0), default=1.0)

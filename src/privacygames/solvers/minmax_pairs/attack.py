@@ -20,7 +20,7 @@ from privacygames.solvers.highs import Highs
 from privacygames.solvers.memory import require_memory
 from privacygames.solvers.minmax_pairs.bounds import largest_error, least_error_bound
 from privacygames.solvers.minmax_pairs.interior_point import solve_by_blocks
-from privacygames.solvers.proved_attack import ProvedAttack, better, blind_error, lowered, without_noise
+from privacygames.solvers.proved_attack import ProvedAttack, best_of, blind_error, lower_distances, without_noise
 
 TOLERANCE = 1e-6
 SMALL = 15_000
@@ -53,11 +53,11 @@ def least_largest_error(mechanism: FloatArray, distance: FloatArray, *, toleranc
         return _measured(mechanism, distance, reduced.expand(np.zeros((0, len(distance)))), np.ones_like(distance))
     best: ProvedAttack | None = None
     blind = blind_error(distance)
-    for solve, errors in product(_engines(reduced.mechanism), lowered(distance, blind)):
+    for solve, errors in product(_engines(reduced.mechanism), lower_distances(distance, blind)):
         attack, weights = solve(reduced.mechanism, errors, tolerance)
         whole = reduced.expand(attack)
         for tried in (whole, without_noise(whole, np.any(errors < distance, axis=1))):
-            best = better(best, _measured(mechanism, distance, tried, weights))
+            best = best_of(best, _measured(mechanism, distance, tried, weights))
         if best is not None and best.within(tolerance * max(best.error, NEGLIGIBLE * blind)):
             return best
     gap = 0.0 if best is None else best.error - best.bound

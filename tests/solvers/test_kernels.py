@@ -86,8 +86,8 @@ def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, keep
     plain, compiled, generator = working_sets(*given_sizes)
     before = np.full((plain.blocks, plain.bounds.size), 1.0)
     after = np.exp(spread * generator.uniform(-0.5, 0.5, before.shape))
-    allowed, expected = plain.check_step(before, after, keep_all=keep_all)
-    found, pairs = compiled.check_step(before, after, keep_all=keep_all)
+    allowed, expected = plain.max_feasible_step(before, after, keep_all=keep_all)
+    found, pairs = compiled.max_feasible_step(before, after, keep_all=keep_all)
     assert found == pytest.approx(allowed, rel=1e-12)
     assert np.array_equal(pairs.keys, expected.keys)
     anew = replace(pairs)  # what was found on the way is what the keys say

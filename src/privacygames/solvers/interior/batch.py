@@ -92,15 +92,15 @@ class Batch:
             family.add_hessian(parts, family_weights)
         return parts
 
-    def check_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, "Batch"]:
-        """The fraction of a step that all ratio bounds allow, ∞ for the whole step; and the batch at its end.
+    def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, "Batch"]:
+        """The largest feasible fraction of a step, ∞ for the whole step, and the batch at its end.
 
         The latter has the working set for that end, which no pair leaves with ``keep_all``.
         """
         if self.working_set is None:
             return inf, self
         to_device = self.backend.to_device
-        allowed, pairs = self.working_set.check_step(to_device(before), to_device(after), keep_all=keep_all)
+        allowed, pairs = self.working_set.max_feasible_step(to_device(before), to_device(after), keep_all=keep_all)
         return allowed, replace(self, working_set=pairs)
 
     def reduced_objective(self, coupling_dual: FloatArray) -> FloatArray:

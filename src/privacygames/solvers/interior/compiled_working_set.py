@@ -46,8 +46,8 @@ class CompiledWorkingSet(WorkingSet):
         parts.diagonal[:, :size] += diagonals
         parts.off_diagonal = OffDiagonal(*self._csr, off_diagonal)
 
-    def check_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
-        """The fraction of a step that all ratio bounds allow, ∞ for the whole step, and the working set at its end."""
+    def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
+        """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end."""
         bounds = self.bounds
         tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.always, bounds.root
         columns = np.ascontiguousarray(before), np.ascontiguousarray(after)

@@ -106,7 +106,7 @@ def _exponential_mechanism(
         return None
     sharper = cheapest ** (1 / settings.exponential_max_use)
     pairs = ((batch, sharper[batch.blocks]) for batch in formulation.batches)
-    feasible = all(batch.check_step(columns, columns, keep_all=False)[0] == inf for batch, columns in pairs)
+    feasible = all(batch.max_feasible_step(columns, columns, keep_all=False)[0] == inf for batch, columns in pairs)
     deferred = formulation.full_program.exponents, cheapest, formulation.secrets, formulation.deferred
     return cheapest if feasible and (margins(*deferred, formulation.batches[0].backend) > 0).all() else None
 

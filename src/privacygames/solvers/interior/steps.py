@@ -166,7 +166,7 @@ class Stepper:
             if (margins < settings.keep_margin * now.margins).any():
                 primal *= settings.margin_backtrack
                 continue
-            allowed, near = self._check_step(form, before[:, :n], after[:, :n], keep_all=set_change != "any")
+            allowed, near = self._max_feasible_step(form, before[:, :n], after[:, :n], keep_all=set_change != "any")
             if allowed == inf:
                 break
             primal *= settings.ratio_backtrack * allowed
@@ -199,12 +199,13 @@ class Stepper:
             moved = self.admit(moved, form.deferred[fraction < admit_with]) or moved
         return moved
 
-    def _check_step(
+    def _max_feasible_step(
         self, form: Formulation, before: FloatArray, after: FloatArray, *, keep_all: bool
     ) -> tuple[float, list[Batch]]:
-        """The fraction of a step that all ratio bounds allow, ∞ for the whole step, and updated batches."""
+        """The largest fraction of a step that all ratio bounds allow, ∞ for the whole step, and updated batches."""
         results = self._algebra.map(
-            lambda batch: batch.check_step(before[batch.blocks], after[batch.blocks], keep_all=keep_all), form.batches
+            lambda batch: batch.max_feasible_step(before[batch.blocks], after[batch.blocks], keep_all=keep_all),
+            form.batches,
         )
         return min(allowed for allowed, _ in results), [batch for _, batch in results]
 
@@ -277,7 +278,8 @@ def _with_more_secrets(
         keys, bounded = before.embed(pairs.bounds)
         pairs = replace(pairs, keys=new.backend.union1d(pairs.keys, keys))
         columns = new.backend.to_device(u[:, : pairs.bounds.size])
-        pairs = pairs.check_step(columns, columns, keep_all=True)[1]  # with the new secrets' ratios that nearly bind
+        # With the new secrets' ratios that nearly bind.
+        _, pairs = pairs.max_feasible_step(columns, columns, keep_all=True)
         new = replace(new, working_set=pairs)
     slacks = new.slacks(u)
     duals = target / slacks

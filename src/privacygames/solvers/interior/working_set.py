@@ -2,9 +2,9 @@
 
     √γ v(j) − v(i)/√γ ≥ 0    for the pairs (i, j) of the set, with γ = exp(exponent of i and j).
 
-A step is cut so that *all* ratio bounds hold (:meth:`WorkingSet.check_step`), in the set or not, so every iterate
-satisfies every ratio. A pair joins the set when ln v(i) − ln v(j) uses up most of its exponent, and leaves when it does
-no longer. A sparse spanner of the exponents always stays in the set.
+A step is cut so that *all* ratio bounds hold, in the set or not (:meth:`WorkingSet.max_feasible_step`), so every
+iterate satisfies every ratio. A pair joins the set when ln v(i) − ln v(j) uses up most of its exponent, and leaves
+when it does no longer. A sparse spanner of the exponents always stays in the set.
 """
 
 from dataclasses import dataclass, field, replace
@@ -217,8 +217,10 @@ class WorkingSet:
         rows[np.arange(len(keys)), i] = -1 / root
         return block, rows
 
-    def check_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, "WorkingSet"]:
-        """The fraction of a step that all ratio bounds allow, ∞ for the whole step, and the working set at its end.
+    def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, "WorkingSet"]:
+        """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end.
+
+        All ratio bounds count, in the set or not.
 
         Args:
             before: columns before the step.

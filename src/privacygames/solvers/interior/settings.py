@@ -39,7 +39,7 @@ def _count(default: int, least: int = 0) -> Any:
     return field(default=default, metadata={"least": least, "most": inf, "whole": True})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class InteriorSettings:
     """Numerical choices of the block interior-point method (:class:`Interior`).
 
@@ -54,6 +54,8 @@ class InteriorSettings:
     >>> pg.InteriorSettings().boundary_fraction
     0.995
     >>> solver = pg.Interior(settings=pg.InteriorSettings(max_correctors=4, join_at=0.7))
+    >>> solver.settings  # those that differ from the defaults
+    InteriorSettings(max_correctors=4, join_at=0.7)
     >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(4))), cost="absolute")
     >>> pg.design(problem, epsilon=1.0, solver=solver).certificate.gap < 1e-6
     True
@@ -331,6 +333,10 @@ class InteriorSettings:
     def __post_init__(self) -> None:
         for each in fields(self):
             _check(each.name, getattr(self, each.name), **each.metadata)
+
+    def __repr__(self) -> str:
+        changed = (each for each in fields(self) if getattr(self, each.name) != each.default)
+        return f"InteriorSettings({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in changed)})"
 
 
 def _check(name: str, value: object, *, least: float, most: float, whole: bool) -> None:

@@ -56,7 +56,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "indices": lambda odd: GRID.indices(odd),
     "sample": lambda odd: MECHANISM.sample(odd),
     "Mechanism.posterior": lambda odd: MECHANISM.posterior(odd),
-    "place": lambda odd: MECHANISM.place(odd),
+    "coordinates": lambda odd: MECHANISM.coordinates(odd),
     "locate": lambda odd: MECHANISM.locate(odd, 1.0),
     "from_probabilities problem": lambda odd: pg.Mechanism.from_probabilities(odd, np.eye(4)),
     "from_weights problem": lambda odd: pg.Mechanism.from_weights(odd, np.eye(4, dtype=np.int64) << 62),

@@ -153,17 +153,17 @@ def test_a_service_needs_no_cast() -> None:
     grid = pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=4, rows=3)
     truth = pg.baselines.identity(pg.Problem(pg.Prior.uniform(grid)))
     answer = truth.sample(truth.locate(6.62, 46.51))
-    assert truth.place(answer) == grid.centre(grid.cell((6.62, 46.51)))
+    assert truth.coordinates(answer) == grid.centre(grid.cell((6.62, 46.51)))
     assert truth.locate(9.9, 46.51, outside="nearest") == "cell-3"
     with pytest.raises(pg.InvalidProblem, match="1 of 1 points lie outside"):
         truth.locate(9.9, 46.51)
     blocks = pg.Problem(pg.Prior.uniform(grid), observables=grid.blocks(2, 3))
-    assert pg.baselines.uniform(blocks).place("block-0") == pytest.approx((6.55, 46.55))
+    assert pg.baselines.uniform(blocks).coordinates("block-0") == pytest.approx((6.55, 46.55))
     ages = pg.baselines.uniform(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2]))))
     with pytest.raises(pg.InvalidProblem, match="have places"):
         ages.locate(1.0, 2.0)
     with pytest.raises(pg.InvalidProblem, match="have places"):
-        ages.place(1)
+        ages.coordinates(1)
 
 
 SERVICE = """
@@ -173,7 +173,7 @@ mechanism = pg.load("home.pgm")
 
 
 def obfuscate(longitude: float, latitude: float) -> tuple[float, float]:
-    return mechanism.place(mechanism.sample(mechanism.locate(longitude, latitude, outside="nearest")))
+    return mechanism.coordinates(mechanism.sample(mechanism.locate(longitude, latitude, outside="nearest")))
 
 
 def ages(values: list[int]) -> list[pg.Label]:

@@ -16,7 +16,7 @@ from privacygames.certificates import BITS
 from privacygames.cost_limits import keeps_limit, require_affordable, undecided
 from privacygames.designer import design_bounds
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
-from privacygames.mechanism import Mechanism, RealisedValues, certify
+from privacygames.mechanism import Mechanism, RealisedBounds, certify
 from privacygames.problem import (
     PROBLEM_ADVERSARY,
     Adversary,
@@ -268,7 +268,7 @@ class _Search:
         row = np.zeros(self.problem.shape[1])
         row[cheapest_constant(self.problem, worst_case=self.asked.worst_case)] = 1.0
         table = np.tile(row, (self.problem.shape[0], 1))
-        constant = certify(self.problem, RealisedValues(self.asked.within), table, origin="constant")
+        constant = certify(self.problem, RealisedBounds(self.asked.within), table, origin="constant")
         if self.asked.distortion is None and not self.asked.against:
             return constant
         realised = constant.certificate.bounds

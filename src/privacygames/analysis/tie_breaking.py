@@ -143,7 +143,7 @@ def _within(
     share = 0.0
     while True:
         mixed = (1 - share) * table + share * first.probabilities
-        found = certify(problem, bounds, mixed, first.dual_solution, origin=origin, before=first.probabilities)
+        found = certify(problem, bounds, mixed, first.dual_solution, origin=origin, unrepaired=first.probabilities)
         if found.certificate.cost <= most:
             return found
         if share >= 1.0:

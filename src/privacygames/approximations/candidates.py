@@ -40,7 +40,7 @@ def cheapest_repaired(
         origin: for the certificate.
     """
     repaired = (
-        certify(problem, bounds, each.probabilities, dual_solution, origin=f"{origin}{each.how}", before=relaxed)
+        certify(problem, bounds, each.probabilities, dual_solution, origin=f"{origin}{each.how}", unrepaired=relaxed)
         for each in candidates
     )
     return min(repaired, key=lambda found: found.certificate.cost)

@@ -6,7 +6,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import Mechanism, RealisedValues, certify
+from privacygames.mechanism import Mechanism, RealisedBounds, certify
 from privacygames.problem import Bounds, Problem
 
 LEAST_PROMISE = 1e-9
@@ -31,7 +31,7 @@ def certify_baseline(
     if not LEAST_PROMISE <= epsilon < inf:
         return Mechanism.from_probabilities(problem, probabilities, origin=origin, within=within)
     kept_to = certify(problem, Bounds(epsilon=epsilon, within=within), probabilities, origin=origin)
-    return certify(problem, RealisedValues(within, known=epsilon), kept_to.weights, origin=origin)
+    return certify(problem, RealisedBounds(within, max_epsilon=epsilon), kept_to.weights, origin=origin)
 
 
 def _implied(problem: Problem, kept: FloatArray, within: float | None) -> float:

@@ -1,4 +1,7 @@
-"""Mechanisms: exact weights, exact sampling, files, and ``certify``, the one way to make one."""
+"""Mechanisms: exact weights, exact sampling, the protocol of what can be sampled, and files.
+
+Every :class:`Mechanism` is made by :func:`certify`, which verifies it.
+"""
 
 from privacygames.mechanism.binary_container import (
     Arrays,
@@ -12,7 +15,7 @@ from privacygames.mechanism.binary_container import content as container_content
 from privacygames.mechanism.binary_container import parse as parse_container
 from privacygames.mechanism.binary_container import read as read_container
 from privacygames.mechanism.binary_container import write as write_container
-from privacygames.mechanism.certification import RealisedValues
+from privacygames.mechanism.certification import RealisedBounds
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
 from privacygames.mechanism.mechanism_content import MechanismContent
@@ -39,7 +42,7 @@ __all__ = [
     "PublicCertificate",
     "PublicMechanism",
     "RandomWords",
-    "RealisedValues",
+    "RealisedBounds",
     "RowSampler",
     "Sampleable",
     "Sampler",

@@ -1,4 +1,4 @@
-"""From numbers that may be slightly off to exact weights whose every promise was checked: behind ``certify``."""
+"""From a table of probabilities to exact integer weights with every guarantee verified: the work behind ``certify``."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,36 +34,45 @@ from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.problem import Bounds, Problem
 
 SUM_TOLERANCE = 1e-6
-LONGEST_ORIGIN = 200  # characters that a file may hold
-LEAST_EPSILON = 1e-12
+"""How far from 1 the rows of a given table may sum: solvers and files of text leave that much."""
+
+MAX_ORIGIN_LENGTH = 200
+"""Number of characters of the origin that are kept: as many as a text in a file may have."""
+
+SMALLEST_EPSILON = 1e-12
+"""The ε certified for constant outputs, which keep every ε > 0, while a bound must be positive."""
+
+FIRST_EPSILON_MARGIN = 1e-14
+"""Relative margin first added to the realised ε, which is computed in floating point; it grows until ε verifies."""
+
 NO_WEIGHTS: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class RealisedValues:
-    """Instead of bounds: promise what the mechanism turns out to keep.
+class RealisedBounds:
+    """Stands for the tightest bounds that a mechanism turns out to keep, in place of bounds asked for.
 
     Attributes:
-        within: state ε in the threshold form, between secrets at most this far apart.
-        known: an ε that is known to hold. Rounding makes the ε stated a few last digits larger than the realised one;
-            this caps it.
+        within: determine ε in the threshold form, between secrets at most this far apart.
+        max_epsilon: an ε that is known to hold. Rounding makes the ε determined a few last digits larger than the
+            exact one; this caps it.
     """
 
     within: float | None = None
-    known: float = inf
+    max_epsilon: float = inf
 
 
-def certified(
+def certify_content(
     problem: Problem,
-    bounds: Bounds | RealisedValues,
+    bounds: Bounds | RealisedBounds,
     table: FloatArray | IntArray,
     dual_solution: DualSolution | None,
     *,
     origin: str,
     cheapest: IntArray | None,
-    before: FloatArray | None,
+    unrepaired: FloatArray | None,
 ) -> tuple[MechanismContent, Verification]:
-    """What :func:`privacygames.mechanism.certify` says, as the contents of a mechanism and what was found of them."""
+    """The content of a mechanism near a table, and its verification: see :func:`privacygames.mechanism.certify`."""
     draft = Statement(
         weights=NO_WEIGHTS,
         bits=BITS,
@@ -71,53 +80,51 @@ def certified(
         cost=problem.cost,
         distance=problem.distance,
         distinguishability=problem.distinguishability,
-        bounds=Bounds(distortion=0.0) if isinstance(bounds, RealisedValues) else bounds,
+        bounds=Bounds(distortion=0.0) if isinstance(bounds, RealisedBounds) else bounds,
         dual_solution=dual_solution,
     )
-    added = 0.0
-    if isinstance(bounds, RealisedValues):
-        given = replace(draft, weights=_weights(problem, table))
-        if (given.weights[~given.allowed] > 0).any():
+    repair_cost = 0.0
+    if isinstance(bounds, RealisedBounds):
+        exact = replace(draft, weights=_exact_weights(problem, table))
+        if (exact.weights[~exact.allowed] > 0).any():
             raise InvalidProblem(
                 "this mechanism gives outputs to secrets that they are never allowed for (infinite cost)"
             )
-        statement, verification = _realised(given, bounds)
+        statement, verification = _certify_realised(exact, bounds)
     else:
-        statement, verification = _repaired(draft, table, cheapest)
-        start = _as_probabilities(table) if before is None else before
-        before_repair = cost_of(problem, bounds, start)
-        if isfinite(before_repair):  # else an output was taken away that is never allowed: nothing got dearer
-            added = cost_of(problem, bounds, probabilities(statement)) - before_repair
-    return MechanismContent(
-        statement, problem.space, problem.observables, Provenance(origin[:LONGEST_ORIGIN], own_version(), added)
-    ), verification
+        statement, verification = _repair(draft, table, cheapest)
+        cost_before = cost_of(problem, bounds, _as_probabilities(table) if unrepaired is None else unrepaired)
+        if isfinite(cost_before):  # otherwise the repair removed forbidden outputs, and the cost fell
+            repair_cost = cost_of(problem, bounds, probabilities(statement)) - cost_before
+    provenance = Provenance(origin[:MAX_ORIGIN_LENGTH], own_version(), repair_cost)
+    return MechanismContent(statement, problem.space, problem.observables, provenance), verification
 
 
 def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
-    """The cost that counts, of any table of probabilities: the worst secret's, or the average."""
+    """The cost that the bounds minimise, of any table of probabilities: the worst secret's, or the average."""
     per_secret = loss_per_secret(table, problem.cost)
     if bounds.worst_case:
         return float(per_secret.max())
-    return float(loss_matmul(per_secret[None], problem.prior.probabilities)[0])  # of secrets that occur
+    return float(loss_matmul(per_secret[None], problem.prior.probabilities)[0])
 
 
 @cache
 def own_version() -> str:
-    """This release, as it appears in certificates; "unknown" where the source is run without being installed."""
+    """The version of this release, for certificates; "unknown" where the source is run without being installed."""
     try:
         return version("privacygames")
     except PackageNotFoundError:
         return "unknown"
 
 
-def _weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:
-    """Exact weights as they are, or probabilities as the nearest weights."""
+def _exact_weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:
+    """Weights as they are, or the weights nearest to probabilities."""
     if table.dtype == np.int64:
         if table.shape != problem.shape:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
         return freeze(table.astype(np.int64))
-    likely = np.where((table > 0) & (table < SMALLEST_POSITIVE), 0.0, table)  # less than any weight
-    given = require_nonnegative(likely, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
+    positive = np.where((table > 0) & (table < SMALLEST_POSITIVE), 0.0, table)  # smaller than half a unit of weight
+    given = require_nonnegative(positive, what="the mechanism", shape=problem.shape, meaning="(secrets, observables)")
     sums = given.sum(axis=1, keepdims=True)
     if (abs(sums - 1) > SUM_TOLERANCE).any():
         raise InvalidProblem("every row of the mechanism must sum to 1: p(·|s) is a distribution")
@@ -128,7 +135,7 @@ def _as_probabilities(table: FloatArray | IntArray) -> FloatArray:
     return np.ldexp(table.astype(np.float64), -BITS) if table.dtype == np.int64 else np.asarray(table, dtype=np.float64)
 
 
-def _repaired(
+def _repair(
     draft: Statement, table: FloatArray | IntArray, cheapest: IntArray | None
 ) -> tuple[Statement, Verification]:
     if table.dtype == np.int64:
@@ -139,21 +146,21 @@ def _repaired(
     except GuaranteeViolated:
         if cheapest is None:
             raise
-        statement = replace(draft, weights=cheapest)  # the limit is what the cheapest costs
+        statement = replace(draft, weights=cheapest)  # the cost allowed may be exactly that of the cheapest mechanism
         return statement, check(statement)
 
 
-def _realised(statement: Statement, asked: RealisedValues) -> tuple[Statement, Verification]:
-    """Promise exactly what the weights keep: the largest distortion and the smallest epsilon that verify."""
+def _certify_realised(statement: Statement, realised: RealisedBounds) -> tuple[Statement, Verification]:
+    """The statement with the tightest bounds that verify: the largest distortion and the smallest ε."""
     distortion = distortion_below(statement)
-    epsilon = realised_epsilon(statement.weights, statement.distinguishability, asked.within)
-    margin = 1e-14
+    epsilon = realised_epsilon(statement.weights, statement.distinguishability, realised.within)
+    margin = FIRST_EPSILON_MARGIN
     while np.isfinite(epsilon) and margin < 1:
-        promised = min(max(epsilon * (1 + margin), LEAST_EPSILON), asked.known)
-        bounds = Bounds(epsilon=promised, within=asked.within, distortion=distortion)
+        stated = min(max(epsilon * (1 + margin), SMALLEST_EPSILON), realised.max_epsilon)
+        bounds = Bounds(epsilon=stated, within=realised.within, distortion=distortion)
         try:
             return replace(statement, bounds=bounds), check(replace(statement, bounds=bounds))
         except GuaranteeViolated:
             margin *= 8
-    plain = replace(statement, bounds=Bounds(distortion=distortion))
-    return plain, check(plain)
+    without_epsilon = replace(statement, bounds=Bounds(distortion=distortion))
+    return without_epsilon, check(without_epsilon)

@@ -1,10 +1,15 @@
-"""Disclosure: what an exported file says about the places or values that its prior was estimated from."""
+"""Disclosure: what an exported file reveals about the data that its prior was estimated from."""
 
 from enum import Enum
 
 
 class Disclosure(Enum):
-    """What a file says about a user's data; every export carries one, in its name or its first lines."""
+    """What a file reveals about a user's data; every exported file states it, in its name or its first lines.
+
+    >>> from privacygames.mechanism import Disclosure
+    >>> Disclosure.COMPUTED.is_private, Disclosure.SHAREABLE.is_private
+    (True, False)
+    """
 
     PRIOR = "private: contains the prior"
     COMPUTED = "private: computed from the prior"
@@ -12,10 +17,10 @@ class Disclosure(Enum):
 
     @property
     def is_private(self) -> bool:
-        """Whether the file is for the user alone."""
+        """Whether the file must not be shared with everybody."""
         return self is not Disclosure.SHAREABLE
 
     @property
     def comment(self) -> str:
-        """The first line of a TOML file or a Python program."""
+        """The disclosure as a comment: the first line of a TOML file or a Python program."""
         return f"# {self.value}\n"

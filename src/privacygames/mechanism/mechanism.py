@@ -1,4 +1,4 @@
-"""The mechanism p(o|s): exact integer weights, what they promise, and how to sample from them."""
+"""The mechanism p(o|s): exact integer weights, their certificate, exact sampling, and files."""
 
 import os
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from privacygames.canonical import digest_of
 from privacygames.certificates import Certificate, DualSolution, Statement, Usefulness, Verification, check
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import binary_container
-from privacygames.mechanism.certification import RealisedValues, certified
+from privacygames.mechanism.certification import RealisedBounds, certify_content
 from privacygames.mechanism.mechanism_content import MechanismContent, decode_content, encode_content, oldest_version
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
@@ -25,22 +25,33 @@ from privacygames.validation import require_instance
 
 
 class Mechanism:
-    """A random answer for every secret, certified.
+    """A certified obfuscation mechanism: for every secret, a distribution over outputs.
 
-    Get one from :func:`privacygames.design`, a baseline, :meth:`from_probabilities` or
-    :func:`privacygames.load`. What is certified is, bit for bit, what is sampled: the integer ``weights``.
+    Get one from :func:`privacygames.design`, a baseline, :meth:`from_probabilities` or :func:`privacygames.load`. The
+    integers that are certified, ``weights``, are exactly the ones that are sampled.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> mechanism = pg.design(pg.Problem(pg.Prior(ages, [0.5, 0.25, 0.25])), epsilon=0.1)
+    >>> mechanism
+    Mechanism(3 secrets, 3 observables, cost 0.3362)
+    >>> mechanism.probabilities.round(3)
+    array([[0.731, 0.17 , 0.099],
+           [0.269, 0.462, 0.269],
+           [0.099, 0.17 , 0.731]])
+    >>> mechanism.sample(20) in ages.labels
+    True
     """
 
-    def __init__(self, contents: MechanismContent, verification: Verification) -> None:
-        self._contents, self._findings = contents, verification
-        statement = contents.statement
-        self._table = WeightTable(statement.weights, statement.bits, contents.secrets, contents.observables)
+    def __init__(self, content: MechanismContent, verification: Verification) -> None:
+        self._content, self._verification = content, verification
+        statement = content.statement
+        self._table = WeightTable(statement.weights, statement.bits, content.secrets, content.observables)
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What is promised, and what was found when it was checked."""
+        """What is guaranteed, and what the verifier found."""
         scale = measure_scale(self.distinguishability, self.secrets)
-        return Certificate.of(self.statement, self._findings, self._contents.provenance, scale)
+        return Certificate.of(self.statement, self._verification, self._content.provenance, scale)
 
     @staticmethod
     def from_probabilities(
@@ -50,38 +61,55 @@ class Mechanism:
         origin: str = "given probabilities",
         within: float | None = None,
     ) -> "Mechanism":
-        """A mechanism from elsewhere, certified for the bounds it really has.
+        """A mechanism from elsewhere, certified for the tightest bounds that it keeps.
+
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
+        >>> coin = pg.Mechanism.from_probabilities(problem, [[0.75, 0.25], [0.25, 0.75]])
+        >>> round(coin.bounds.epsilon, 4), round(coin.certificate.cost, 4)
+        (1.0986, 0.25)
 
         Args:
-            problem: what it is judged against.
+            problem: the prior, cost and distances that it is certified for.
             probabilities: p(o|s), (secrets, observables), every row summing to 1 within 1e-6.
             origin: where it comes from, for the certificate.
-            within: state ε in the threshold form, between secrets at most this far apart.
+            within: determine ε in the threshold form, between secrets at most this far apart.
         """
-        return certify(problem, RealisedValues(within), as_floats(probabilities, "the mechanism"), origin=origin)
+        return certify(problem, RealisedBounds(within), as_floats(probabilities, "the mechanism"), origin=origin)
 
     @staticmethod
     def from_weights(
         problem: Problem, weights: IntArray, *, origin: str = "given weights", within: float | None = None
     ) -> "Mechanism":
-        """A mechanism from exact weights, every row summing to 2^62, certified for the bounds it really has."""
+        """A mechanism from exact weights whose rows sum to 2^62, certified for the tightest bounds that it keeps.
+
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
+        >>> coin = pg.Mechanism.from_weights(problem, np.array([[3 * 2**60, 2**60], [2**60, 3 * 2**60]]))
+        >>> coin.probabilities.tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
+
+        Args:
+            problem: the prior, cost and distances that it is certified for.
+            weights: (secrets, observables) 64-bit integers.
+            origin: where it comes from, for the certificate.
+            within: determine ε in the threshold form, between secrets at most this far apart.
+        """
         if weights.dtype != np.int64:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
-        return certify(problem, RealisedValues(within), weights, origin=origin)
+        return certify(problem, RealisedBounds(within), weights, origin=origin)
 
     @property
     def statement(self) -> Statement:
-        """The exact numbers that the certificate is about: what a verifier takes."""
-        return self._contents.statement
+        """The exact numbers that the certificate is about: the verifier's input."""
+        return self._content.statement
 
     @property
     def bounds(self) -> Bounds:
-        """What is promised."""
+        """What is guaranteed."""
         return self.statement.bounds
 
     @property
     def distinguishability(self) -> FloatArray:
-        """d^ε(s, s'): the distances in which epsilon counts."""
+        """d^ε(s, s'): the distances per unit of which epsilon counts."""
         return self.statement.distinguishability
 
     @property
@@ -91,7 +119,7 @@ class Mechanism:
 
     @property
     def bits(self) -> int:
-        """The power of two every row of weights sums to."""
+        """The power of two that every row of weights sums to."""
         return self.statement.bits
 
     @property
@@ -101,17 +129,17 @@ class Mechanism:
 
     @property
     def secrets(self) -> Space:
-        """What may be secret."""
-        return self._contents.secrets
+        """The space of secrets."""
+        return self._content.secrets
 
     @property
     def observables(self) -> Space:
-        """What may be answered."""
-        return self._contents.observables
+        """The space of outputs."""
+        return self._content.observables
 
     @cached_property
     def problem(self) -> Problem:
-        """The problem this mechanism was certified for, with its measures as matrices."""
+        """The problem that this mechanism was certified for, with its measures as matrices."""
         statement = self.statement
         return Problem(
             Prior(self.secrets, statement.prior),
@@ -123,15 +151,15 @@ class Mechanism:
 
     @property
     def dual_solution(self) -> DualSolution | None:
-        """The evidence behind the certificate's bound."""
+        """The dual values that prove the certificate's bound on the optimum; None where there are none."""
         return self.statement.dual_solution
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the exact weights, of what they promise and of what the promise is about.
+        """SHA-256 of the exact weights, of the guarantees, and of the prior, cost and distances these are about.
 
-        The same for the same mechanism, whoever designed it, with or without its proof of optimality: it names what is
-        released in ledgers and manifests.
+        It is the same for the same mechanism, whoever designed it, with or without its proof of optimality. It names
+        the mechanism in ledgers and manifests.
         """
         statement = self.statement
         spaces = space_digest(self.secrets), space_digest(self.observables)
@@ -145,38 +173,53 @@ class Mechanism:
     def sample(
         self, secret: Label | set[str] | Many, generator: np.random.Generator | None = None
     ) -> Label | list[Label]:
-        """One observable for a secret, or a list of them for several (a list, an array, a column of a table).
+        """One output for a secret, or a list of outputs for several secrets.
 
-        Randomness comes from the operating system, unless a seeded generator is passed (then the answers are
-        reproducible, and not private).
+        >>> mechanism = pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"]))))
+        >>> mechanism.sample("yes"), mechanism.sample(["no", "yes"])
+        ('yes', ['no', 'yes'])
+
+        Args:
+            secret: a label of the secrets; or a list, an array or a column of labels.
+            generator: a seeded generator, for outputs that are reproducible and not private. By default, randomness
+                comes from the operating system.
         """
         return self._table.sample(secret, generator)
 
     def locate(self, x: float, y: float, *, outside: Literal["error", "nearest"] = "error") -> Label:
-        """The secret at a place: (x, y) in kilometres, or (longitude, latitude) where the grid is over degrees.
+        """The secret at a point: (x, y) in kilometres, or (longitude, latitude) where the grid is over degrees.
+
+        >>> mechanism = pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0))))
+        >>> mechanism.locate(1.7, 0.2), mechanism.locate(5.0, 0.2, outside="nearest")
+        ('cell-1', 'cell-1')
 
         Args:
-            x: east, or the longitude.
-            y: north, or the latitude.
-            outside: what becomes of a place outside the grid: an ``"error"``, or the ``"nearest"`` cell.
+            x: the coordinate to the east, or the longitude.
+            y: the coordinate to the north, or the latitude.
+            outside: what to do about a point outside the grid: raise an ``"error"``, or take the ``"nearest"`` cell.
         """
         if not isinstance(self.secrets, Grid):
             raise InvalidProblem("only secrets that are the cells of a Grid have places")
         return self.secrets.cell((x, y), outside=outside)
 
-    def place(self, observable: Label) -> tuple[float, float]:
-        """Where an observable is: the centre of its cell, or of its cells; (longitude, latitude) over degrees."""
+    def coordinates(self, observable: Label) -> tuple[float, float]:
+        """The centre of an output's cell, or the mean centre of its cells; (longitude, latitude) over degrees.
+
+        >>> mechanism = pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0))))
+        >>> mechanism.coordinates("cell-1")
+        (1.5, 0.5)
+        """
         if isinstance(self.observables, Grid):
             return self.observables.centre(observable)
-        within = self.observables.underlying if isinstance(self.observables, Subsets) else None
-        if not isinstance(within, Grid) or not isinstance(self.observables, Subsets):
+        grid = self.observables.underlying if isinstance(self.observables, Subsets) else None
+        if not isinstance(grid, Grid) or not isinstance(self.observables, Subsets):
             raise InvalidProblem("only observables that are cells of a Grid, or sets of them, have places")
         members = self.observables.members[self.observables.index(observable)]
-        x, y = np.mean([within.centre(within.labels[member]) for member in members], axis=0)
+        x, y = np.mean([grid.centre(grid.labels[member]) for member in members], axis=0)
         return float(x), float(y)
 
     def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
-        """The sampler behind :meth:`sample`, for positions instead of labels; it says where its bits come from."""
+        """The sampler behind :meth:`sample`, which takes and returns indices instead of labels."""
         return self._table.sampler if generator is None else self._table.sampler.using(generator)
 
     @property
@@ -222,15 +265,19 @@ class Mechanism:
         }
 
     def posterior(self, observable: Label, prior: Prior | None = None) -> Prior:
-        """What an adversary believes after seeing ``observable``.
+        """What an adversary believes after seeing an output, by Bayes' rule.
+
+        >>> problem = pg.Problem(pg.Prior(pg.Categories(["yes", "no"]), [0.2, 0.8]))
+        >>> coin = pg.Mechanism.from_probabilities(problem, [[0.75, 0.25], [0.25, 0.75]])
+        >>> coin.posterior("yes").probabilities.round(4)
+        array([0.4286, 0.5714])
 
         Args:
-            observable: what was answered.
+            observable: the output.
             prior: what they believed before; by default the problem's prior.
 
         Raises:
-            InvalidProblem: the mechanism never gives this output, or gives it only for secrets that the prior excludes:
-                nobody can see it, so there is nothing to believe after it.
+            InvalidProblem: the mechanism never gives this output, or gives it only for secrets that the prior excludes.
         """
         belief = self.problem.prior if prior is None else prior
         require_secrets(self, belief)
@@ -243,13 +290,18 @@ class Mechanism:
         return belief.posterior(likelihood)
 
     def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
-        """Write one self-contained file; without ``multipliers`` it is smaller and proves no optimality."""
-        header, arrays = encode_content(self._contents, dual_solution=dual_solution)
+        """Write one self-contained file, for :func:`privacygames.load` to read.
+
+        Args:
+            path: the file.
+            dual_solution: whether to store the dual values; without them the file is smaller and proves no optimality.
+        """
+        header, arrays = encode_content(self._content, dual_solution=dual_solution)
         binary_container.write(path, header, arrays, version=oldest_version(header))
 
     def to_bytes(self, *, dual_solution: bool = True) -> bytes:
-        """What :meth:`save` writes, kept in memory: :func:`privacygames.mechanism.load_bytes` reads it back."""
-        header, arrays = encode_content(self._contents, dual_solution=dual_solution)
+        """The bytes of the file that :meth:`save` writes, for :func:`privacygames.mechanism.load_bytes` to read."""
+        header, arrays = encode_content(self._content, dual_solution=dual_solution)
         return b"".join(binary_container.content(header, arrays, version=oldest_version(header)))
 
     def __repr__(self) -> str:
@@ -259,72 +311,105 @@ class Mechanism:
 
 def certify(
     problem: Problem,
-    bounds: Bounds | RealisedValues,
+    bounds: Bounds | RealisedBounds,
     table: FloatArray | IntArray,
     dual_solution: DualSolution | None = None,
     *,
     origin: str,
     cheapest: Mechanism | None = None,
-    before: FloatArray | None = None,
+    unrepaired: FloatArray | None = None,
 ) -> Mechanism:
-    """A mechanism near a table of numbers, with exact weights, that keeps its promises; or an error.
+    """A certified mechanism with exact weights, as near to a table of probabilities as its bounds allow.
+
+    >>> from privacygames.mechanism import certify
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
+    >>> mechanism = certify(problem, pg.Bounds(epsilon=1.0), np.array([[0.74, 0.26], [0.26, 0.74]]), origin="a coin")
+    >>> mechanism.bounds.epsilon, bool(mechanism.probabilities.max() < 0.74)
+    (1.0, True)
 
     Args:
-        problem: what it is judged against.
-        bounds: what it is to promise: the table is repaired until it does. With :class:`RealisedValues` nothing but
-            last digits is changed, and what it keeps is promised.
-        table: (secrets, observables): probabilities, or exact weights whose rows sum to 2^62 (kept as they are).
-        dual_solution: evidence for how far from the best possible it is.
+        problem: the prior, cost and distances that it is certified for.
+        bounds: what to guarantee; the table is repaired until it is. :class:`RealisedBounds` changes nothing but last
+            digits and guarantees the tightest bounds that the table keeps.
+        table: (secrets, observables): probabilities; or exact weights whose rows sum to 2^62, which are not changed.
+        dual_solution: dual values that prove how far from the optimum the mechanism is.
         origin: where it comes from, for the certificate.
-        cheapest: a mechanism that keeps the ratios and costs less than the limit, where the cost is limited.
-        before: what the cost of the repair is counted from; by default the table.
+        cheapest: a mechanism that keeps the ratios and costs less than is allowed, where the cost is limited.
+        unrepaired: the table that the cost of the repair is measured against; by default ``table``.
 
     Raises:
-        GuaranteeViolated: the promises cannot be kept near the table.
+        GuaranteeViolated: no mechanism near the table keeps the bounds.
         InvalidProblem: the table does not fit the problem.
     """
     require_instance(problem, Problem, "the problem")
     weights = None if cheapest is None else cheapest.weights
-    return Mechanism(*certified(problem, bounds, table, dual_solution, origin=origin, cheapest=weights, before=before))
+    content, verification = certify_content(
+        problem, bounds, table, dual_solution, origin=origin, cheapest=weights, unrepaired=unrepaired
+    )
+    return Mechanism(content, verification)
 
 
 def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read a mechanism file, re-checking every promise in it."""
-    return _checked(*binary_container.read(path))
+    """Read a mechanism file, and verify every guarantee in it.
 
-
-def load_bytes(content: bytes, *, most: int | None = None) -> Mechanism:
-    """Read the content of a mechanism file, re-checking every promise in it.
-
-    Args:
-        content: the bytes.
-        most: rows and columns that a table in it may have; larger files are refused before anything is built.
-    """
-    header, arrays = binary_container.parse(content)
-    if most is not None and any(max(each.shape) > most for each in arrays.values() if each.ndim == 2):
-        raise TooLarge(f"the file has a table of more than {most} rows or columns; at most {most} are taken here")
-    return _checked(header, arrays)
-
-
-def _checked(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
-    if "withheld" in header:
-        raise InvalidFile("this file was exported without prior and cost: read it with load_public")
-    contents = decode_content(header, arrays)
-    return Mechanism(contents, check(contents.statement))
-
-
-def verify(path: str | os.PathLike[str]) -> Certificate:
-    """Re-check every promise in a mechanism file and return the certificate it earns.
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
+    >>> mechanism.save("numbers.pgm")
+    >>> pg.load("numbers.pgm").digest == mechanism.digest
+    True
 
     Raises:
         InvalidFile: the file is damaged, altered, too large or of another version.
-        GuaranteeViolated: the file is in order but the mechanism does not keep what it promises.
+        GuaranteeViolated: the mechanism in the file does not keep its guarantees.
+    """
+    return _verified(*binary_container.read(path))
+
+
+def load_bytes(content: bytes, *, max_size: int | None = None) -> Mechanism:
+    """Read the bytes of a mechanism file, and verify every guarantee in it.
+
+    >>> from privacygames.mechanism import load_bytes
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
+    >>> load_bytes(mechanism.to_bytes()).digest == mechanism.digest
+    True
+
+    Args:
+        content: the bytes.
+        max_size: largest number of rows and of columns of a matrix in it; larger files are refused before anything is
+            computed.
+    """
+    header, arrays = binary_container.parse(content)
+    matrices = [array for array in arrays.values() if array.ndim == 2]
+    if max_size is not None and any(max(matrix.shape) > max_size for matrix in matrices):
+        raise TooLarge(
+            f"the file has a table of more than {max_size} rows or columns; at most {max_size} are taken here"
+        )
+    return _verified(header, arrays)
+
+
+def _verified(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
+    if "withheld" in header:
+        raise InvalidFile("this file was exported without prior and cost: read it with load_public")
+    content = decode_content(header, arrays)
+    return Mechanism(content, check(content.statement))
+
+
+def verify(path: str | os.PathLike[str]) -> Certificate:
+    """Verify every guarantee in a mechanism file, and return its certificate.
+
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
+    >>> mechanism.save("to-verify.pgm")
+    >>> pg.verify("to-verify.pgm").verification.largest_ratio <= 1
+    True
+
+    Raises:
+        InvalidFile: the file is damaged, altered, too large or of another version.
+        GuaranteeViolated: the mechanism in the file does not keep its guarantees.
     """
     return load(path).certificate
 
 
 def require_secrets(mechanism: Mechanism, prior: Prior) -> None:
-    """Raise unless a belief is about a mechanism's secrets: the same space, not only labels that look alike."""
+    """Raise unless a prior is over a mechanism's secrets: an equal space, not only equal labels."""
     secrets = require_instance(mechanism, Mechanism, "the mechanism").secrets
     if require_instance(prior, Prior, "the prior").space != secrets:
         raise InvalidProblem(f"the prior is over other secrets than the mechanism's: {prior.space!r}, not {secrets!r}")

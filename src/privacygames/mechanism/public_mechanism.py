@@ -1,9 +1,11 @@
-"""A mechanism without its owner's habits: weights, distances and the ε promise, but neither prior nor cost.
+"""A mechanism without its prior: weights, distances and the guarantee of epsilon, but neither prior nor cost.
 
-The promise of differential privacy is about ratios of weights alone, so whoever gets such a file can verify it. About
-distortion privacy and cost, which are averages over the prior, it cannot speak, and says so. The weights themselves
-remain: a mechanism that was designed for somebody's prior serves their places best, and that can be seen in it. So the
-file's disclosure is "computed from the prior": it is for those who may know the mechanism, not for everybody.
+Differential privacy is a bound on ratios of weights alone, so whoever gets such a file can verify it. Distortion
+privacy and cost are averages over the prior; without it they cannot be verified, and the certificate says so.
+
+The weights still depend on the prior: outputs near the user's frequent secrets are the most accurate, which anybody can
+see in them. A file's disclosure is therefore "computed from the prior": it is for those who may know the mechanism, not
+for everybody.
 """
 
 import os
@@ -19,7 +21,7 @@ from privacygames.canonical import digest_of
 from privacygames.certificates import RatioStatement, check_ratios, largest_log_ratio
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import binary_container
-from privacygames.mechanism.binary_container import well_formed
+from privacygames.mechanism.binary_container import require_integer, well_formed
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.protocol import EpsilonGuarantee
@@ -30,12 +32,12 @@ from privacygames.spaces import Label, LabelBudget, Space, decode_space, encode_
 
 WITHHELD = ["prior", "cost"]
 
-SAME = 1e-6
-"""Probabilities that differ by less than this between secrets are the same, as in ``certificates/usefulness.py``."""
+SAME_PROBABILITY = 1e-6
+"""Probabilities that differ by less than this are the same, as in ``certificates/usefulness.py``."""
 
-HEADER = {"withheld", "promises", "bits", "secrets", "observables", "arrays", "format"}
-ARRAYS, OWN_DISTANCES = {"weights", "distinguishability"}, "distances_"
-"""All that such a file has, and how a space's own distances are called: nothing else may travel with it."""
+HEADER_KEYS = {"withheld", "promises", "bits", "secrets", "observables", "arrays", "format"}
+ARRAYS, DISTANCES_PREFIX = {"weights", "distinguishability"}, "distances_"
+"""All that a file may hold, with the prefix of arrays of spaces' own distances: anything else might be private."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,12 @@ class PublicCertificate:
     """What can be verified without prior and cost.
 
     Attributes:
-        epsilon: the ε that holds for every pair of secrets and every observable.
+        epsilon: the ε that holds for every pair of secrets and every output.
         within: the threshold, in the threshold form.
-        scale: of the distances in which ε is counted.
+        scale: of the distances per unit of which ε counts.
         any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
-        largest_ratio: the largest ratio of weights as a share of what is allowed; at most 1.
-        distinguishability: SHA-256 of the distances in which ε counts.
+        largest_ratio: the largest ratio of weights as a fraction of what is allowed; at most 1.
+        distinguishability: SHA-256 of the distances per unit of which ε counts.
         digest: of the mechanism.
     """
 
@@ -65,7 +67,7 @@ class PublicCertificate:
         return asdict(self) | {"counted": self.scale.per(self.within)}
 
     def rows(self) -> list[tuple[str, str]]:
-        """The certificate in words: pairs of name and value."""
+        """The certificate as pairs of name and value, for people."""
         return [
             ("promised epsilon", self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)),
             ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
@@ -77,9 +79,16 @@ class PublicCertificate:
 
 
 class PublicMechanism:
-    """A mechanism of which the ε promise can be verified and answers drawn, and nothing else.
+    """A mechanism without prior and cost: its guarantee of ε can be verified and outputs can be drawn, nothing else.
 
     Get one from :meth:`of` or :func:`load_public`.
+
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
+    >>> public = pg.PublicMechanism.of(mechanism)
+    >>> hasattr(public, "problem"), public.sample(1) in (1, 2, 3)
+    (False, True)
+    >>> public.certificate.largest_ratio <= 1
+    True
     """
 
     def __init__(
@@ -87,7 +96,7 @@ class PublicMechanism:
     ) -> None:
         if bounds.epsilon is None:
             raise InvalidProblem(
-                "without a promise of epsilon nothing is left to verify once prior and cost are withheld"
+                "without a guarantee of epsilon nothing is left to verify once prior and cost are withheld"
             )
         self._table = WeightTable(weights, bits, *spaces)
         self._bounds = Bounds(epsilon=bounds.epsilon, within=bounds.within)
@@ -107,7 +116,7 @@ class PublicMechanism:
 
     @property
     def bits(self) -> int:
-        """The power of two every row of weights sums to."""
+        """The power of two that every row of weights sums to."""
         return self._table.bits
 
     @property
@@ -117,27 +126,27 @@ class PublicMechanism:
 
     @property
     def bounds(self) -> Bounds:
-        """What is promised: ε."""
+        """What is guaranteed: ε."""
         return self._bounds
 
     @property
     def distinguishability(self) -> FloatArray:
-        """d^ε(s, s'): the distances in which epsilon counts."""
+        """d^ε(s, s'): the distances per unit of which epsilon counts."""
         return self._distinguishability
 
     @property
     def secrets(self) -> Space:
-        """What may be secret."""
+        """The space of secrets."""
         return self._table.secrets
 
     @property
     def observables(self) -> Space:
-        """What may be answered."""
+        """The space of outputs."""
         return self._table.observables
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of weights, promise and distances: names the mechanism, without saying whose."""
+        """SHA-256 of weights, guarantee and distances: it names the mechanism without saying whose it is."""
         hashes = content_hash(self.weights), content_hash(self.distinguishability)
         spaces = space_digest(self.secrets), space_digest(self.observables)
         return digest_of("public mechanism", *hashes, self.bits, self.bounds.content, *spaces)
@@ -187,7 +196,7 @@ class PublicMechanism:
     @property
     def constant(self) -> bool:
         """Whether outputs are independent of the secret."""
-        return float(np.ptp(self.probabilities, axis=0).max()) <= SAME
+        return float(np.ptp(self.probabilities, axis=0).max()) <= SAME_PROBABILITY
 
     def row_sampler(self, users: Any = None) -> WeightRowSampler:  # noqa: ARG002 - of the protocol
         """The sampler for the rows of a batch, whoever their users are."""
@@ -205,44 +214,51 @@ class PublicMechanism:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file without prior and cost, which :func:`load_public` reads."""
+        """Write a file without prior and cost, for :func:`load_public` to read."""
         arrays: dict[str, Any] = {"weights": self.weights, "distinguishability": self.distinguishability}
 
         def store(matrix: FloatArray) -> str:
-            name = f"{OWN_DISTANCES}{len(arrays)}"
+            name = f"{DISTANCES_PREFIX}{len(arrays)}"
             arrays[name] = matrix
             return name
 
-        shared = self.observables == self.secrets
+        same_space = self.observables == self.secrets
         header = {
             "withheld": WITHHELD,
             "disclosure": Disclosure.COMPUTED.value,
             "promises": {"epsilon": self.bounds.epsilon, "within": self.bounds.within},
             "bits": self.bits,
             "secrets": encode_space(self.secrets, store=store),
-            "observables": None if shared else encode_space(self.observables, secrets=self.secrets, store=store),
+            "observables": None if same_space else encode_space(self.observables, secrets=self.secrets, store=store),
         }
         binary_container.write(path, header, arrays)
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape
-        told = self.certificate
-        promised = told.scale.epsilon(f"{told.epsilon:.4g}", told.any_pair, within=told.within)
-        return f"PublicMechanism({secrets} secrets, {observables} observables, ε {promised})"
+        certificate = self.certificate
+        epsilon = certificate.scale.epsilon(
+            f"{certificate.epsilon:.4g}", certificate.any_pair, within=certificate.within
+        )
+        return f"PublicMechanism({secrets} secrets, {observables} observables, ε {epsilon})"
 
 
 def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
-    """Read a file without prior and cost, checking every ratio in it.
+    """Read a file without prior and cost, and verify every ratio in it.
+
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
+    >>> pg.PublicMechanism.of(mechanism).save("public.pgm")
+    >>> pg.load_public("public.pgm").bounds.epsilon == mechanism.bounds.epsilon
+    True
 
     Raises:
-        InvalidFile: the file is damaged, altered, or not of this kind.
-        GuaranteeViolated: the weights do not keep the ε that the file promises.
+        InvalidFile: the file is damaged, altered, or holds prior and cost.
+        GuaranteeViolated: the weights do not keep the guaranteed ε.
     """
     header, arrays = binary_container.read(path)
     if "withheld" not in header:
         raise InvalidFile("this file has prior and cost in it: read it with load")
     with well_formed("the content of the file"):
-        return _unpacked(header, arrays)
+        return _decode(header, arrays)
 
 
 def is_public(path: str | os.PathLike[str]) -> bool:
@@ -250,15 +266,15 @@ def is_public(path: str | os.PathLike[str]) -> bool:
     return "withheld" in binary_container.read(path)[0]
 
 
-def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMechanism:
-    weights, separation = arrays["weights"], arrays["distinguishability"]
+def _decode(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMechanism:
+    weights, distinguishability = arrays["weights"], arrays["distinguishability"]
     n, m = weights.shape
-    if weights.dtype != np.int64 or separation.dtype != np.float64 or separation.shape != (n, n):
+    if weights.dtype != np.int64 or distinguishability.dtype != np.float64 or distinguishability.shape != (n, n):
         raise InvalidFile("an array of the file has the wrong type or shape")
-    expected = HEADER | ({"disclosure"} & set(header))  # older files do not have it
-    others = [name for name in arrays if name not in ARRAYS and not name.startswith(OWN_DISTANCES)]
+    expected = HEADER_KEYS | ({"disclosure"} & set(header))  # which older files do not have
+    unexpected = [name for name in arrays if name not in ARRAYS and not name.startswith(DISTANCES_PREFIX)]
     disclosure = header.get("disclosure", Disclosure.COMPUTED.value)
-    if set(header) != expected or others or disclosure != Disclosure.COMPUTED.value:
+    if set(header) != expected or unexpected or disclosure != Disclosure.COMPUTED.value:
         raise InvalidFile("the file holds more, or less, than a mechanism without prior and cost does")
     allowance = LabelBudget()
     secrets = decode_space(header["secrets"], matrices=arrays, size=n, allowance=allowance)
@@ -268,8 +284,7 @@ def _unpacked(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMec
     elif n != m:
         raise InvalidFile("the weights do not fit the secrets")
     if set(header["promises"]) != {"epsilon", "within"}:
-        raise InvalidFile("a file without prior and cost promises epsilon, and within where it has a threshold")
-    promises = Bounds(**header["promises"])
-    if type(header["bits"]) is not int:
-        raise InvalidFile("a number in the header is not whole")
-    return PublicMechanism(freeze(weights), header["bits"], freeze(separation), promises, (secrets, observables))
+        raise InvalidFile("a file without prior and cost guarantees epsilon, and within where it has a threshold")
+    bounds = Bounds(**header["promises"])
+    bits = require_integer(header["bits"])
+    return PublicMechanism(freeze(weights), bits, freeze(distinguishability), bounds, (secrets, observables))

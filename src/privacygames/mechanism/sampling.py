@@ -1,4 +1,4 @@
-"""Exact sampling: the probability of each observable is its weight / 2^bits, with no float on the way."""
+"""Exact sampling: each output's probability is exactly its weight / 2^bits; no floating-point number is involved."""
 
 import os
 from copy import copy
@@ -11,20 +11,28 @@ from privacygames.arrays import IntArray
 from privacygames.errors import UnknownLabel
 
 GUIDE_BITS = 10
+"""Leading bits of a draw that the guide table is indexed by: 1024 entries for each secret, a few KB."""
+
 CHUNK = 1 << 18
-FEW = 64
-"""So few draws need no tables."""
+"""Draws computed at a time, so that intermediate arrays stay in the processor's caches."""
+
+MAX_DRAWS_WITHOUT_TABLES = 64
+"""Up to so many draws, searching the rows directly is faster than building tables for all secrets."""
 
 
 class Sampler:
-    """Draws observables from integer weights with uniform integers from the operating system.
+    """Draws outputs from integer weights, by inversion of uniform integers from the operating system.
 
-    A draw r is uniform over [0, 2^bits): the top bits of 64 random ones, so there is nothing to reject and no
-    modulo. The observable is the first whose cumulative weight exceeds r: an exact integer comparison.
+    A draw r is uniform over [0, 2^bits): it consists of the leading bits of a random 64-bit word, so nothing is
+    rejected. The output is the first whose cumulative weight exceeds r, which is a comparison of integers.
+
+    >>> from privacygames.mechanism import Sampler
+    >>> Sampler(np.array([[2**62, 0], [0, 2**62]]), bits=62).draw(np.array([0, 1, 1]))
+    array([0, 1, 1])
 
     Args:
         weights: (secrets, observables) integers whose rows sum to 2^bits.
-        bits: that power.
+        bits: the exponent of that power.
         generator: a seeded NumPy generator for reproducible experiments. Leave it out for anything private.
     """
 
@@ -33,22 +41,22 @@ class Sampler:
         self._rows = len(weights)
 
     def using(self, generator: np.random.Generator | None) -> "Sampler":
-        """The same with another source of randomness; tables are shared, not built again."""
+        """The same sampler with another source of randomness; the tables are shared."""
         _ = self._cumulative, self._guide
-        other = copy(self)
-        other._generator = generator
-        return other
+        sampler = copy(self)
+        sampler._generator = generator
+        return sampler
 
     @property
     def randomness(self) -> str:
-        """Where the random bits come from, in words."""
+        """Where the random bits come from, for people."""
         if self._generator is None:
             return "the operating system"
         return "a generator passed by the caller: reproducible, so not private"
 
     def draw(self, secrets: IntArray) -> IntArray:
-        """One observable's position for each secret's position."""
-        secrets = self._checked(secrets)
+        """The index of an output for the index of each secret."""
+        secrets = self._require_indices(secrets)
         drawn = np.empty(len(secrets), dtype=np.int64)
         for start in range(0, len(secrets), CHUNK):
             part = slice(start, start + CHUNK)
@@ -56,23 +64,23 @@ class Sampler:
         return drawn
 
     def draw_with(self, secrets: IntArray, words: NDArray[np.uint64]) -> IntArray:
-        """The same with 64 random bits for each secret from elsewhere: a keyed pseudo-random function, say."""
-        return self._select(self._checked(secrets), (words >> np.uint64(64 - self._bits)).astype(np.int64))
+        """The same, with 64 random bits for each secret from elsewhere, such as a keyed pseudo-random function."""
+        return self._select(self._require_indices(secrets), (words >> np.uint64(64 - self._bits)).astype(np.int64))
 
-    def _checked(self, secrets: IntArray) -> IntArray:
-        given = np.asarray(secrets)
-        whole = given.ndim == 1 and given.dtype.kind in "iu"
-        if not whole or (len(given) and not 0 <= int(given.min()) <= int(given.max()) < self._rows):
+    def _require_indices(self, secrets: IntArray) -> IntArray:
+        indices = np.asarray(secrets)
+        integers = indices.ndim == 1 and indices.dtype.kind in "iu"
+        if not integers or (len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < self._rows):
             raise UnknownLabel(f"positions of secrets must be whole numbers from 0 to {self._rows - 1}")
-        return given.astype(np.int64)  # narrower integers would wrap in what follows
+        return indices.astype(np.int64)  # narrower integers would overflow below
 
     def _select(self, secrets: IntArray, uniform: IntArray) -> IntArray:
-        if len(secrets) <= FEW and "_guide" not in self.__dict__:  # quicker than to build the tables
+        if len(secrets) <= MAX_DRAWS_WITHOUT_TABLES and "_guide" not in self.__dict__:
             rows = (np.cumsum(self._weights[secret]) for secret in secrets)
-            found = (np.searchsorted(row, drawn, side="right") for row, drawn in zip(rows, uniform, strict=True))
-            return np.fromiter(found, dtype=np.int64, count=len(secrets))
+            outputs = (np.searchsorted(row, drawn, side="right") for row, drawn in zip(rows, uniform, strict=True))
+            return np.fromiter(outputs, dtype=np.int64, count=len(secrets))
         observables = self._weights.shape[1]
-        # The guide says where to start looking; each step right is one exact comparison, and few need one.
+        # The guide gives where the search starts; each step to the right is one integer comparison, and few are needed.
         bucket = uniform >> (self._bits - self._guide_bits)
         position = self._guide[(secrets << self._guide_bits) + bucket] + secrets * observables
         pending = np.flatnonzero(self._cumulative[position] <= uniform)
@@ -97,7 +105,7 @@ class Sampler:
 
     @cached_property
     def _guide(self) -> IntArray:
-        """For each secret and leading bits, the first observable whose cumulative weight can exceed the draw."""
+        """For each secret and leading bits, the first output whose cumulative weight can exceed the draw."""
         starts = np.arange(1 << self._guide_bits, dtype=np.int64) << (self._bits - self._guide_bits)
         rows = self._cumulative.reshape(self._weights.shape)
         return np.concatenate([np.searchsorted(row, starts, side="right") for row in rows])

@@ -193,7 +193,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     async def verify(request: Request) -> Json:
         """Verify every guarantee of a mechanism file (the body), and store it."""
         content = await request.body()
-        mechanism = await run_in_threadpool(lambda: load_bytes(content, most=state.limits.secrets))
+        mechanism = await run_in_threadpool(lambda: load_bytes(content, max_size=state.limits.secrets))
         stored = StoredMechanism(mechanism, label="from a file")
         problem = problem_view("", ProblemSource({}, mechanism.problem))
         return _json(mechanism_view(state.mechanisms.put(stored), stored) | {"problem": problem})

@@ -1,4 +1,4 @@
-"""Fleets: packed exactly, designed once, verified, found at once; and what a stranger gets."""
+"""Fleets: packed exactly, designed once, verified, found at once; and what unknown people get."""
 
 import os
 import pickle
@@ -65,18 +65,18 @@ def test_weights_with_more_digits_are_not_packed() -> None:
 
 @settings(max_examples=25)
 @given(prior=priors(6), epsilon=st.sampled_from([0.05, 0.5, 2.0]), share=st.sampled_from([None, 0.5, 1.0]))
-def test_packed_mechanisms_keep_their_promises_and_cost_hardly_more(
+def test_packed_mechanisms_keep_their_guarantees_and_cost_hardly_more(
     prior: Any, epsilon: float, share: float | None
 ) -> None:
     problem = pg.Problem(pg.Prior(pg.Grid(3, 2), prior))
     distortion = None if share is None else share * pg.max_distortion(problem)
     bounds = pg.Bounds(epsilon=epsilon, distortion=distortion)
-    found = design_packable(problem, bounds)
-    assert found.bounds == bounds
-    check(found.statement)
+    packable = design_packable(problem, bounds)
+    assert packable.bounds == bounds
+    check(packable.statement)
     best = pg.design(problem, epsilon=epsilon, distortion=distortion)
-    assert found.certificate.cost <= best.certificate.cost * (1 + 5e-3) + 1e-9
-    assert found.certificate.cost >= (best.certificate.bound or 0.0) * (1 - 1e-9)
+    assert packable.certificate.cost <= best.certificate.cost * (1 + 5e-3) + 1e-9
+    assert packable.certificate.cost >= (best.certificate.bound or 0.0) * (1 - 1e-9)
 
 
 def test_a_member_is_a_mechanism(made: Path) -> None:
@@ -191,7 +191,7 @@ def test_altered_records_are_noticed(made: Path, tmp_path: Path, at: float) -> N
         Fleet(folder).verify()
 
 
-def test_weights_that_break_the_promise_are_found_by_verify(made: Path, tmp_path: Path) -> None:
+def test_weights_that_break_the_guarantee_are_found_by_verify(made: Path, tmp_path: Path) -> None:
     """A record whose checksums all fit, and weights that do not."""
     folder = tmp_path / "fleet"
     shutil.copytree(made, folder)
@@ -241,9 +241,9 @@ def test_a_killed_design_goes_on(tmp_path: Path) -> None:
     with (tmp_path / "f" / "people.dat").open("ab") as file:
         file.write(b"PGF1 half a record")
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    told = [int(line) for line in done.stdout.split()]
-    assert told[0] >= 21
-    assert told[-1] == 60
+    counts_done = [int(line) for line in done.stdout.split()]
+    assert counts_done[0] >= 21
+    assert counts_done[-1] == 60
     fleet = Fleet(tmp_path / "f")
     assert fleet.verify() == 60
     again = subprocess.run(command, capture_output=True, text=True, check=True)

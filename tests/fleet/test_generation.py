@@ -105,7 +105,7 @@ def test_a_release_that_is_computed_later_is_of_the_fleet_it_was_set_up_with(tmp
 @pytest.mark.parametrize("name", ["people.dat", "people.idx", "shared.pgm"])
 @pytest.mark.parametrize("in_place", [True, False])
 def test_files_replaced_under_an_open_fleet_are_noticed(tmp_path: Path, name: str, in_place: bool) -> None:
-    """By those of a fleet with the same people and a weaker promise."""
+    """By those of a fleet with the same people and a weaker guarantee."""
     fleet = design_fleet(people(2), out=tmp_path / "f", epsilon=0.5, jobs=1)
     weaker = design_fleet(people(2), out=tmp_path / "w", epsilon=2.0, jobs=1)
     content = (weaker.folder / name).read_bytes()
@@ -171,7 +171,7 @@ def test_fleets_of_the_last_release_are_read_and_then_written_as_this_one_does(t
     assert len(add(again, {"ann": priors["user-0"]}, jobs=1)) == 4
 
 
-def test_a_fleet_of_the_last_release_that_keeps_no_promise_is_refused(tmp_path: Path) -> None:
+def test_a_fleet_of_the_last_release_that_keeps_no_guarantee_is_refused(tmp_path: Path) -> None:
     """What its fault made: records designed for another ε, beside a shared part that says 0.8."""
     folder = Path(shutil.copytree(FORMAT_1, tmp_path / "f"))
     stricter = design_fleet({"x": pg.Prior.uniform(pg.Grid(2, 2))}, out=tmp_path / "strict", epsilon=0.1, jobs=1)

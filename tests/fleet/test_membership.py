@@ -260,10 +260,10 @@ def test_a_crash_at_any_step_leaves_one_generation_or_the_next(
 
 @pytest.mark.parametrize("verb", ["design", "add", "update", "remove"])
 def test_interrupting_changes_nothing_and_loses_no_work(folder: Path, verb: str) -> None:
-    before, told = payloads_in(folder), []
+    before, done = payloads_in(folder), []
 
     def interrupt(now: pg.Progress) -> None:
-        told.append(now.done)
+        done.append(now.done)
         raise KeyboardInterrupt
 
     changed = people(7) | {"user-1": pg.Prior.uniform(GRID)}
@@ -279,8 +279,8 @@ def test_interrupting_changes_nothing_and_loses_no_work(folder: Path, verb: str)
         calls[verb](progress=interrupt)
     assert payloads_in(folder) == before
     assert Fleet(folder).verify() == 5
-    calls[verb](progress=lambda now: told.append(now.done))
-    assert told == ([1] if verb == "remove" else [told[0], told[0] + 1])  # nothing is designed twice
+    calls[verb](progress=lambda now: done.append(now.done))
+    assert done == ([1] if verb == "remove" else [done[0], done[0] + 1])  # nothing is designed twice
     assert payloads_in(folder) != before
 
 

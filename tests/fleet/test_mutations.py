@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def keeps_its_promise(mechanism: pg.Mechanism) -> bool:
+def keeps_its_guarantee(mechanism: pg.Mechanism) -> bool:
     """Whether no ratio exceeds what ε allows, by hand."""
     given = mechanism.weights[:, mechanism.weights.any(axis=0)].astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -64,7 +64,7 @@ def _asked(folder: Path) -> None:
         mechanism = fleet[name]
         assert mechanism.bounds.epsilon == EPSILON
         assert mechanism.problem.prior == people(3)[name]
-        assert keeps_its_promise(mechanism)
+        assert keeps_its_guarantee(mechanism)
     assert sorted(fleet) == sorted(people(3))
 
 
@@ -73,7 +73,7 @@ def _released(folder: Path) -> None:
     fleet = Fleet(folder)
     for name in people(3):
         fleet.sample(name, "cell-5")
-        assert keeps_its_promise(fleet[name])
+        assert keeps_its_guarantee(fleet[name])
         assert set(fleet.prior_source(name)) == {"visits", "prior_from"}
 
 
@@ -162,7 +162,7 @@ def test_earlier_records_and_records_of_others_are_refused(made: Path, tmp_path:
     for turn, (payload, error) in enumerate(
         (
             (other[name_hash("user-1")], pg.InvalidFile),  # another person's
-            (payloads_in(weaker.folder)[name_hash("user-0")], pg.GuaranteeViolated),  # of a fleet with a weaker promise
+            (payloads_in(weaker.folder)[name_hash("user-0")], pg.GuaranteeViolated),  # weaker guarantee
         )
     ):
         folder = Path(shutil.copytree(made, tmp_path / str(turn)))
@@ -181,7 +181,7 @@ def shared(made: Path) -> SharedProblem:
 
 @settings(max_examples=400)
 @given(data=st.data())
-def test_changed_payloads_are_refused_or_keep_the_promise(
+def test_changed_payloads_are_refused_or_keep_the_guarantee(
     made: Path, shared: SharedProblem, data: st.DataObject
 ) -> None:
     """What a stranger can write who computes every checksum: only the verifier is left."""
@@ -216,14 +216,14 @@ def test_changed_payloads_are_refused_or_keep_the_promise(
         mechanism = certified_mechanism(payload, shared)
     except (pg.InvalidFile, pg.GuaranteeViolated):
         return
-    assert keeps_its_promise(mechanism)
+    assert keeps_its_guarantee(mechanism)
     assert (mechanism.weights.sum(axis=1) == 2**62).all()
 
 
 @settings(max_examples=200)
 @given(data=st.data())
 def test_changed_shared_parts_are_refused_or_another_problem(made: Path, data: st.DataObject) -> None:
-    """Its header is a stranger's, too: kinds, sizes, promises; the checksum is computed again."""
+    """Its header is a stranger's, too: kinds, sizes, guarantees; the checksum is computed again."""
     header, arrays = parse_container(read_shared(made))
     place = data.draw(st.sampled_from(["promises", "secrets", "observables", "fleet", "arrays"]))
     odd: st.SearchStrategy[object] = st.sampled_from(
@@ -238,10 +238,10 @@ def test_changed_shared_parts_are_refused_or_another_problem(made: Path, data: s
         header = header | {place: data.draw(odd)}
     content = b"".join(container_content({k: v for k, v in header.items() if k not in ("arrays", "format")}, arrays))
     try:
-        found = decode_shared(content)
+        decoded = decode_shared(content)
     except pg.InvalidFile:
         return
-    assert found.problem.shape == (12, 12)
+    assert decoded.problem.shape == (12, 12)
 
 
 def test_verbs_on_changed_folders_are_refused_or_right(made: Path, tmp_path: Path) -> None:
@@ -265,5 +265,5 @@ def test_verbs_on_changed_folders_are_refused_or_right(made: Path, tmp_path: Pat
         else:
             outcomes.add("right")
             fleet = Fleet(folder)
-            assert all(keeps_its_promise(fleet[each]) for each in fleet)
+            assert all(keeps_its_guarantee(fleet[each]) for each in fleet)
     assert outcomes == {"refused", "right"}

@@ -85,7 +85,7 @@ def test_observables_of_their_own_come_back(observables: pg.Space, tmp_path: Pat
     assert pg.Problem(loaded.problem.prior, cost="euclidean", observables=loaded.observables) == problem
 
 
-def test_a_space_with_another_matrix_than_the_promise_keeps_its_own(tmp_path: Path) -> None:
+def test_a_space_with_another_matrix_than_the_guarantee_keeps_its_own(tmp_path: Path) -> None:
     space = pg.Space.from_distances("ab", [[0.0, 1.0], [2.0, 0.0]])
     mechanism = pg.design(pg.Problem(pg.Prior.uniform(space), distance="hamming"), epsilon=1.0)
     mechanism.save(tmp_path / "m.pgm")
@@ -119,7 +119,7 @@ def test_files_of_format_1_load_and_verify(
     same(loaded, pg.load(tmp_path / "again.pgm"))
 
 
-def test_without_multipliers_privacy_is_proved_and_optimality_is_not(tmp_path: Path) -> None:
+def test_without_dual_values_privacy_is_proved_and_optimality_is_not(tmp_path: Path) -> None:
     mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Grid(4, 4))), epsilon=1.0)
     mechanism.save(tmp_path / "large.pgm")
     mechanism.save(tmp_path / "small.pgm", dual_solution=False)
@@ -202,7 +202,7 @@ def resealed(content: bytes) -> bytes:
     return first + f"\n{hashlib.sha256(rest).hexdigest()} {split} {body}\n".encode() + rest
 
 
-def test_a_forged_promise_is_not_believed(tmp_path: Path, content: bytes) -> None:
+def test_a_forged_guarantee_is_not_believed(tmp_path: Path, content: bytes) -> None:
     forged = resealed(content.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1))
     with pytest.raises(pg.GuaranteeViolated, match="ratio"):
         reading(tmp_path / "m.pgm", forged)
@@ -248,7 +248,7 @@ def mutate(content: bytes, generator: np.random.Generator) -> bytes:
 
 
 def test_ten_thousand_mutated_files(content: bytes) -> None:
-    """Never an exception that is not ours, never a pass for a broken promise."""
+    """Never an exception that is not ours, never a pass for a broken guarantee."""
     from exact import holds_exactly
 
     generator = np.random.default_rng(10)
@@ -271,12 +271,12 @@ def odd_values() -> list[Any]:
 
 
 def paths(value: Any, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [prefix] if prefix else []
+    keys = [prefix] if prefix else []
     if isinstance(value, dict):
-        found += [path for key in value for path in paths(value[key], (*prefix, key))]
+        keys += [path for key in value for path in paths(value[key], (*prefix, key))]
     if isinstance(value, list):
-        found += [path for at in range(min(len(value), 3)) for path in paths(value[at], (*prefix, at))]
-    return found
+        keys += [path for at in range(min(len(value), 3)) for path in paths(value[at], (*prefix, at))]
+    return keys
 
 
 def odd_problems() -> dict[str, pg.Problem]:
@@ -295,7 +295,7 @@ def odd_problems() -> dict[str, pg.Problem]:
 
 @pytest.mark.parametrize(("kind", "version"), [("sets", 1), ("sets", 2), ("graph", 2), ("distances", 2), ("grid", 2)])
 def test_every_header_value_may_be_anything(kind: str, version: int, tmp_path: Path) -> None:
-    """Each value of the header replaced by each of many odd ones, or removed: our exceptions or a true promise."""
+    """Each value of the header replaced by each of many odd ones, or removed: our exceptions or a true guarantee."""
     from copy import deepcopy
 
     from exact import holds_exactly

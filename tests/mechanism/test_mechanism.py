@@ -76,16 +76,16 @@ def test_an_output_that_is_never_given_has_no_posterior_and_no_estimate() -> Non
     with pytest.raises(pg.InvalidProblem, match="this output is never given") as caught:
         never.posterior("o1")
     assert "o1" not in str(caught.value)
-    told = pg.Mechanism.from_probabilities(problem, [[1.0, 0.0], [0.0, 1.0]])
+    truthful = pg.Mechanism.from_probabilities(problem, [[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(pg.InvalidProblem, match="impossible under this belief"):
-        told.posterior("o1", pg.Prior(problem.space, [1.0, 0.0]))
+        truthful.posterior("o1", pg.Prior(problem.space, [1.0, 0.0]))
     attacks = [pg.attacks.optimal, pg.attacks.uniform, pg.attacks.minmax, pg.attacks.minmax_pairs, pg.attacks.bayesian]
     for attack in attacks:
-        found = attack(never, problem)
-        assert found.matrix.sum(axis=1) == pytest.approx(1.0)
+        best = attack(never, problem)
+        assert best.matrix.sum(axis=1) == pytest.approx(1.0)
         with pytest.raises(pg.InvalidProblem, match="never given"):
-            found.estimate("o1")
-        assert [each["answer"] for each in found.to_dict()["estimates"]] == ["o0"]  # type: ignore[attr-defined]
+            best.estimate("o1")
+        assert [each["answer"] for each in best.to_dict()["estimates"]] == ["o0"]  # type: ignore[attr-defined]
     own = pg.attacks.given(never, problem, [[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(pg.InvalidProblem, match="never given"):
         own.estimate("o1")
@@ -149,11 +149,11 @@ def test_the_exponential_mechanism_needs_a_metric() -> None:
 
 
 def test_a_service_needs_no_cast() -> None:
-    """From a place to an answer's place, whatever kind of grid the file holds."""
+    """From a point to an output's point, whatever kind of grid the file holds."""
     grid = pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=4, rows=3)
     truth = pg.baselines.identity(pg.Problem(pg.Prior.uniform(grid)))
-    answer = truth.sample(truth.locate(6.62, 46.51))
-    assert truth.coordinates(answer) == grid.centre(grid.cell((6.62, 46.51)))
+    output = truth.sample(truth.locate(6.62, 46.51))
+    assert truth.coordinates(output) == grid.centre(grid.cell((6.62, 46.51)))
     assert truth.locate(9.9, 46.51, outside="nearest") == "cell-3"
     with pytest.raises(pg.InvalidProblem, match="1 of 1 points lie outside"):
         truth.locate(9.9, 46.51)

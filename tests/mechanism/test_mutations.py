@@ -1,6 +1,6 @@
 """Mechanism files that somebody changed: refused with the project's own error, or what they say was verified on them.
 
-None may raise anything else, take much memory, or give a mechanism whose promises were not checked on its bytes.
+None may raise anything else, take much memory, or give a mechanism whose guarantees were not checked on its bytes.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ Parts = tuple[dict[str, Any], list[bytes]]
 
 
 def whole() -> Mechanism:
-    """A mechanism whose file has all there is: sets, subsets, several adversaries, multipliers, a matrix of its own."""
+    """A mechanism whose file has all there is: sets, subsets, several adversaries, dual values, a matrix of its own."""
     space = pg.Sets([{"Alien", "Brazil"}, {"Élan"}, set()])
     problem = pg.Problem(pg.Prior(space, [0.5, 0.25, 0.25]), observables=pg.Subsets.all(space, at_most=2))
     curious = pg.Adversary(
@@ -53,11 +53,11 @@ FILES: dict[str, bytes] = {
 def outcome(content: bytes) -> Mechanism | None:
     """The mechanism in a file, with what it says checked once more by exact arithmetic; None where it is refused."""
     try:
-        found = load_bytes(content)
+        loaded = load_bytes(content)
     except REFUSED:
         return None
-    assert holds_exactly(found.statement)
-    return found
+    assert holds_exactly(loaded.statement)
+    return loaded
 
 
 def taken_apart(content: bytes) -> tuple[bytes, dict[str, Any], bytes]:
@@ -128,12 +128,12 @@ def test_sections_in_another_order_say_the_same(name: str) -> None:
     order = np.random.default_rng(3).permutation(len(parts)).tolist()
     moved = header | {"arrays": [header["arrays"][at] for at in order]}
     backward = dict(reversed(moved.items()))
-    found, original = outcome(sealed(first, backward, b"".join(parts[at] for at in order))), outcome(FILES[name])
-    assert found is not None
+    loaded, original = outcome(sealed(first, backward, b"".join(parts[at] for at in order))), outcome(FILES[name])
+    assert loaded is not None
     assert original is not None
-    assert found.digest == original.digest
-    assert found.certificate == original.certificate
-    assert found.to_bytes() == original.to_bytes()
+    assert loaded.digest == original.digest
+    assert loaded.certificate == original.certificate
+    assert loaded.to_bytes() == original.to_bytes()
     one, other = sorted(order[:2])  # the list alone: what it says is then of other arrays
     listed = list(header["arrays"])
     listed[one], listed[other] = listed[other], listed[one]
@@ -204,7 +204,7 @@ def test_headers_that_are_no_header(text: bytes) -> None:
 
 
 def test_a_key_named_twice_is_refused() -> None:
-    """Readers differ in which one they take: one would verify a promise that another does not see."""
+    """Readers differ in which one they take: one would verify a guarantee that another does not see."""
     first, header, body = taken_apart(FILES["plain"])
     text = json.dumps(header).encode()
     for extra in (b'{"bits": 62, ', b'{"promises": {"epsilon": 0.1}, '):
@@ -220,7 +220,7 @@ def test_forged_lengths_are_refused(name: str, lengths: bytes) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_exchanged_weights_and_labels_are_refused_or_another_mechanism(name: str) -> None:
-    """Whatever comes back says what it is: its digest is another one, and its promises hold of what it has."""
+    """Whatever comes back says what it is: its digest is another one, and its guarantees hold of what it has."""
     first, header, body = taken_apart(FILES[name])
     original = load_bytes(FILES[name])
     n, m = original.weights.shape
@@ -243,10 +243,10 @@ def test_exchanged_weights_and_labels_are_refused_or_another_mechanism(name: str
             sealed(first, header, b"".join(exchanged)),
             sealed(first, labels, body),
         ):
-            found = outcome(forged)
-            if found is not None:
+            loaded = outcome(forged)
+            if loaded is not None:
                 seen += 1
-                assert found.digest != original.digest
+                assert loaded.digest != original.digest
     assert seen > 0
 
 
@@ -390,11 +390,11 @@ def test_mutated_public_files_are_refused_or_verified(tmp_path: Path) -> None:
             pg.load_public(path)
         path.write_bytes(sealed(first, bytes(flipped[:size]), bytes(flipped[size:])))
         try:
-            found = pg.load_public(path)
+            loaded = pg.load_public(path)
         except REFUSED:
             continue
-        assert found.certificate.largest_ratio <= 1
-        assert found.digest != digest or np.array_equal(found.weights, pg.PublicMechanism.of(plain()).weights)
+        assert loaded.certificate.largest_ratio <= 1
+        assert loaded.digest != digest or np.array_equal(loaded.weights, pg.PublicMechanism.of(plain()).weights)
 
 
 @pytest.mark.parametrize("extra", ["header", "promises", "arrays"])

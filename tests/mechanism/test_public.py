@@ -1,4 +1,4 @@
-"""Mechanisms without prior and cost: the ε promise is verified, nothing else is told."""
+"""Mechanisms without prior and cost: the guarantee of ε is verified, and nothing else is disclosed."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_a_file_holds_neither_prior_nor_cost(tmp_path: Path) -> None:
     assert again.sample("cell-4") in GRID.labels
 
 
-def test_weights_that_break_the_promise_are_refused(tmp_path: Path) -> None:
+def test_weights_that_break_the_guarantee_are_refused(tmp_path: Path) -> None:
     pg.PublicMechanism.of(MECHANISM).save(tmp_path / "public.pgm")
     header, arrays = read_container(tmp_path / "public.pgm")
     header.pop("arrays")

@@ -56,6 +56,11 @@ class RowSampler(Protocol):
 
     Secrets and outputs are arrays with one entry for each row, as the mechanism's spaces encode them: indices of
     labels, where a space is finite.
+
+    >>> mechanism = pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))))
+    >>> sampler: pg.RowSampler = mechanism.row_sampler()
+    >>> sampler.draw(np.array([2, 0]), lambda number: np.zeros(2, dtype=np.uint64))
+    array([2, 0])
     """
 
     @abstractmethod
@@ -144,7 +149,12 @@ class Sampleable(Protocol):
 
 
 class FiniteMechanism(Sampleable, Protocol):
-    """A mechanism with finitely many secrets and outputs, whose p(o|s) are an array: what estimation needs."""
+    """A mechanism with finitely many secrets and outputs, whose p(o|s) are an array: what estimation needs.
+
+    >>> mechanism: pg.FiniteMechanism = pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30]))))
+    >>> mechanism.probabilities.tolist(), mechanism.sample(30)
+    ([[1.0, 0.0], [0.0, 1.0]], 30)
+    """
 
     @property
     @abstractmethod

@@ -44,6 +44,10 @@ ARRAYS, DISTANCES_PREFIX = {"weights", "distinguishability"}, "distances_"
 class PublicCertificate:
     """What can be verified without prior and cost.
 
+    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0))), epsilon=0.5)
+    >>> pg.PublicMechanism.of(mechanism).certificate.rows()[0]
+    ('promised epsilon', '0.25 per km; 0.25 between any two secrets')
+
     Attributes:
         epsilon: the ε that holds for every pair of secrets and every output.
         within: the threshold, in the threshold form.
@@ -262,7 +266,13 @@ def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
 
 
 def is_public(path: str | os.PathLike[str]) -> bool:
-    """Whether a mechanism file was exported without prior and cost."""
+    """Whether a mechanism file was exported without prior and cost.
+
+    >>> from privacygames.mechanism import is_public
+    >>> pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30])))).save("private.pgm")
+    >>> is_public("private.pgm")
+    False
+    """
     return "withheld" in binary_container.read(path)[0]
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         fleet as fleet,
         metrics as metrics,
         plots as plots,
+        points as points,
         policies as policies,
         tables as tables,
         traces as traces,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Solver as Solver,
     )
     from privacygames.spaces import (
+        Area as Area,
         Categories as Categories,
         Graph as Graph,
         Grid as Grid,
@@ -194,6 +196,7 @@ _PACKAGES = {
         "Solver",
     ),
     "spaces": (
+        "Area",
         "Categories",
         "Graph",
         "Grid",
@@ -215,6 +218,7 @@ _MODULES = (
     "fleet",
     "metrics",
     "plots",
+    "points",
     "policies",
     "tables",
     "traces",

@@ -1,6 +1,7 @@
 """Solvers of the design programs: the protocol, HiGHS, the block interior-point method, and the choice between them."""
 
 from privacygames.solvers.concave import maximise
+from privacygames.solvers.cones import ConeProgram, ConeSolution, solve_cone_program
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
 from privacygames.solvers.interior import Interior, InteriorSettings, dominating_observables, implied_pairs
 from privacygames.solvers.minmax import least_worst_error
@@ -11,6 +12,8 @@ from privacygames.solvers.selection import choose, temporary_device, use_device
 from privacygames.solvers.solve_estimate import SolveEstimate
 
 __all__ = [
+    "ConeProgram",
+    "ConeSolution",
     "Highs",
     "Interior",
     "InteriorSettings",
@@ -27,6 +30,7 @@ __all__ = [
     "maximise",
     "read_dual_solution",
     "refuse_too_large",
+    "solve_cone_program",
     "solve_scaled",
     "temporary_device",
     "use_device",

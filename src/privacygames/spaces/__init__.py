@@ -1,5 +1,6 @@
 """What secrets and observables are, and how far apart."""
 
+from privacygames.spaces.area import Area
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.codec import LabelBudget, decode_space, encode_space, error_context, space_digest
 from privacygames.spaces.graph import Graph
@@ -12,6 +13,7 @@ from privacygames.spaces.space import DistanceSpace, Label, Space, display_label
 from privacygames.spaces.subsets import Subsets
 
 __all__ = [
+    "Area",
     "Box",
     "Categories",
     "DistanceSpace",

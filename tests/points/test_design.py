@@ -1,0 +1,227 @@
+"""Mechanisms for points: optimal on their mesh, guaranteed for any two points, sampled as certified."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+import privacygames as pg
+from points.written_out import optimum, value_of
+from privacygames import Area
+from privacygames.points import Mesh, PointMechanism, PointPrior, design, lower_bound
+from privacygames.points.bernstein import RESOLUTION_BITS
+
+Array = NDArray[np.float64]
+AREA = Area(3.0, 3.0)
+
+
+def lattice(columns: int, rows: int, area: Area = AREA) -> Array:
+    x, y = np.meshgrid((np.arange(columns) + 0.5) / columns * area.width, (np.arange(rows) + 0.5) / rows * area.height)
+    return np.stack([x.ravel(), y.ravel()], axis=1)
+
+
+def places(count: int = 5, seed: int = 5) -> PointPrior:
+    rng = np.random.default_rng(seed)
+    return PointPrior(AREA, rng.uniform(0.3, 2.7, (count, 2)), rng.uniform(1, 5, count))
+
+
+@pytest.fixture(scope="module")
+def mechanism() -> PointMechanism:
+    prior = places()
+    return design(prior, np.concatenate([prior.xy, lattice(3, 3)]), epsilon=1.0, mesh=Mesh(AREA, 3, 3), bound=False)
+
+
+@pytest.mark.parametrize(("cells", "degree"), [((2, 2), 2), ((3, 2), 1), ((1, 2), 3)])
+def test_the_optimum_lies_between_two_programs_written_out(cells: tuple[int, int], degree: int) -> None:
+    outputs, points = lattice(3, 3), lattice(12, 12)
+    prior = PointPrior(AREA, points)
+    mechanism = design(prior, outputs, epsilon=1.0, mesh=Mesh(AREA, *cells, degree=degree), bound=False, tolerance=1e-8)
+    basis = value_of(points, cells, (3.0, 3.0), degree)
+    costs = basis.T @ np.hypot(*(points[:, None] - outputs).transpose(2, 0, 1)) / len(points)
+    below, above = (
+        optimum(costs, cells, (3.0, 3.0), degree, 1.0, 32, factor) for factor in (1.0, float(np.cos(np.pi / 32)))
+    )
+    assert below - 1e-6 <= mechanism.certificate.cost <= above + 1e-6
+    assert above - below < 0.01 * above
+
+
+@pytest.mark.parametrize(
+    ("cells", "degree", "sixteen", "thirty_two"),
+    [(2, 3, 0.9925, 0.9912), (3, 2, 1.0061, None), (3, 3, 0.9921, 0.9909), (2, 4, None, 0.9869)],
+)
+def test_measured_optima_with_polygons_are_a_little_above(
+    cells: int, degree: int, sixteen: float | None, thirty_two: float | None
+) -> None:
+    """Square of 3 × 3, ε = 1, 16 outputs, uniform prior: cones cost less than polygons of 16 and 32 directions."""
+    prior = PointPrior(AREA, lattice(40, 40))
+    cost = design(prior, lattice(4, 4), epsilon=1.0, mesh=Mesh(AREA, cells, cells, degree=degree), bound=False)
+    for polygon, share in ((sixteen, 0.003), (thirty_two, 0.001)):
+        if polygon is not None:
+            assert polygon * (1 - share) <= cost.certificate.cost <= polygon + 2e-4
+
+
+@pytest.mark.parametrize(("side", "epsilon"), [(1.0, 1.0), (2.0, 0.3)])
+def test_one_cell_of_degree_one_is_solved_by_hand(side: float, epsilon: float) -> None:
+    """Two outputs at the ends of a segment: the ratio is at most 1 + εh, so the cost is h / (2 + εh)."""
+    area = Area(side, 1.0)
+    ends = [(0.0, 0.5), (side, 0.5)]
+    mechanism = design(PointPrior(area, ends), ends, epsilon=epsilon, mesh=Mesh(area, 1, 1, degree=1), bound=False)
+    assert mechanism.certificate.cost == pytest.approx(side / (2 + epsilon * side), rel=2e-6)
+
+
+def test_the_bound_is_below_and_refinement_approaches_it() -> None:
+    prior = places()
+    outputs = np.concatenate([prior.xy, lattice(4, 4)])
+    bound = lower_bound(prior, outputs, epsilon=1.0)
+    costs = [
+        design(prior, outputs, epsilon=1.0, mesh=Mesh(AREA, cells, cells), bound=False).certificate.cost
+        for cells in (1, 2, 4)
+    ]
+    assert costs == sorted(costs, reverse=True)
+    assert bound <= costs[-1] <= 1.08 * bound
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.2, 4.0), count=st.integers(1, 6))
+def test_every_design_holds_for_random_pairs(seed: int, epsilon: float, count: int) -> None:
+    prior = places(count, seed)
+    mechanism = design(prior, prior.xy, epsilon=epsilon, mesh=Mesh(AREA, 2, 2, degree=2), bound=False)
+    assert largest_excess(mechanism, seed, 2000) <= 1e-9
+
+
+def largest_excess(mechanism: PointMechanism, seed: int, pairs: int) -> float:
+    """The largest log-ratio minus ε times the distance, over random pairs: far, close, and across cell borders."""
+    rng = np.random.default_rng(seed)
+    area = mechanism.mesh.area
+    first = rng.uniform((0, 0), (area.width, area.height), (pairs, 2))
+    border = rng.choice(mechanism.mesh.x.lines, pairs)
+    first[: pairs // 3, 0] = border[: pairs // 3]
+    shift = rng.normal(size=(pairs, 2)) * rng.choice([1e-5, 1e-3, 1e-1, 1.0], (pairs, 1))
+    second = area.clamp(first + shift)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(mechanism.probabilities(first) / mechanism.probabilities(second))
+    allowed = mechanism.certificate.epsilon * (np.hypot(*(first - second).T) + 2 * mechanism.mesh.resolution)
+    return float((np.nan_to_num(ratios, nan=0.0).max(axis=1) - allowed).max())
+
+
+def test_many_random_pairs_hold(mechanism: PointMechanism) -> None:
+    assert max(largest_excess(mechanism, seed, 100_000) for seed in range(3)) <= 1e-9
+
+
+def exact_probabilities(mechanism: PointMechanism, xy: Array) -> list[Fraction]:
+    """p(o|x) at one point in exact fractions, from the integers alone."""
+    factors = []
+    for axis, coordinate in ((mechanism.mesh.y, xy[1]), (mechanism.mesh.x, xy[0])):
+        cell, inside = (int(each[0]) for each in axis.locate(np.array([coordinate])))
+        t, d = Fraction(inside, 2**RESOLUTION_BITS), axis.degree
+        factors.append({cell * d + i: comb(d, i) * t**i * (1 - t) ** (d - i) for i in range(d + 1)})
+    total = [Fraction(0)] * mechanism.weights.shape[1]
+    for row, along_y in factors[0].items():
+        for column, along_x in factors[1].items():
+            for output, weight in enumerate(mechanism.weights[row * mechanism.mesh.x.controls + column].tolist()):
+                total[output] += along_y * along_x * weight
+    return total
+
+
+def test_pairs_hold_in_exact_arithmetic(mechanism: PointMechanism) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(150):
+        first = rng.uniform(0, 3, 2)
+        second = AREA.clamp([first + rng.normal(size=2) * rng.choice([1e-6, 1e-2, 1.0])])[0]
+        distance = float(np.hypot(*(first - second))) + 2 * mechanism.mesh.resolution
+        allowed = Fraction(float(np.exp(mechanism.certificate.epsilon * distance) * (1 + 1e-14)))
+        for p, q in zip(exact_probabilities(mechanism, first), exact_probabilities(mechanism, second), strict=True):
+            assert p <= allowed * q
+
+
+def test_a_snapped_grid_fails_where_this_holds(mechanism: PointMechanism) -> None:
+    """The search finds a violation at once where there is one: two points on both sides of a border of cells."""
+    grid = pg.Grid(3, 3, 3.0, 3.0)
+    snapped = pg.design(pg.Problem(pg.Prior.uniform(grid), cost="euclidean"), epsilon=1.0)
+    left, right = (snapped.probabilities[grid.index(grid.cell((x, 1.5)))] for x in (0.9999, 1.0001))
+    assert np.log(left / right).max() > 0.5
+    points = [(0.9999, 1.5), (1.0001, 1.5)]
+    assert np.abs(np.log(np.divide(*mechanism.probabilities(points)))).max() <= 0.0002 * 1.01
+
+
+def test_weights_that_break_the_guarantee_are_refused(mechanism: PointMechanism) -> None:
+    settings_of = {"epsilon": 1.0, "cost": 1.0}
+    weights = mechanism.weights.copy()
+    row, output = np.unravel_index(weights.argmax(), weights.shape)
+    weights[row, output] -= 2**58
+    weights[row, output - 1] += 2**58
+    PointMechanism(mechanism.mesh, mechanism.outputs, mechanism.weights, mechanism.bits, **settings_of)
+    with pytest.raises(pg.GuaranteeViolated, match="changes faster"):
+        PointMechanism(mechanism.mesh, mechanism.outputs, weights, mechanism.bits, **settings_of)
+    with pytest.raises(pg.GuaranteeViolated, match="changes faster"):
+        PointMechanism(mechanism.mesh, mechanism.outputs, mechanism.weights, mechanism.bits, epsilon=0.99, cost=1.0)
+    weights[row, output] += 1
+    with pytest.raises(pg.GuaranteeViolated, match="does not sum"):
+        PointMechanism(mechanism.mesh, mechanism.outputs, weights, mechanism.bits, **settings_of)
+
+
+@pytest.mark.parametrize("point", [(0.3, 0.4), (1.0, 2.0), (2.999, 0.001), (9.0, -4.0)])
+def test_samples_have_the_certified_distribution(mechanism: PointMechanism, point: tuple[float, float]) -> None:
+    draws = 200_000
+    drawn = mechanism.draw(np.tile(point, (draws, 1)), np.random.default_rng(7))
+    expected = mechanism.probabilities([point])[0] * draws
+    counts = np.bincount(drawn, minlength=len(expected))
+    often = expected > 5
+    rest = np.array([counts[~often].sum()]), np.array([expected[~often].sum()])
+    counts, expected = np.append(counts[often], rest[0]), np.append(expected[often], rest[1])
+    statistic = float(((counts - expected) ** 2 / np.maximum(expected, 1e-9))[expected > 5].sum())
+    assert statistic < chi2.ppf(1 - 1e-6, max(int((expected > 5).sum()) - 1, 1))
+
+
+def test_the_cost_is_what_simulation_gives(mechanism: PointMechanism) -> None:
+    prior = places()
+    rng = np.random.default_rng(11)
+    secrets = prior.xy[rng.choice(len(prior), 200_000, p=prior.probabilities)]
+    errors = np.hypot(*(mechanism.sample(secrets, rng) - secrets).T)
+    assert abs(errors.mean() - mechanism.certificate.cost) < 6 * errors.std() / np.sqrt(len(errors))
+
+
+def test_samples_come_in_the_form_they_were_asked_in(mechanism: PointMechanism) -> None:
+    outputs = {tuple(each) for each in mechanism.outputs.tolist()}
+    assert mechanism.sample((1.0, 1.0)) in outputs
+    several = mechanism.sample([(1.0, 1.0), (2.0, 2.0), (0.0, 0.0)])
+    assert np.shape(several) == (3, 2)
+    with pytest.raises(pg.InvalidProblem):
+        mechanism.sample(1.0)
+
+
+def test_one_output_and_one_point_are_no_trouble() -> None:
+    prior = PointPrior(AREA, [(1.0, 1.0)])
+    only = design(prior, [(2.0, 2.0)], epsilon=1.0)
+    assert only.certificate.cost == pytest.approx(np.sqrt(2))
+    assert only.certificate.gap == pytest.approx(0, abs=1e-9)
+
+
+def test_true_distances_are_never_shorter_than_those_of_the_area() -> None:
+    box = (10.0, 59.0, 12.0, 61.0)
+    area = Area.over(box)
+    rng = np.random.default_rng(2)
+    first, second = (rng.uniform(box[:2], box[2:], (5000, 2)) for _ in range(2))
+    lon1, lat1, lon2, lat2 = (np.radians(each) for each in (*first.T, *second.T))
+    half = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
+    true = 2 * 6371.0088 * np.arcsin(np.sqrt(half))
+    assert (np.hypot(*(area.clamp(first) - area.clamp(second)).T) <= true * (1 + 1e-9)).all()
+
+
+def test_wrong_arguments_are_named() -> None:
+    prior = places()
+    with pytest.raises(pg.InvalidProblem, match="epsilon must be a positive number"):
+        design(prior, prior.xy, epsilon=0.0)
+    with pytest.raises(pg.InvalidProblem, match="different areas"):
+        design(prior, prior.xy, epsilon=1.0, mesh=Mesh(Area(1.0, 1.0), 1, 1))
+    with pytest.raises(pg.InvalidProblem, match="cost 'haming' is not known"):
+        design(prior, prior.xy, epsilon=1.0, cost="haming")
+    with pytest.raises(pg.InvalidProblem, match="at least one point"):
+        PointPrior(AREA, np.zeros((0, 2)))
+    with pytest.raises(pg.InvalidProblem, match="all 0"):
+        PointPrior(AREA, [(1.0, 1.0)], [0.0])

@@ -47,7 +47,7 @@ def measured(prior: pg.Prior, label: str, share: float) -> Line:
     }
     for each in crowd:
         for name, mechanism in (("one", one), ("three", several)):
-            line[f"{name}_kept_{each.name}"] = pg.metrics.privacy(mechanism, problem, each) / promises[each]
+            line[f"{name}_kept_{each.name}"] = pg.metrics.adversary_error(mechanism, problem, each) / promises[each]
     return line
 
 

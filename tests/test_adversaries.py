@@ -195,7 +195,7 @@ def test_promises_hold_for_every_mixture_of_beliefs(case: tuple[pg.Problem, dict
         prior = pg.Prior(problem.space, mixed / np.sum(mixed))
         mixture = pg.Adversary("mixture", prior=prior, errors=errors)
         promised = float(weights @ list(promises.values()))
-        assert pg.metrics.privacy(found, problem, mixture) >= promised * (1 - 1e-12)
+        assert pg.metrics.adversary_error(found, problem, mixture) >= promised * (1 - 1e-12)
     ((names, least),) = found.certificate.mixtures
     assert names == [each.name for each in crowd]
     assert least == min(promises.values())
@@ -436,9 +436,9 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
     promises = {PLAIN: 0.5, curious: 0.3}
     found = pg.design(problem, epsilon=2.0, distortion=promises)
     attack = pg.attacks.optimal(found, problem, adversary=curious)
-    assert attack.secrets.labels == ("west", "east")
+    assert attack.estimates.labels == ("west", "east")
     assert attack.error == pytest.approx(found.certificate.verification.against[1], rel=1e-9)
-    assert pg.attacks.given(found, problem, attack.matrix, adversary=curious).error == pytest.approx(attack.error)
+    assert pg.attacks.from_matrix(found, problem, attack.matrix, adversary=curious).error == pytest.approx(attack.error)
     assert pg.attacks.uniform(found, problem, adversary=curious).matrix.shape == (12, 2)
     worst = pg.attacks.minmax(found, problem, adversary=curious)
     assert worst.error >= attack.error - 1e-9
@@ -449,11 +449,14 @@ def test_attacks_reports_and_comparisons_take_adversaries() -> None:
     with pytest.raises(pg.InvalidProblem, match=r"attack\.error"):
         pg.metrics.distortion(found, problem, attack)
     report = pg.evaluate(found, problem)
-    assert [(stand.adversary, stand.promised) for stand in report.against] == [("plain", 0.5), ("which side", 0.3)]
+    assert [(stand.adversary, stand.promised) for stand in report.adversary_results] == [
+        ("plain", 0.5),
+        ("which side", 0.3),
+    ]
     assert report.to_dict()["realised against which side"] == pytest.approx(attack.error)
     assert "“which side”" in str(pg.explain(report, problem))
     other = problem.with_prior(pg.Prior.uniform(problem.space))
-    elsewhere = pg.evaluate(found, other).against
+    elsewhere = pg.evaluate(found, other).adversary_results
     assert [stand.promised for stand in elsewhere] == [None, None]  # of another prior nothing was promised
     compared = pg.compare(problem, {"it": found}, adversaries=[PLAIN, curious])
     assert "best possible" in compared.table()
@@ -472,17 +475,17 @@ def test_find_holds_the_others() -> None:
     )
     asked = pg.Bounds.asked(epsilon=3.0, cost_at_most=0.7, distortion={curious: None, PLAIN: 0.6})
     assert found.value == pytest.approx(written_out(problem, asked), rel=2e-6)
-    assert found.report.against[1].realised >= 0.6
+    assert found.report.adversary_results[1].realised >= 0.6
     smallest = pg.tightest_bound(
         problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=0.8, precision=0.01
     )
-    assert smallest.limit < smallest.value <= 1.01 * smallest.limit
+    assert smallest.bound < smallest.value <= 1.01 * smallest.bound
     assert smallest.mechanism.certificate.verification.against[1] >= 0.3
     blind = pg.tightest_bound(
         problem, "epsilon", distortion={PLAIN: 0.6, curious: 0.3}, cost_at_most=5.0
     )  # a constant answer
     assert [stand.promised for stand in blind.mechanism.certificate.adversary_results] == [0.6, 0.3]
-    assert [stand.promised for stand in blind.report.against] == [0.6, 0.3]
+    assert [stand.promised for stand in blind.report.adversary_results] == [0.6, 0.3]
     reached = pg.tightest_bound(
         problem, "distortion", adversary=curious, distortion={curious: 0.2, PLAIN: 0.6}, cost_at_most=0.7
     )
@@ -550,7 +553,7 @@ def test_at_the_papers_size() -> None:
     found = pg.design(problem, epsilon=0.9, distortion=promises).certificate
     assert found.provenance.solver.startswith("blocks")
     one = pg.design(problem, epsilon=0.9, distortion=promises[PLAIN])
-    broken = pg.evaluate(one, problem, adversaries=crowd).against[2]
+    broken = pg.evaluate(one, problem, adversaries=crowd).adversary_results[2]
     assert broken.realised < 0.9 * promises[crowd[2]]
     assert all(stand.realised >= promises[each] for stand, each in zip(found.adversary_results, crowd, strict=True))
     assert found.bound is not None

@@ -73,8 +73,8 @@ def test_reports_and_comparisons_name_the_unit() -> None:
     assert "epsilon per km  between any two secrets" in str(compared).splitlines()[0]
     assert re.search(r"0\.5000\s+1\.0000", str(compared).splitlines()[1])
     curve = pg.trade_off(CITY, epsilons=[0.25, 0.5])
-    assert [row.name for row in curve.rows[::2]] == ["optimal at epsilon 0.25 per km", "optimal at epsilon 0.5 per km"]
-    assert pg.trade_off(AGES, distortions=[2.0]).rows[0].name == "optimal at distortion 2 years"
+    assert [row.label for row in curve.rows[::2]] == ["optimal at epsilon 0.25 per km", "optimal at epsilon 0.5 per km"]
+    assert pg.trade_off(AGES, distortions=[2.0]).rows[0].label == "optimal at distortion 2 years"
 
 
 def test_baselines_and_approximations_name_the_unit() -> None:

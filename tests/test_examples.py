@@ -1,9 +1,11 @@
 """The ``>>>`` examples in docstrings, run as tests."""
 
 import doctest
+import inspect
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -29,3 +31,95 @@ def test_the_examples_of_a_module_run(name: str, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(module, extraglobs={"pg": pg, "np": np}, optionflags=doctest.ELLIPSIS)
     assert failed == 0
+
+
+WITHOUT_EXAMPLE: set[str] = {
+    "Adversary",
+    "AdversaryDuals",
+    "Bounds",
+    "BudgetExceeded",
+    "Certificate",
+    "DualSolution",
+    "FiniteMechanism",
+    "GuaranteeViolated",
+    "Highs",
+    "Mechanism",
+    "Mobility",
+    "Prior",
+    "Problem",
+    "PublicMechanism",
+    "RatioDuals",
+    "RowSampler",
+    "Solution",
+    "SolveEstimate",
+    "SolveFailed",
+    "SolveOptions",
+    "Solver",
+    "StaleFleet",
+    "TooLarge",
+    "UnreadableFile",
+    "UselessMechanism",
+    "design",
+    "estimate",
+    "estimate_solve",
+    "fleet.Fleet",
+    "fleet.FleetRowSampler",
+    "fleet.add",
+    "fleet.compact",
+    "fleet.design",
+    "fleet.remove",
+    "fleet.update",
+    "load",
+    "load_public",
+    "max_distortion",
+    "plots.adversaries",
+    "plots.comparison",
+    "plots.story",
+    "plots.trade_off",
+    "policies.Choice",
+    "policies.PublicState",
+    "read_problem",
+    "tables.FrequencyEstimate",
+    "tables.IntervalEstimate",
+    "tables.LedgerCharge",
+    "tables.LedgerState",
+    "tables.Manifest",
+    "tables.ReleaseKey",
+    "tables.Rule",
+    "tables.StatisticAccuracy",
+    "tables.UtilityPreview",
+    "tables.apply",
+    "tables.apply_files",
+    "tables.estimate",
+    "tables.is_release_ledger",
+    "tables.preview",
+    "tables.preview_file",
+    "tracking.Observations",
+    "tracking.Track",
+    "tracking.averaged",
+    "tracking.filtered",
+    "tracking.most_likely_path",
+    "tracking.smoothed",
+    "verify",
+}
+"""Public functions and classes that have no example yet. To become empty, and to stay so."""
+
+
+def public_functions_and_classes() -> dict[str, object]:
+    """What a user can call, by name: in the package and in its public modules."""
+    values: dict[str, object] = {}
+    for name in pg.__all__:
+        value = getattr(pg, name)
+        if isinstance(value, ModuleType):
+            values |= {f"{name}.{each}": getattr(value, each) for each in value.__all__}
+        else:
+            values[name] = value
+    return {name: value for name, value in values.items() if inspect.isclass(value) or inspect.isfunction(value)}
+
+
+def test_every_public_function_and_class_has_an_example() -> None:
+    """Whoever adds an example takes the name off the list."""
+    missing = {
+        name for name, value in public_functions_and_classes().items() if ">>>" not in (inspect.getdoc(value) or "")
+    }
+    assert missing - WITHOUT_EXAMPLE == set()

@@ -70,7 +70,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "distortion": lambda odd: pg.design(PROBLEM, distortion=odd),
     "time_limit": lambda odd: pg.design(PROBLEM, epsilon=1.0, time_limit=odd),
     "solver": lambda odd: pg.design(PROBLEM, epsilon=1.0, solver=odd),
-    "attacks.given": lambda odd: pg.attacks.given(MECHANISM, PROBLEM, odd),
+    "attacks.from_matrix": lambda odd: pg.attacks.from_matrix(MECHANISM, PROBLEM, odd),
     "attacks.optimal": lambda odd: pg.attacks.optimal(MECHANISM, PROBLEM, prior=odd),
     "attacks mechanism": lambda odd: pg.attacks.bayesian(odd, PROBLEM),
     "calibrated_baselines": lambda odd: pg.calibrated_baselines(PROBLEM, epsilon=1.0, names=odd),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Comparison as Comparison,
         Finding as Finding,
         Report as Report,
-        SearchResult as SearchResult,
+        TightestBound as TightestBound,
         TieBreak as TieBreak,
         break_ties as break_ties,
         calibrated_baselines as calibrated_baselines,
@@ -36,7 +36,10 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Prior as Prior,
     )
     from privacygames.certificates import (
+        AdversaryDuals as AdversaryDuals,
         Certificate as Certificate,
+        DualSolution as DualSolution,
+        RatioDuals as RatioDuals,
     )
     from privacygames.designer import (
         design as design,
@@ -111,6 +114,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Sets as Sets,
         Space as Space,
         Subsets as Subsets,
+        register_space as register_space,
     )
     from privacygames.tables import (
         estimate as estimate,
@@ -121,7 +125,7 @@ _PACKAGES = {
         "Comparison",
         "Finding",
         "Report",
-        "SearchResult",
+        "TightestBound",
         "TieBreak",
         "break_ties",
         "calibrated_baselines",
@@ -134,7 +138,12 @@ _PACKAGES = {
         "Mobility",
         "Prior",
     ),
-    "certificates": ("Certificate",),
+    "certificates": (
+        "AdversaryDuals",
+        "Certificate",
+        "DualSolution",
+        "RatioDuals",
+    ),
     "designer": (
         "design",
         "estimate_solve",
@@ -206,6 +215,7 @@ _PACKAGES = {
         "Sets",
         "Space",
         "Subsets",
+        "register_space",
     ),
     "tables": ("estimate",),
 }

@@ -1,8 +1,8 @@
-"""Inference attacks q(ŝ|o): what an adversary who knows the mechanism makes of an observation.
+"""Inference attacks q(ŝ|o): what an adversary who knows the mechanism infers from an output.
 
-Every attack takes the adversary's own prior π̂ and distance, when they differ from the problem's; or an
-:class:`privacygames.Adversary`, who may guess something else than the secret. An observable that is never given has a
-row in the attack's matrix, since every row is a distribution, but no estimate.
+Every attack takes the adversary's own prior π̂ and distance, where they differ from the problem's; or an
+:class:`privacygames.Adversary`, whose inference target may be other than the secret. The matrix of an attack has a row
+for every output, including those that are never released; for these there is no estimate.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from privacygames.validation import require_instance
 __all__ = [
     "Attack",
     "bayesian",
-    "given",
+    "from_matrix",
     "minmax",
     "minmax_pairs",
     "optimal",
@@ -42,38 +42,47 @@ class Attack:
     """An inference attack.
 
     Attributes:
-        name: which one.
-        matrix: q(ŝ|o), (observables, estimates); every row sums to one.
-        secrets: the labels of the estimates: the secrets, or an adversary's own guesses.
+        name: the name of the attack.
+        matrix: q(ŝ|o), (outputs, estimates); every row sums to one.
+        estimates: the labels of the estimates: the secrets, or the values of an adversary's own inference target.
         observables: the labels of the rows.
-        error: what the attack minimised, as it sees it (with its own prior and distance).
-        bound: proved: no attack gets that below this; None where the attack minimises nothing, or a closed form does.
-        possible: for each observable, whether the mechanism ever gives it; rows of others are arbitrary.
+        error: expected error of the attack by its own prior and distance; where it minimises that, the minimum.
+        bound: proved lower bound on the error of every attack; None where the attack minimises nothing, or a closed
+            form does.
+        in_support: for each output, whether the mechanism ever releases it; the rows of others are arbitrary.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> attack = pg.attacks.optimal(pg.baselines.identity(problem), problem)
+    >>> attack, attack.estimate("flu")
+    (Attack(optimal, error 0), 'flu')
     """
 
     name: str
     matrix: FloatArray
-    secrets: Space
+    estimates: Space
     observables: Space
     error: float
     bound: float | None = None
-    possible: NDArray[np.bool_] | None = None
+    in_support: NDArray[np.bool_] | None = None
 
     def estimate(self, observable: Label) -> Label:
-        """The likeliest estimate after an observation.
+        """The likeliest estimate after an output.
 
         Raises:
-            InvalidProblem: the mechanism never gives this observable: there is nothing to estimate from it.
+            InvalidProblem: the mechanism never releases this output: there is nothing to infer from it.
         """
         position = self.observables.index(observable)
-        if self.possible is not None and not self.possible[position]:
+        if self.in_support is not None and not self.in_support[position]:
             raise InvalidProblem("this output is never given: its probability is 0 for every secret; choose another")
-        return self.secrets.labels[int(self.matrix[position].argmax())]
+        return self.estimates.labels[int(self.matrix[position].argmax())]
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, for JSON: the likeliest estimate after each observable that is ever given."""
+        """Plain values, for JSON: the likeliest estimate after each output that is ever released."""
         listed = self.observables.labels
-        given = listed if self.possible is None else [o for o, seen in zip(listed, self.possible, strict=True) if seen]
+        given = (
+            listed if self.in_support is None else [o for o, seen in zip(listed, self.in_support, strict=True) if seen]
+        )
         estimates = [{"answer": o, "estimate": self.estimate(o)} for o in given]
         return {"attack": self.name, "error": self.error, "estimates": estimates}
 
@@ -89,10 +98,15 @@ def optimal(
     distance: Measure | None = None,
     adversary: Adversary | None = None,
 ) -> Attack:
-    r"""The attack with the least expected error: for every observable, the single best estimate.
+    r"""Attack of least expected error: the single best estimate for every output.
 
     Paper: eq:lp:adversary:bayesian, solved in closed form by eq:proof:q:
-    :math:`ŝ(o) = \operatorname{argmin}_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first.
+    :math:`ŝ(o) = \operatorname{argmin}_{ŝ} \sum_s π(s)\,p(o|s)\,d(ŝ,s)`. Ties go to the first estimate.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.attacks.optimal(pg.baselines.randomised_response(problem, 1.0), problem).estimate("cold")
+    'cold'
     """
     view = _View.of(mechanism, problem, prior, distance, adversary)
     matrix, error = _best_guesses(mechanism, view.belief, view.errors)
@@ -102,9 +116,14 @@ def optimal(
 def uniform(
     mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None, adversary: Adversary | None = None
 ) -> Attack:
-    r"""The attack that minimises the sum of the errors of all secrets, each counting the same.
+    """Attack that minimises the sum of the expected errors of all secrets, each with the same weight.
 
-    Paper: eq:lp:adversary:diff, the closed form as for the optimal attack with weight 1 on every secret.
+    Paper: eq:lp:adversary:diff; closed form as for the optimal attack, with weight 1 for every secret.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.attacks.uniform(pg.baselines.constant(problem), problem).error
+    2.0
     """
     view = _View.of(mechanism, problem, None, distance, adversary)
     matrix, error = _best_guesses(mechanism, np.ones(len(problem.space)), view.errors)
@@ -119,9 +138,15 @@ def bayesian(
     distance: Measure | None = None,
     adversary: Adversary | None = None,
 ) -> Attack:
-    r"""Bayes' rule: estimates are drawn from the posterior, whatever the distance.
+    r"""Attack by Bayes' rule: the estimate is drawn from the posterior, whatever the distance.
 
     Paper: eq:attack:bayesian, :math:`q(ŝ|o) = π(ŝ)\,p(o|ŝ) / \sum_s π(s)\,p(o|s)`.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> attack = pg.attacks.bayesian(pg.baselines.constant(problem), problem)
+    >>> attack.matrix[0].round(3).tolist()
+    [0.167, 0.333, 0.5]
     """
     view = _View.of(mechanism, problem, prior, distance, adversary)
     if view.guesses != problem.space:
@@ -137,15 +162,20 @@ def bayesian(
 def minmax(
     mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None, adversary: Adversary | None = None
 ) -> Attack:
-    r"""The attack that does least badly on its worst secret (eq:lp:adversary:diff:minmax).
+    """Attack that minimises the expected error of the worst secret (eq:lp:adversary:diff:minmax).
 
-    By duality its error is that of the optimal attack under the *least favourable prior*, an n-variable concave
-    maximisation. Guesses are added by need: solve with some, find for each observable a better guess under the
-    prior found, until none is better by more than a relative 10⁻⁹. Any prior proves a lower bound on the error of every
-    attack, so the error is proved to be the least up to a relative 10⁻⁶.
+    By duality its error is that of the optimal attack under the *least favourable prior*: a concave maximisation in n
+    variables. Estimates are generated as needed: solve with some, find a better estimate for each output under the
+    resulting prior, until none is better by more than a relative 10⁻⁹. Every prior proves a lower bound on the error of
+    every attack, so the error is proved to be minimal up to a relative 10⁻⁶.
 
     Raises:
-        SolveFailed: it was not proved.
+        SolveFailed: minimality was not proved.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> round(pg.attacks.minmax(pg.baselines.constant(problem), problem).error, 4)
+    0.6667
     """
     view = _View.of(mechanism, problem, None, distance, adversary)
     found = least_worst_error(mechanism.probabilities, view.errors)
@@ -153,35 +183,49 @@ def minmax(
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
-    """The attack with the least largest error over pairs of secret and estimate (eq:lp:adversary:diff:minmax2).
+    """Attack that minimises the largest error over pairs of a secret and an estimate (eq:lp:adversary:diff:minmax2).
 
-    Its error is proved to be the least up to a relative 10⁻⁶; 300 secrets and observables take seconds.
+    Its error is proved to be minimal up to a relative 10⁻⁶; 300 secrets and outputs take seconds.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> round(pg.attacks.minmax_pairs(pg.baselines.constant(problem), problem).error, 4)
+    0.3333
     """
     require_fit(mechanism, problem)
     found = least_largest_error(mechanism.probabilities, _distance(problem, distance))
     return _attack("minmax pairs", found.attack, mechanism, found.error, found.bound)
 
 
-def given(
+def from_matrix(
     mechanism: Mechanism,
     problem: Problem,
     attack: ArrayLike,
     *,
-    name: str = "given",
+    name: str = "from_matrix",
     prior: Prior | None = None,
     distance: Measure | None = None,
     adversary: Adversary | None = None,
 ) -> Attack:
-    """An attack of your own, from q(ŝ|o); ``error`` is its expected error, to compare with the optimal attack's.
+    """An attack of your own, from its probabilities q(ŝ|o), to compare with the optimal attack.
 
     Args:
-        mechanism: what it attacks.
+        mechanism: the mechanism it attacks.
         problem: costs and distances.
-        attack: q(ŝ|o), (observables, guesses); every row sums to one.
-        name: what to call it.
-        prior: what the adversary believes; by default the problem's prior.
-        distance: what the adversary minimises; by default the problem's distance.
+        attack: q(ŝ|o), (outputs, estimates); every row sums to one.
+        name: the name of the attack.
+        prior: the adversary's prior; by default the problem's.
+        distance: the adversary's distance; by default the problem's.
         adversary: instead of both, an adversary.
+
+    Returns:
+        The attack; its ``error`` is the expected error.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> always_flu = np.tile([1, 0, 0], (3, 1))
+    >>> round(pg.attacks.from_matrix(pg.baselines.constant(problem), problem, always_flu).error, 4)
+    0.8333
     """
     view = _View.of(mechanism, problem, prior, distance, adversary)
     _, observables = problem.shape
@@ -213,13 +257,13 @@ def _attack(
     *,
     guesses: Space | None = None,
 ) -> Attack:
-    possible = freeze(np.asarray(mechanism.weights.any(axis=0)))
-    return Attack(name, freeze(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, possible)
+    in_support = freeze(np.asarray(mechanism.weights.any(axis=0)))
+    return Attack(name, freeze(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, in_support)
 
 
 @dataclass(frozen=True)
 class _View:
-    """What an attack goes by: a belief, errors (guesses, secrets) and what the guesses are called."""
+    """An attack's view of a problem: a prior, errors (estimates, secrets), and the labels of the estimates."""
 
     belief: FloatArray
     errors: FloatArray

@@ -1,4 +1,4 @@
-"""What a mechanism costs and how much privacy it gives, measured: independent of how it was designed."""
+"""Cost and privacy metrics of a mechanism, measured independently of how it was designed."""
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Problem
 
 __all__ = [
+    "accuracy",
+    "adversary_error",
     "cost_per_secret",
     "distortion",
     "distortion_per_secret",
     "epsilon",
-    "exactness",
     "expected_cost",
     "mutual_information",
     "posterior_entropy",
-    "privacy",
     "vulnerability",
     "worst_cost",
 ]
@@ -30,42 +30,88 @@ def __dir__() -> list[str]:
 
 
 def cost_per_secret(mechanism: Mechanism, problem: Problem) -> FloatArray:
-    """Σ_o p(o|s) c(o,s) for every secret."""
+    """Expected cost given each secret, Σ_o p(o|s) c(o,s).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.cost_per_secret(pg.baselines.constant(problem), problem).tolist()
+    [1.0, 1.0, 0.0]
+    """
     require_fit(mechanism, problem)
     return loss_per_secret(mechanism.probabilities, problem.cost)
 
 
 def expected_cost(mechanism: Mechanism, problem: Problem) -> float:
-    """The average cost over the prior (eq:utility:avgmetric)."""
+    """Expected cost under the prior (eq:utility:avgmetric).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.expected_cost(pg.baselines.constant(problem), problem)
+    0.5
+    """
     return float(loss_matmul(cost_per_secret(mechanism, problem)[None], problem.prior.probabilities)[0])
 
 
 def worst_cost(mechanism: Mechanism, problem: Problem) -> float:
-    """The cost of the worst secret (eq:utility:maxmetric)."""
+    """Largest expected cost given any one secret (eq:utility:maxmetric).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.worst_cost(pg.baselines.constant(problem), problem)
+    1.0
+    """
     return float(cost_per_secret(mechanism, problem).max())
 
 
 def distortion_per_secret(mechanism: Mechanism, problem: Problem, attack: Attack) -> FloatArray:
-    """How wrong the attack is when the secret is s: Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret)."""
+    """Expected error of an attack given each secret, Σ_o p(o|s) Σ_ŝ q(ŝ|o) d(ŝ,s) (eq:privacy:bayesian:persecret).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.baselines.constant(problem)
+    >>> pg.metrics.distortion_per_secret(mechanism, problem, pg.attacks.optimal(mechanism, problem)).tolist()
+    [1.0, 1.0, 0.0]
+    """
     _require_estimates(mechanism, problem, attack)
     return np.asarray((mechanism.probabilities.T * (attack.matrix @ problem.distance)).sum(axis=0))
 
 
 def distortion(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
-    """Distortion privacy against an attack, averaged over the prior (eq:privacy:bayesian:average) or ``truth``."""
+    """Distortion privacy: expected error of an attack under the prior (eq:privacy:bayesian:average) or ``truth``.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.baselines.constant(problem)
+    >>> pg.metrics.distortion(mechanism, problem, pg.attacks.optimal(mechanism, problem))
+    0.5
+    """
     belief = problem.prior if truth is None else truth
     return float(belief.probabilities @ distortion_per_secret(mechanism, problem, attack))
 
 
-def exactness(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
-    """How often an attack's estimate is the secret itself: Σ_{s,o} π(s) p(o|s) q(s|o)."""
+def accuracy(mechanism: Mechanism, problem: Problem, attack: Attack, truth: Prior | None = None) -> float:
+    """Probability that an attack's estimate is the secret, Σ_{s,o} π(s) p(o|s) q(s|o).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.baselines.identity(problem)
+    >>> pg.metrics.accuracy(mechanism, problem, pg.attacks.optimal(mechanism, problem))
+    1.0
+    """
     _require_estimates(mechanism, problem, attack)
     belief = problem.prior if truth is None else truth
     return float(belief.probabilities @ (mechanism.probabilities * attack.matrix.T).sum(axis=1))
 
 
-def privacy(mechanism: Mechanism, problem: Problem, adversary: Adversary) -> float:
-    """What an adversary's best guesses err by, as she sees it: A_k(p) = Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s)."""
+def adversary_error(mechanism: Mechanism, problem: Problem, adversary: Adversary) -> float:
+    """Least expected error of an adversary, by their own prior and errors: Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> uninformed = pg.Adversary("uninformed", prior=pg.Prior.uniform(illnesses))
+    >>> round(pg.metrics.adversary_error(pg.baselines.constant(problem), problem, uninformed), 4)
+    0.6667
+    """
     require_fit(mechanism, problem)
     arrays = adversary.arrays(problem)
     return float((arrays.weighted @ mechanism.probabilities).min(axis=0).sum())
@@ -73,12 +119,20 @@ def privacy(mechanism: Mechanism, problem: Problem, adversary: Adversary) -> flo
 
 def _require_estimates(mechanism: Mechanism, problem: Problem, attack: Attack) -> None:
     require_fit(mechanism, problem)
-    if attack.secrets != problem.space:
+    if attack.estimates != problem.space:
         raise InvalidProblem("this attack does not guess the secret: what it errs by is attack.error")
 
 
 def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = None) -> float:
-    """The smallest ε the mechanism keeps, in the metric form or (``within``) the threshold form; ∞ if none."""
+    """Realised ε: the smallest ε that holds, in the metric form or (``within``) the threshold form; ∞ if none does.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> round(pg.metrics.epsilon(pg.baselines.randomised_response(problem, 1.0), problem), 6)
+    1.0
+    >>> pg.metrics.epsilon(pg.baselines.identity(problem), problem)
+    inf
+    """
     require_fit(mechanism, problem)
     if within is not None and not (isinstance(within, int | float) and within >= 0):
         raise InvalidProblem(Field("within"), f" is {within!r}; it must be a number, 0 or more")
@@ -86,21 +140,39 @@ def epsilon(mechanism: Mechanism, problem: Problem, *, within: float | None = No
 
 
 def posterior_entropy(mechanism: Mechanism, prior: Prior) -> float:
-    """What the adversary still does not know after an observation, on average, in bits: H(S|O)."""
+    """Expected entropy of the secret after an observation, H(S|O), in bits.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.posterior_entropy(pg.baselines.identity(problem), problem.prior)
+    0.0
+    """
     require_secrets(mechanism, prior)
     joint = mechanism.probabilities.T * prior.probabilities
     return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
 
 
 def mutual_information(mechanism: Mechanism, prior: Prior) -> float:
-    """What an observation gives away, on average, in bits: H(S) − H(S|O)."""
+    """Expected information that an output gives about the secret, H(S) − H(S|O), in bits.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.mutual_information(pg.baselines.constant(problem), problem.prior)
+    0.0
+    """
     return max(prior.entropy() - posterior_entropy(mechanism, prior), 0.0)
 
 
 def vulnerability(mechanism: Mechanism, prior: Prior, truth: Prior | None = None) -> float:
-    """The chance that the adversary's one best guess is exactly right.
+    """Bayes vulnerability: probability that the adversary's likeliest guess is the secret.
 
-    Σ_o max_s π(s) p(o|s) if his prior is the truth; otherwise how often what he guesses is true.
+    Σ_o max_s π(s) p(o|s) where the adversary's prior is the truth; otherwise the probability, under ``truth``, that
+    what they guess is the secret.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.metrics.vulnerability(pg.baselines.constant(problem), problem.prior)
+    0.5
     """
     require_secrets(mechanism, prior)
     real = prior if truth is None else truth

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from privacygames.analysis import Comparison, Row
+from privacygames.analysis import Comparison, ComparisonRow
 from privacygames.arrays import FloatArray
 from privacygames.attacks import Attack
 from privacygames.errors import InvalidProblem
@@ -119,7 +119,7 @@ def comparison(results: Comparison) -> Figure:
     )
     _attack_panel(panels[3], results, adversaries)
     _time_panel(panels[4], rows)
-    panels[0].set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
+    panels[0].set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
     panels[0].invert_yaxis()  # the first on top
     for axes in panels:
         axes.tick_params(labelsize=8)
@@ -143,10 +143,10 @@ def trade_off(curve: Comparison) -> Figure:
     >>> pg.plots.trade_off(pg.trade_off(problem, epsilons=[0.5, 1.0], names=["optimal"])).get_suptitle()
     'Cost of privacy, 3 secrets'
     """
-    if any(row.asked is None for row in curve.rows):
+    if any(row.target is None for row in curve.rows):
         raise InvalidProblem("this comparison is at one value only; draw what trade_off returns, or plots.comparison")
     rows = [row for row in curve.rows if row.adversary == curve.rows[0].adversary]
-    by_epsilon = curve.matched == "epsilon"
+    by_epsilon = curve.target_kind == "epsilon"
     label = epsilon_label(curve.problem, rows[0].report.within)
     error = f"optimal attack: {distortion_label(curve.problem)}"
     asked, other = (label, error) if by_epsilon else (error, f"realised {label}")
@@ -183,19 +183,19 @@ def adversaries(results: Comparison) -> Figure:
     >>> [label.get_text() for label in pg.plots.adversaries(results).axes[0].get_yticklabels()]
     ['knows the prior']
     """
-    rows = list({row.name: row for row in results.rows}.values())
-    names = [result.adversary for result in rows[0].report.against]
+    rows = list({row.label: row for row in results.rows}.values())
+    names = [result.adversary for result in rows[0].report.adversary_results]
     if not names:
         raise InvalidProblem("no adversaries were results; give compare(…, adversaries=[…]) some of type Adversary")
     figure = _canvas((7.6, 1.7 + 0.5 * len(names)))
     axes = figure.subplots()
     guarantees = _guarantees(axes, rows, names)
     for position, row in enumerate(rows):
-        shares = [100 * result.realised / (result.possible or 1.0) for result in row.report.against]
+        shares = [100 * result.realised / (result.possible or 1.0) for result in row.report.adversary_results]
         shift = MARKER_DISTANCE * (position - (len(rows) - 1) / 2)  # side by side
         style = {"color": CURVE_COLOURS[position % len(CURVE_COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
         places = [place + shift for place in range(len(names))]
-        axes.plot(shares, places, linestyle="none", markersize=7, label=row.name, **style)
+        axes.plot(shares, places, linestyle="none", markersize=7, label=row.label, **style)
         for name, share, place in zip(names, shares, places, strict=True):
             left = share < guarantees.get(name, 0.0) - 0.5  # keeps the number off the bar
             look = {"ha": "right" if left else "left", "va": "center", "fontsize": 7, "color": SOFT}
@@ -209,12 +209,12 @@ def adversaries(results: Comparison) -> Figure:
     return figure
 
 
-def _guarantees(axes: Any, rows: list[Row], names: list[str]) -> dict[str, float]:
+def _guarantees(axes: Any, rows: list[ComparisonRow], names: list[str]) -> dict[str, float]:
     """Draw a bar for each adversary with a guarantee; returns its share of the error without an output, by name."""
     shares = {
         result.adversary: 100 * result.promised / (result.possible or 1.0)
         for row in reversed(rows)
-        for result in row.report.against
+        for result in row.report.adversary_results
         if result.promised is not None
     }
     for name, share in shares.items():
@@ -225,23 +225,23 @@ def _guarantees(axes: Any, rows: list[Row], names: list[str]) -> dict[str, float
     return shares
 
 
-def _curves(axes: Any, rows: list[Row], values: Sequence[float | None]) -> None:
+def _curves(axes: Any, rows: list[ComparisonRow], values: Sequence[float | None]) -> None:
     """A curve for each mechanism: the values against the bound."""
-    for position, name in enumerate(dict.fromkeys(row.mechanism for row in rows)):
+    for position, name in enumerate(dict.fromkeys(row.mechanism_name for row in rows)):
         points = [
-            (row.asked or 0.0, value)
+            (row.target or 0.0, value)
             for row, value in zip(rows, values, strict=True)
-            if row.mechanism == name and value is not None
+            if row.mechanism_name == name and value is not None
         ]
         if points:
             style = {"color": CURVE_COLOURS[position % len(CURVE_COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
             axes.plot(*zip(*sorted(points), strict=True), markersize=5, label=name, **style)
 
 
-def _epsilon(row: Row) -> float | None:
+def _epsilon(row: ComparisonRow) -> float | None:
     """The realised ε; None where none is guaranteed, since it then is an accident of rounding."""
     report = row.report
-    if not report.epsilon_promised:
+    if not report.epsilon_guaranteed:
         return None
     return report.epsilon if report.epsilon_within is None else report.epsilon_within
 
@@ -284,7 +284,7 @@ def _attack_panel(axes: Any, results: Comparison, adversaries: list[str]) -> Non
     _titled(axes, "Average error of attacks", distortion_label(results.problem))
 
 
-def _time_panel(axes: Any, rows: list[Row]) -> None:
+def _time_panel(axes: Any, rows: list[ComparisonRow]) -> None:
     timed = [(max(row.seconds, 1e-3), place) for place, row in enumerate(rows) if row.seconds is not None]
     axes.scatter(*zip(*timed, strict=True) if timed else ([], []), s=28, color=INK, zorder=3)
     axes.set_xscale("log")

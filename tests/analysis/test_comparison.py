@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.analysis.calibration import NAMES
+from privacygames.baselines import RESERVED, baseline_names
 from privacygames.presentation import explain_comparison
 from support import error_by_hand, optimum_by_hand, priors
 
@@ -36,12 +36,12 @@ def test_rows_are_what_direct_computation_gives() -> None:
         "uniform": partial(pg.baselines.uniform, problem),
     }
     compared = pg.compare(problem, mechanisms, adversaries=others)
-    assert [(row.mechanism, row.adversary) for row in compared.rows] == [
+    assert [(row.mechanism_name, row.adversary) for row in compared.rows] == [
         (mechanism, adversary) for mechanism in mechanisms for adversary in others
     ]
     truth = problem.prior.probabilities
     for row in compared.rows:
-        p = row.made.probabilities
+        p = row.mechanism.probabilities
         costs = [sum(p[s, o] * problem.cost[o, s] for o in range(6)) for s in range(6)]
         assert row.report.cost == pytest.approx(float(truth @ costs))
         assert row.report.worst_cost == pytest.approx(max(costs))
@@ -49,11 +49,11 @@ def test_rows_are_what_direct_computation_gives() -> None:
             (pg.attacks.optimal, row.report.distortion),
             (pg.attacks.bayesian, row.report.distortion_bayesian),
         ):
-            guesses = attack(row.made, problem, prior=others[row.adversary]).matrix
+            guesses = attack(row.mechanism, problem, prior=others[row.adversary]).matrix
             assert error == pytest.approx(error_by_hand(p, guesses, problem.distance, truth))
     assert compared.rows[0].seconds is None
     assert (compared.rows[2].seconds or 0) > 0
-    assert compared.rows[2].made is compared.rows[3].made
+    assert compared.rows[2].mechanism is compared.rows[3].mechanism
 
 
 def test_the_usual_adversaries() -> None:
@@ -68,8 +68,10 @@ def test_the_usual_adversaries() -> None:
 def test_matched_at_epsilon_all_realise_it() -> None:
     epsilon = 0.8
     compared = pg.compare(city(), pg.calibrated_baselines(city(), epsilon=epsilon))
-    found = {row.mechanism: row.report.epsilon for row in compared.rows}
-    assert set(found) == {name for name in NAMES if not name.startswith(("geometric", "staircase"))}
+    found = {row.mechanism_name: row.report.epsilon for row in compared.rows}
+    assert set(found) == {
+        name for name in (*RESERVED, *baseline_names()) if not name.startswith(("geometric", "staircase"))
+    }
     for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
         assert epsilon * (1 - 2e-3) <= found[name] <= epsilon * (1 + 1e-9)
     assert all(value <= epsilon * (1 + 1e-9) for value in found.values())
@@ -79,11 +81,11 @@ def test_matched_at_epsilon_all_realise_it() -> None:
 def test_matched_at_epsilon_within_a_threshold() -> None:
     problem = ages()
     compared = pg.compare(problem, pg.calibrated_baselines(problem, epsilon=1.0, within=2.0), within=2.0)
-    found = {row.mechanism: row.report.epsilon_within for row in compared.rows}
+    found = {row.mechanism_name: row.report.epsilon_within for row in compared.rows}
     assert {"staircase", "staircase+remap", "geometric"} <= set(found)
     for name in ("optimal", "staircase", "geometric", "exponential", "randomised-response"):
         assert found[name] == pytest.approx(1.0, rel=2e-3)
-    costs = {row.mechanism: row.report.cost for row in compared.rows}
+    costs = {row.mechanism_name: row.report.cost for row in compared.rows}
     assert costs["optimal"] <= min(costs.values()) + 1e-6
 
 
@@ -93,7 +95,7 @@ def test_matched_at_distortion_all_leave_that_error() -> None:
     compared = pg.compare(
         problem, pg.calibrated_baselines(problem, distortion=target), adversaries={"one": problem.prior}
     )
-    found = {row.mechanism: row.report for row in compared.rows}
+    found = {row.mechanism_name: row.report for row in compared.rows}
     assert "spanner" not in found
     for name in ("optimal", "planar-laplace", "exponential", "randomised-response"):
         assert target * (1 - 1e-6) <= found[name].distortion <= target * 1.01
@@ -107,13 +109,15 @@ def test_matched_at_distortion_all_leave_that_error() -> None:
 @settings(max_examples=8)
 def test_nobody_beats_the_optimum_at_the_epsilon_it_realises(weights: object, epsilon: float, cost: str) -> None:
     problem = city(weights, cost)
-    names = [name for name in NAMES if not name.startswith(("planar", "geometric", "staircase"))]
+    names = [
+        name for name in (*RESERVED, *baseline_names()) if not name.startswith(("planar", "geometric", "staircase"))
+    ]
     mechanisms = pg.calibrated_baselines(problem, epsilon=epsilon, names=names)
     mechanisms["planar-laplace"] = partial(pg.baselines.planar_laplace, problem, epsilon)  # not matched: quicker
     for row in pg.compare(problem, mechanisms, adversaries={"one": problem.prior}).rows:
         assert isfinite(row.report.epsilon)
         assert row.report.cost >= optimum_by_hand(problem, epsilon=row.report.epsilon * (1 + 1e-9)) - 1e-7
-        if row.mechanism == "optimal":
+        if row.mechanism_name == "optimal":
             assert row.bound is not None
             assert row.bound <= row.report.cost + 1e-9
 
@@ -131,9 +135,9 @@ def test_the_trade_off_falls_with_epsilon_and_rises_with_distortion() -> None:
         problem, epsilons=[0.5, 1, 2], names=["optimal", "exponential"], adversaries={"a": problem.prior}
     )
     for name in ("optimal", "exponential"):
-        costs = [row.report.cost for row in curve.rows if row.mechanism == name]
+        costs = [row.report.cost for row in curve.rows if row.mechanism_name == name]
         assert costs == sorted(costs, reverse=True)
-    asked = [row.asked for row in curve.rows]
+    asked = [row.target for row in curve.rows]
     assert asked == [0.5, 1, 2, 0.5, 1, 2]
     assert curve.rows[0].report.cost == pytest.approx(optimum_by_hand(problem, epsilon=0.5), rel=1e-5)
     most = pg.max_distortion(problem)
@@ -153,7 +157,7 @@ def test_the_table_and_the_csv_say_the_same(tmp_path: Path) -> None:
     compared.to_csv(tmp_path / "rows.csv")
     with (tmp_path / "rows.csv").open() as file:
         read = list(csv.DictReader(file))
-    assert [row["mechanism"] for row in read] == [row.mechanism for row in compared.rows]
+    assert [row["mechanism"] for row in read] == [row.mechanism_name for row in compared.rows]
     assert float(read[0]["cost"]) == compared.rows[0].report.cost
     assert f"{compared.rows[0].report.cost:.4f}" in lines[1]
     assert str(explain_comparison(compared)["optimal"]).startswith("An adversary's best guess is off by ")

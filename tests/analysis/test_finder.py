@@ -20,8 +20,8 @@ def test_the_closed_form_for_equally_likely_categories(size: int, cost: float) -
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("abcde"[:size])))
     exact = log((size - 1) * (1 - cost) / cost)
     found = pg.tightest_bound(problem, "epsilon", cost_at_most=cost)
-    assert found.limit < exact <= found.value * (1 + 1e-12)
-    assert found.value <= found.limit * 1.0010001
+    assert found.bound < exact <= found.value * (1 + 1e-12)
+    assert found.value <= found.bound * 1.0010001
     assert found.mechanism.certificate.cost <= cost
     assert found.mechanism.certificate.bounds.epsilon == found.value
     assert found.solves <= 20
@@ -30,15 +30,15 @@ def test_the_closed_form_for_equally_likely_categories(size: int, cost: float) -
 def test_two_secrets_in_other_units_and_in_the_threshold_form() -> None:
     exact = log(0.8 / 0.2)
     apart = pg.tightest_bound(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2)
-    assert apart.limit < exact / 4 <= apart.value <= apart.limit * 1.0010001
+    assert apart.bound < exact / 4 <= apart.value <= apart.bound * 1.0010001
     within = pg.tightest_bound(two_secrets(apart=4.0), "epsilon", cost_at_most=0.2, within=5.0)
-    assert within.limit < exact <= within.value <= within.limit * 1.0010001
+    assert within.bound < exact <= within.value <= within.bound * 1.0010001
     assert within.mechanism.certificate.bounds.within == 5.0
 
 
 def test_the_precision_asked_for_is_kept() -> None:
     found = pg.tightest_bound(two_secrets(), "epsilon", cost_at_most=0.25, precision=1e-5)
-    assert found.limit < log(3) <= found.value <= found.limit * (1 + 1.0001e-5)
+    assert found.bound < log(3) <= found.value <= found.bound * (1 + 1.0001e-5)
 
 
 def test_the_refutation_is_a_certificate_anyone_can_check(tmp_path: pytest.TempPathFactory) -> None:
@@ -46,7 +46,7 @@ def test_the_refutation_is_a_certificate_anyone_can_check(tmp_path: pytest.TempP
     assert found.refutation is not None
     found.refutation.save(f"{tmp_path}/no.pgm")
     certificate = pg.verify(f"{tmp_path}/no.pgm")
-    assert certificate.bounds.epsilon == found.limit
+    assert certificate.bounds.epsilon == found.bound
     assert certificate.bound is not None
     assert certificate.bound > 0.3
 
@@ -69,10 +69,10 @@ def test_what_is_found_is_right_by_an_independent_solver(
     assert certificate.cost <= cost
     assert distortion is None or certificate.verification.distortion >= distortion
     assert found.value == certificate.bounds.epsilon
-    assert found.limit <= epsilon * (1 + 1e-9)  # ε is known to do
-    if found.limit > 0:
-        assert found.value <= found.limit * 1.0100001
-        assert optimum_by_hand(problem, epsilon=found.limit, **rest) >= cost * (1 - 1e-7)
+    assert found.bound <= epsilon * (1 + 1e-9)  # ε is known to do
+    if found.bound > 0:
+        assert found.value <= found.bound * 1.0100001
+        assert optimum_by_hand(problem, epsilon=found.bound, **rest) >= cost * (1 - 1e-7)
 
 
 @given(problem=problems(largest=4), share=st.sampled_from([0.3, 0.8]))
@@ -85,16 +85,16 @@ def test_the_most_distortion_and_the_least_cost(problem: pg.Problem, share: floa
     found = pg.tightest_bound(problem, "distortion", cost_at_most=cost, epsilon=1.0)
     expected = optimum_by_hand(problem, cost_at_most=cost, epsilon=1.0)
     assert found.value <= expected * (1 + 1e-7) + 1e-9
-    assert found.limit >= expected * (1 - 1e-7) - 1e-9
-    assert found.limit - found.value <= 1e-6 * max(found.limit, float(problem.distance.max()))
+    assert found.bound >= expected * (1 - 1e-7) - 1e-9
+    assert found.bound - found.value <= 1e-6 * max(found.bound, float(problem.distance.max()))
     cheapest = pg.tightest_bound(problem, "cost", epsilon=1.0)
-    assert cheapest.limit - 1e-9 <= least <= cheapest.value + 1e-9
+    assert cheapest.bound - 1e-9 <= least <= cheapest.value + 1e-9
 
 
 def test_a_cost_that_anything_meets_needs_no_epsilon() -> None:
     found = pg.tightest_bound(two_secrets(0.3), "epsilon", cost_at_most=0.31)
     assert found.value <= 1e-9
-    assert found.limit == 0
+    assert found.bound == 0
     assert (found.mechanism.probabilities == found.mechanism.probabilities[0]).all()
     assert found.solves == 0
 
@@ -132,8 +132,8 @@ def test_no_constant_output_is_needed_where_every_one_is_forbidden() -> None:
         pairs, "epsilon", cost_at_most=0.375
     )  # 1/4 for the second pair, and half of randomised response
     exact = log(3)  # 1/(1 + e^ε) = 2 (0.375 − 0.25)
-    assert found.limit < exact <= found.value * (1 + 1e-12)
-    assert found.value <= found.limit * 1.0010001
+    assert found.bound < exact <= found.value * (1 + 1e-12)
+    assert found.value <= found.bound * 1.0010001
 
 
 def test_the_cheapest_constant_output_for_the_worst_secret() -> None:
@@ -141,7 +141,7 @@ def test_the_cheapest_constant_output_for_the_worst_secret() -> None:
     prior = pg.Prior(pg.Categories("ab"), [0.9, 0.1])
     problem = pg.Problem(prior, cost=np.array([[0.0, 3.0], [1.0, 1.0]]), observables=pg.Categories("xy"))
     found = pg.tightest_bound(problem, "epsilon", cost_at_most=1.0, worst_case=True)
-    assert (found.limit, found.solves) == (0.0, 0)
+    assert (found.bound, found.solves) == (0.0, 0)
     assert found.mechanism.certificate.verification.worst_cost == pytest.approx(1.0)
 
 
@@ -159,8 +159,8 @@ def test_the_largest_epsilon_is_tried_before_none_is_said_to_do(apart: float) ->
     cost = 0.033
     exact = log((never + half) / (2 * cost) - 1) / apart
     found = pg.tightest_bound(problem, "epsilon", cost_at_most=cost)
-    assert found.limit <= exact * (1 + 1e-9)
-    assert exact * (1 - 1e-9) <= found.value <= found.limit * 1.0010001
+    assert found.bound <= exact * (1 + 1e-9)
+    assert exact * (1 - 1e-9) <= found.value <= found.bound * 1.0010001
     with pytest.raises(pg.Infeasible, match=re.escape(f"with {45 / apart:.4g} per unit of ")) as caught:
         pg.tightest_bound(problem, "epsilon", cost_at_most=0.0)
     assert caught.value.limit <= 1.1 * (never + half) * np.exp(-45) / 2 + never * 2.0**-61
@@ -221,7 +221,7 @@ def test_a_search_can_be_cancelled() -> None:
 @pytest.mark.parametrize(
     ("what", "given", "message"),
     [
-        ("speed", {"cost_at_most": 1.0}, "what is 'speed'"),
+        ("speed", {"cost_at_most": 1.0}, "quantity is 'speed'"),
         ("epsilon", {}, "give cost_at_most"),
         ("distortion", {"epsilon": 1.0}, "give cost_at_most"),
         ("epsilon", {"cost_at_most": 0.3, "epsilon": 1.0}, "epsilon is what is to be found"),

@@ -14,7 +14,7 @@ def test_a_promise_by_number_is_one_against_the_problems_own_adversary() -> None
     problem = town()
     vague = pg.Adversary("vague", prior=pg.Prior.uniform(problem.space))
     made = pg.design(problem, distortion=0.5)
-    adversary_results = pg.evaluate(made, problem, adversaries=[pg.Adversary("anybody"), vague]).against
+    adversary_results = pg.evaluate(made, problem, adversaries=[pg.Adversary("anybody"), vague]).adversary_results
     assert [stand.promised for stand in adversary_results] == [0.5, None]
 
 
@@ -27,7 +27,7 @@ def test_what_counts_is_what_she_believes_and_wants_not_her_name() -> None:
         pg.Adversary("written out", prior=problem.prior, errors=problem.distance),
         pg.Adversary("a", errors=2 * problem.distance),
     ]
-    adversary_results = pg.evaluate(made, problem, adversaries=crowd).against
+    adversary_results = pg.evaluate(made, problem, adversaries=crowd).adversary_results
     assert [stand.promised for stand in adversary_results] == [0.3, 0.4, None]
     assert all(stand.realised >= (stand.promised or 0.0) for stand in adversary_results)
 
@@ -36,19 +36,21 @@ def test_of_another_problem_nothing_is_promised() -> None:
     problem = town()
     made = pg.design(problem, distortion=0.5)
     other = problem.with_prior(pg.Prior.uniform(problem.space))
-    assert pg.evaluate(made, other, adversaries=[pg.Adversary("plain")]).against[0].promised is None
+    assert pg.evaluate(made, other, adversaries=[pg.Adversary("plain")]).adversary_results[0].promised is None
 
 
 def test_what_is_maximised_is_not_promised() -> None:
     problem = town()
     made = pg.design(problem, cost_at_most=0.4)
-    assert pg.evaluate(made, problem, adversaries=[pg.Adversary("plain")]).against[0].promised is None
+    assert pg.evaluate(made, problem, adversaries=[pg.Adversary("plain")]).adversary_results[0].promised is None
 
 
 def test_an_adversary_goes_by_her_own_name() -> None:
     problem = town()
     made = {"it": pg.design(problem, distortion=0.5)}
     known = pg.Adversary("nosy", errors=np.eye(6))
-    assert pg.compare(problem, made, adversaries={"nosy": known}).rows[0].report.against[0].adversary == "nosy"
+    assert (
+        pg.compare(problem, made, adversaries={"nosy": known}).rows[0].report.adversary_results[0].adversary == "nosy"
+    )
     with pytest.raises(pg.InvalidProblem, match="her own name"):
         pg.compare(problem, made, adversaries={"somebody": known})

@@ -71,16 +71,16 @@ def test_the_least_worst_cost_at_equal_cost(case: Case) -> None:
     bounds = {name: value for name, value in case.bounds.items() if name != "worst_case"}
     problem = case.problem
     found = pg.break_ties(problem, "worst_cost", slack=1e-4, **bounds)
-    least = found.first.certificate.cost
+    least = found.initial.certificate.cost
     limit = least + 1e-4 * max(least, 1e-6 * float(problem.cost.max()))
     rows, limits, sums = rows_by_hand(problem, limit, **bounds)
     n, m = problem.shape
     free = [(0, None)] * (n * m) + [(None, None)] * m + [(0, None)]
     by_hand = linprog(np.eye(rows.shape[1])[-1], rows, limits, sums, np.ones(n), free, method="highs-ds")
     assert by_hand.status == 0
-    assert found.limit == pytest.approx(by_hand.fun, abs=1e-6)
+    assert found.bound == pytest.approx(by_hand.fun, abs=1e-6)
     assert found.value == pytest.approx(by_hand.fun, rel=1e-4, abs=1e-6)
-    assert found.value <= found.before
+    assert found.value <= found.initial_value
     assert found.mechanism.certificate.cost <= limit * (1 + 1e-6) + 1e-9
     assert found.mechanism.certificate.bounds == pg.Bounds(**bounds)
     assert holds_exactly(found.mechanism.statement)
@@ -91,9 +91,9 @@ def test_the_most_entropy_at_equal_cost_as_a_general_solver_finds_it(bounds: dic
     distance = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
     problem = problem_of([0.5, 0.2, 0.3], 1 - np.eye(3), distance)
     found = pg.break_ties(problem, "entropy", slack=1e-3, **bounds)
-    limit = found.first.certificate.cost * (1 + 1e-3)
+    limit = found.initial.certificate.cost * (1 + 1e-3)
     rows, limits, sums = rows_by_hand(problem, limit, **bounds)
-    start = np.concatenate([found.first.probabilities.ravel(), np.zeros(3), [1.0]])
+    start = np.concatenate([found.initial.probabilities.ravel(), np.zeros(3), [1.0]])
     by_hand = minimize(
         lambda z: -surprise_by_hand(z[:9].reshape(3, 3), problem.prior.probabilities),
         start,
@@ -105,10 +105,10 @@ def test_the_most_entropy_at_equal_cost_as_a_general_solver_finds_it(bounds: dic
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-12},
     )
-    assert found.limit >= -by_hand.fun - 1e-6
+    assert found.bound >= -by_hand.fun - 1e-6
     assert found.value == pytest.approx(-by_hand.fun, abs=2e-4)
     assert found.value == pytest.approx(metrics.posterior_entropy(found.mechanism, problem.prior))
-    assert found.before <= found.value <= found.limit + 1e-7
+    assert found.initial_value <= found.value <= found.bound + 1e-7
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_the_most_entropy_at_equal_cost_as_a_general_solver_finds_it(bounds: dic
 def test_equal_cost_hides_very_different_mechanisms(cost: str, bounds: dict[str, float], gain: float) -> None:
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(4, 4), COUNTS), cost=cost)
     found = pg.break_ties(problem, "entropy", **bounds)
-    assert found.value >= found.before + gain
-    assert found.limit - found.value <= 1e-3
+    assert found.value >= found.initial_value + gain
+    assert found.bound - found.value <= 1e-3
     gap = found.mechanism.certificate.gap
     assert gap is not None
     assert gap <= 3e-6
@@ -137,18 +137,18 @@ def test_no_mechanism_of_equal_cost_exceeds_the_limit(case: Case, seed: int) -> 
     """Whatever the problem: zeros, equal secrets, impossible secrets."""
     bounds = {name: value for name, value in case.bounds.items() if name != "worst_case"}
     found = pg.break_ties(case.problem, "entropy", slack=1e-3, **bounds)
-    assert found.before <= found.value <= found.limit + 1e-6
+    assert found.initial_value <= found.value <= found.bound + 1e-6
     other = pg.break_ties(case.problem, "worst_cost", slack=1e-3, **bounds).mechanism.probabilities
     share = np.random.default_rng(seed).uniform()
     mixed = share * other + (1 - share) * found.mechanism.probabilities
-    assert surprise_by_hand(mixed, case.problem.prior.probabilities) <= found.limit + 1e-6
+    assert surprise_by_hand(mixed, case.problem.prior.probabilities) <= found.bound + 1e-6
 
 
 def test_where_all_cost_the_same_nothing_need_be_revealed() -> None:
     problem = problem_of([0.5, 0.25, 0.25], np.ones((3, 3)), 1 - np.eye(3))
     found = pg.break_ties(problem, "entropy", epsilon=2.0)
     assert found.value == pytest.approx(1.5, abs=1e-4)
-    assert found.limit == pytest.approx(1.5, abs=1e-4)
+    assert found.bound == pytest.approx(1.5, abs=1e-4)
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames import metrics
-from privacygames.analysis import remarks
+from privacygames.analysis import usefulness_warnings
 from support import problems, two_secrets
 
 ILLNESSES = pg.Problem(pg.Prior(pg.Categories(["cancer", "flu", "hiv", "none"]), [0.08, 0.2, 0.02, 0.7]))
@@ -39,7 +39,7 @@ def test_an_optimum_that_answers_does_not_warn() -> None:
     useful = mechanism.certificate.usefulness
     assert not useful.constant
     assert useful.unserved == ()
-    assert remarks(useful, ILLNESSES) == []
+    assert usefulness_warnings(useful, ILLNESSES) == []
 
 
 def test_secrets_that_are_never_served_are_named() -> None:
@@ -61,7 +61,7 @@ def test_many_secrets_that_share_a_row_are_counted() -> None:
     assert useful.kinds == 2
     assert useful.bits == pytest.approx(1.0)
     assert useful.unserved == (0, 1, 3, 4, 5, 6, 8, 9)
-    said = [str(remark) for remark in remarks(useful, problem)]
+    said = [str(remark) for remark in usefulness_warnings(useful, problem)]
     assert said[0] == (
         "Of the 10 secrets that occur, 8 never get their best output (0, 1, 3, 4, 5 and 3 more: 80 % of the prior)."
     )
@@ -93,10 +93,10 @@ def test_an_epsilon_that_nobody_promised_is_not_told_as_a_fact() -> None:
     problem = pg.Problem(pg.Prior.from_counts(pg.Grid(3, 2), [5, 1, 1, 2, 9, 1]))
     for solver in (pg.Highs("ipm"), pg.Highs("simplex"), pg.Interior()):
         report = pg.evaluate(pg.design(problem, distortion=0.5, solver=solver), problem, within=1.0)
-        assert not report.epsilon_promised
+        assert not report.epsilon_guaranteed
         assert str(report).count("not bounded by design") == 2
         assert "Nothing limits how far an output shifts the odds" in str(pg.explain(report, problem))
-    assert pg.evaluate(pg.design(problem, epsilon=1.0), problem).epsilon_promised
+    assert pg.evaluate(pg.design(problem, epsilon=1.0), problem).epsilon_guaranteed
 
 
 def test_reports_carry_units() -> None:

@@ -279,30 +279,30 @@ def _widest(case: Case, exponent: float = 3 * LARGEST_EXPONENT) -> float:
     return min(max(exponent / smallest, 1e-50), 1e50)
 
 
-def _smallest_epsilon(case: Case, found: pg.SearchResult) -> str:
+def _smallest_epsilon(case: Case, found: pg.TightestBound) -> str:
     kept = measure(case.with_bounds(epsilon=found.value), found.mechanism.weights.astype(object), found.mechanism.bits)
     if kept.broken:
         raise Disagreement("broken promise", f"at ε = {found.value!r}: {'; '.join(kept.broken)}")
-    if not found.limit <= found.value:
-        raise Disagreement("wrong bound", f"ε = {found.value!r} found, {found.limit!r} said to be impossible")
-    if found.limit > 0:
-        reference = Reference(case.with_bounds(epsilon=found.limit, cost_at_most=None))
+    if not found.bound <= found.value:
+        raise Disagreement("wrong bound", f"ε = {found.value!r} found, {found.bound!r} said to be impossible")
+    if found.bound > 0:
+        reference = Reference(case.with_bounds(epsilon=found.bound, cost_at_most=None))
         best = reference.optimum
         limit = Fraction(case.bounds["cost_at_most"])
         if best is not None and best.converged and best.value < limit - Fraction(SLACK) * reference.stake(best.value):
             raise Disagreement(
                 "wrong bound",
-                f"ε = {found.limit!r} said to be impossible for {float(limit)!r}; {float(best.value)!r} is possible",
+                f"ε = {found.bound!r} said to be impossible for {float(limit)!r}; {float(best.value)!r} is possible",
             )
-        if found.value > found.limit * 1.01:
-            raise Disagreement("wrong optimum", f"ε = {found.value!r}, but only {found.limit!r} said to be impossible")
+        if found.value > found.bound * 1.01:
+            raise Disagreement("wrong optimum", f"ε = {found.value!r}, but only {found.bound!r} said to be impossible")
     elif found.value > max(SMALLEST_EXPONENT / _farthest(case), 1e-12):
         reference = Reference(case.with_bounds(epsilon=found.value / 2, cost_at_most=None))
         best = reference.optimum
         limit = Fraction(case.bounds["cost_at_most"])
         near = limit > reference.scale * (1 - EDGE)  # only rounding keeps the constant output from being affordable
         if best is not None and best.converged and not near and best.value < limit - LIMIT_SLACK * reference.scale:
-            raise Disagreement("wrong optimum", f"ε = {found.value!r}; half of it will do, {found.limit!r} proved")
+            raise Disagreement("wrong optimum", f"ε = {found.value!r}; half of it will do, {found.bound!r} proved")
     return "agree"
 
 
@@ -315,9 +315,10 @@ def _farthest(case: Case) -> float:
 def _comparison(case: Case, comparison: pg.Comparison) -> str:
     """No mechanism compared that keeps the promise costs less than the optimum, and the optimal one is that."""
     for row in comparison.rows:
-        bounded = measure(case, row.made.weights.astype(object), row.made.bits)
-        if row.mechanism == "optimal" and row.made.certificate.bound is not None:  # else ε allows only constant outputs
-            return _mechanism(case, row.made, 1e-6)
+        bounded = measure(case, row.mechanism.weights.astype(object), row.mechanism.bits)
+        bound = row.mechanism.certificate.bound
+        if row.mechanism_name == "optimal" and bound is not None:  # else ε allows only constant outputs
+            return _mechanism(case, row.mechanism, 1e-6)
         best = None if bounded.broken else Reference(case).optimum
         if best is not None and bounded.cost(case) < best.lower:
             raise Disagreement("wrong elsewhere", f"{row.mechanism} costs less than any mechanism can")

@@ -86,7 +86,7 @@ def test_an_output_that_is_never_given_has_no_posterior_and_no_estimate() -> Non
         with pytest.raises(pg.InvalidProblem, match="never given"):
             best.estimate("o1")
         assert [each["answer"] for each in best.to_dict()["estimates"]] == ["o0"]  # type: ignore[attr-defined]
-    own = pg.attacks.given(never, problem, [[1.0, 0.0], [0.0, 1.0]])
+    own = pg.attacks.from_matrix(never, problem, [[1.0, 0.0], [0.0, 1.0]])
     with pytest.raises(pg.InvalidProblem, match="never given"):
         own.estimate("o1")
 

@@ -200,13 +200,13 @@ def test_an_attack_of_ones_own() -> None:
     problem = two_secrets(0.6)
     mechanism = pg.Mechanism.from_probabilities(problem, [[0.8, 0.2], [0.3, 0.7]])
     best = attacks.optimal(mechanism, problem)
-    own = attacks.given(mechanism, problem, best.matrix, name="copied")
+    own = attacks.from_matrix(mechanism, problem, best.matrix, name="copied")
     assert own.name == "copied"
     assert own.error == pytest.approx(best.error)
     assert own.error == pytest.approx(metrics.distortion(mechanism, problem, own))
-    stubborn = attacks.given(mechanism, problem, [[1.0, 0.0], [1.0, 0.0]])
+    stubborn = attacks.from_matrix(mechanism, problem, [[1.0, 0.0], [1.0, 0.0]])
     assert stubborn.error == pytest.approx(0.4)
     wrongs: dict[str, Any] = {"shape": [[1.0, 0.0]], "sum to 1": [[0.5, 0.4], [1, 0]], "negative": [[2, -1], [1, 0]]}
     for message, wrong in wrongs.items():
         with pytest.raises(pg.InvalidProblem, match=message):
-            attacks.given(mechanism, problem, wrong)
+            attacks.from_matrix(mechanism, problem, wrong)

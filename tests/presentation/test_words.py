@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import privacygames as pg
 from privacygames import metrics
-from privacygames.analysis import amount, percent
+from privacygames.analysis import format_amount, format_percent
 from privacygames.presentation.explanation import cost_label, distortion_label, epsilon_label
 from privacygames.problem import measure_scale
 from support import Case, cases
@@ -38,8 +38,8 @@ def test_how_often_the_best_guess_is_exact(case: Case) -> None:
         report = pg.evaluate(mechanism, problem, adversary_prior=belief)
         expected = exactness_by_hand(mechanism, problem, belief, problem.prior)
         if not np.isnan(expected):
-            assert report.exact == pytest.approx(expected, abs=1e-9)
-        assert report.exact <= report.vulnerability + 1e-12 or belief is other
+            assert report.accuracy == pytest.approx(expected, abs=1e-9)
+        assert report.accuracy <= report.vulnerability + 1e-12 or belief is other
 
 
 def test_exactness_of_any_attack() -> None:
@@ -47,7 +47,7 @@ def test_exactness_of_any_attack() -> None:
     mechanism = pg.Mechanism.from_probabilities(problem, [[0.8, 0.2], [0.4, 0.6]])
     drawn = pg.attacks.bayesian(mechanism, problem)  # guesses a after "a" with probability .2/.5, after "b" .05/.5
     expected = 0.25 * (0.8 * 0.4 + 0.2 * 0.1) + 0.75 * (0.4 * 0.6 + 0.6 * 0.9)
-    assert metrics.exactness(mechanism, problem, drawn) == pytest.approx(expected)
+    assert metrics.accuracy(mechanism, problem, drawn) == pytest.approx(expected)
 
 
 def report_of(problem: pg.Problem, table: object) -> tuple[pg.Report, pg.Problem]:
@@ -112,14 +112,20 @@ def test_a_huge_factor_stays_readable() -> None:
 
 
 def test_percentages_and_amounts() -> None:
-    assert [percent(share) for share in (0.0, 1e-4, 0.124, 0.999, 1.0)] == [
+    assert [format_percent(share) for share in (0.0, 1e-4, 0.124, 0.999, 1.0)] == [
         "0 %",
         "under 1 %",
         "12 %",
         "over 99 %",
         "100 %",
     ]
-    assert [amount(value) for value in (0.0, 0.12345, 1.4, 12345.6, 2e7)] == ["0", "0.123", "1.4", "12,346", "2e+07"]
+    assert [format_amount(value) for value in (0.0, 0.12345, 1.4, 12345.6, 2e7)] == [
+        "0",
+        "0.123",
+        "1.4",
+        "12,346",
+        "2e+07",
+    ]
 
 
 def test_labels_of_axes_name_the_unit() -> None:

@@ -1,10 +1,9 @@
 """Reports on a mechanism, comparisons of several, the search for the tightest bound, and ties among optima."""
 
-from privacygames.analysis.adversary_results import HEADINGS as STAND_HEADINGS
-from privacygames.analysis.adversary_results import stand_cells
-from privacygames.analysis.bound_search import SearchResult, tightest_bound
-from privacygames.analysis.calibration import calibrated_baselines, matched_at
-from privacygames.analysis.comparison import Comparison, Row, compare, trade_off, usual_adversaries
+from privacygames.analysis.adversary_results import ADVERSARY_HEADINGS, adversary_cells
+from privacygames.analysis.bound_search import TightestBound, tightest_bound
+from privacygames.analysis.calibration import calibrated_baselines, target_text
+from privacygames.analysis.comparison import Comparison, ComparisonRow, compare, default_adversaries, trade_off
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.findings import (
     AdversaryError,
@@ -17,9 +16,9 @@ from privacygames.analysis.findings import (
     Severity,
     UnboundedOdds,
     factor,
-    remarks,
+    usefulness_warnings,
 )
-from privacygames.analysis.formatting import amount, percent
+from privacygames.analysis.formatting import format_amount, format_percent
 from privacygames.analysis.tie_breaking import TieBreak, break_ties
 from privacygames.problem import (
     UNTRUE,
@@ -32,39 +31,39 @@ from privacygames.problem import (
 )
 
 __all__ = [
-    "STAND_HEADINGS",
+    "ADVERSARY_HEADINGS",
     "UNTRUE",
     "WRONG",
     "AdversaryError",
     "BestGuess",
     "Comparison",
+    "ComparisonRow",
     "Finding",
     "Limitation",
     "OddsBound",
     "OptimalityGap",
     "Quantity",
     "Report",
-    "Row",
     "Scale",
-    "SearchResult",
     "Severity",
     "TieBreak",
+    "TightestBound",
     "UnboundedOdds",
-    "amount",
+    "adversary_cells",
     "break_ties",
     "calibrated_baselines",
     "compare",
     "cost_scale",
+    "default_adversaries",
     "distance_scale",
     "distinguishability_scale",
     "evaluate",
     "factor",
-    "matched_at",
+    "format_amount",
+    "format_percent",
     "measure_scale",
-    "percent",
-    "remarks",
-    "stand_cells",
+    "target_text",
     "tightest_bound",
     "trade_off",
-    "usual_adversaries",
+    "usefulness_warnings",
 ]

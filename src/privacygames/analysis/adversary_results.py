@@ -1,4 +1,4 @@
-"""Where adversaries stand: what is promised, realised and possible against each, as a table."""
+"""Errors of adversaries: guaranteed, realised and possible against each, as a table."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,17 +7,17 @@ import numpy as np
 from privacygames.certificates import AdversaryResult
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.metrics import privacy
+from privacygames.metrics import adversary_error
 from privacygames.problem import Adversary, AdversaryArrays, Problem
 from privacygames.validation import as_list, require_instance
 
-HEADINGS = ("adversary", "promised", "realised", "best possible")
+ADVERSARY_HEADINGS = ("adversary", "promised", "realised", "best possible")
 
 
 def adversary_results(
     mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]
 ) -> tuple[AdversaryResult, ...]:
-    """Each adversary's privacy: promised (where this mechanism does, about the same numbers), realised and possible."""
+    """For each adversary, the error guaranteed for the same prior and errors, realised and possible."""
     crowd = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
     names = [each.name for each in crowd]
     if len(set(names)) < len(names):
@@ -29,23 +29,25 @@ def adversary_results(
         promised = max(
             (one.distortion for one in promises if one.distortion is not None and _same(one, arrays)), default=None
         )
-        found.append(AdversaryResult(each.name, promised, privacy(mechanism, problem, each), arrays.max_distortion))
+        found.append(
+            AdversaryResult(each.name, promised, adversary_error(mechanism, problem, each), arrays.max_distortion)
+        )
     return tuple(found)
 
 
 def adversary_table(adversary_results: Sequence[AdversaryResult]) -> str:
-    """Adversary × (promised, realised, best possible), as text."""
-    return aligned([HEADINGS, *map(stand_cells, adversary_results)], texts=(0,))
+    """Adversary × (guaranteed, realised, best possible), as text."""
+    return aligned([ADVERSARY_HEADINGS, *map(adversary_cells, adversary_results)], texts=(0,))
 
 
-def stand_cells(stand: AdversaryResult) -> tuple[str, str, str, str]:
+def adversary_cells(stand: AdversaryResult) -> tuple[str, str, str, str]:
     """One line of the table."""
     promised = "" if stand.promised is None else f"{stand.promised:.4f}"
     return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.possible:.4f}"
 
 
 def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:
-    """Lines of cells in columns: texts to the left, numbers to the right."""
+    """Rows of cells as aligned columns: texts to the left, numbers to the right."""
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
     return "\n".join(
         "  ".join(
@@ -57,5 +59,5 @@ def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:
 
 
 def _same(first: AdversaryArrays, second: AdversaryArrays) -> bool:
-    """Whether two believe and want the same, whatever they are called: what is promised against one is of the other."""
+    """Whether two adversaries have the same prior and errors: a guarantee against one is one against the other."""
     return np.array_equal(first.prior, second.prior) and np.array_equal(first.errors, second.errors)

@@ -1,4 +1,4 @@
-"""Find the parameter: the smallest ε, the most distortion privacy or the least cost, given the rest, with a proof."""
+"""The tightest bound: the least ε, the most distortion privacy or the least cost, given the rest, with a proof."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from privacygames.progress import Progress, ProgressCallback, relabel_progress
 from privacygames.solvers import SolveOptions
 from privacygames.validation import require_choice, require_instance
 
-What = Literal["epsilon", "distortion", "cost"]
+Quantity = Literal["epsilon", "distortion", "cost"]
 
 LARGEST_EXPONENT = 45.0
 """e^45 is more than weights can tell from ∞: a larger ε promises nothing."""
@@ -45,34 +45,40 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class SearchResult:
-    """The best value of what was sought, the mechanism that has it, and the proof that nothing better exists.
+class TightestBound:
+    """The best value of one quantity, a mechanism that has it, and a proved bound on what is possible.
 
     Attributes:
-        what: ``"epsilon"`` (sought smallest), ``"distortion"`` (largest) or ``"cost"`` (least).
-        value: what the mechanism is certified to have of it.
-        limit: proved: no mechanism that keeps the rest has an ε of this or less; or more distortion privacy, or less
-            cost, than this.
-        mechanism: it keeps the rest and has ``value``.
-        refutation: for ε, the design at ``limit``: its certificate's ``bound`` is a cost above the one allowed. None
-            where a closed form proves the limit, or the limit is 0.
+        quantity: ``"epsilon"`` (minimised), ``"distortion"`` (maximised) or ``"cost"`` (minimised).
+        value: the certified value of the mechanism.
+        bound: proved: no mechanism that satisfies the rest has an ε of this or less; or more distortion privacy, or a
+            lower cost, than this.
+        mechanism: it satisfies the rest and has ``value``.
+        refutation: for ε, the design at ``bound``, whose certified lower bound on the cost is above the cost allowed.
+            None where a closed form proves the bound, or the bound is 0.
         report: the mechanism, measured.
-        solves: how many designs it took.
+        solves: number of designs.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.from_counts(ages, [1, 2, 1]), cost="absolute")
+    >>> best = pg.tightest_bound(problem, "cost", epsilon=0.1)
+    >>> best.bound <= best.value
+    True
     """
 
-    what: What
+    quantity: Quantity
     value: float
-    limit: float
+    bound: float
     mechanism: Mechanism = field(repr=False)
     refutation: Mechanism | None = field(repr=False)
     report: Report = field(repr=False)
     solves: int
 
     def rows(self) -> list[tuple[str, str]]:
-        """Pairs of name and value: what was found, and what is proved."""
+        """Pairs of name and value: the value, the proved bound, and the mechanism's cost and privacy."""
         certificate = self.mechanism.certificate
         kind = "worst secret" if certificate.bounds.worst_case else "average"
-        best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.what]
+        best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.quantity]
         proved = {
             "epsilon": "impossible: {} or less",
             "distortion": "impossible: above {}",
@@ -81,18 +87,18 @@ class SearchResult:
         problem = self.report.problem
         cost, distance = cost_scale(problem).amount, distance_scale(problem).amount
         rate = partial(distinguishability_scale(problem).epsilon, within=certificate.bounds.within)
-        by_kind: dict[What, Callable[[str], str]] = {"epsilon": rate, "distortion": distance, "cost": cost}
-        say = by_kind[self.what]
+        by_kind: dict[Quantity, Callable[[str], str]] = {"epsilon": rate, "distortion": distance, "cost": cost}
+        say = by_kind[self.quantity]
         value = f"{self.value:.8g}"
-        told = rate(value, certificate.any_pair) if self.what == "epsilon" else say(value)
-        rows = [(best, told), ("proved", proved[self.what].format(say(f"{self.limit:.8g}")))]
+        told = rate(value, certificate.any_pair) if self.quantity == "epsilon" else say(value)
+        rows = [(best, told), ("proved", proved[self.quantity].format(say(f"{self.bound:.8g}")))]
         if self.refutation is not None:
             rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
-        rows += [] if self.what == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
+        rows += [] if self.quantity == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
         distortion = distance(f"{self.report.distortion:.6g}")
-        rows += [] if self.what == "distortion" else [("distortion, optimal attack", distortion)]
-        rows += [] if self.what == "epsilon" else [("realised epsilon", self.report.format_epsilon())]
-        for stand in self.report.against:
+        rows += [] if self.quantity == "distortion" else [("distortion, optimal attack", distortion)]
+        rows += [] if self.quantity == "epsilon" else [("realised epsilon", self.report.format_epsilon())]
+        for stand in self.report.adversary_results:
             promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
             rows.append(
                 (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.possible:.6g} at most)")
@@ -102,9 +108,9 @@ class SearchResult:
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
-            "what": self.what,
+            "what": self.quantity,
             "value": self.value,
-            "limit": self.limit,
+            "limit": self.bound,
             "solves": self.solves,
             "certificate": self.mechanism.certificate.to_dict(),
             "refutation": None if self.refutation is None else self.refutation.certificate.to_dict(),
@@ -119,7 +125,7 @@ class SearchResult:
 
 def tightest_bound(
     problem: Problem,
-    what: What,
+    quantity: Quantity,
     *,
     cost_at_most: float | None = None,
     epsilon: float | None = None,
@@ -130,54 +136,61 @@ def tightest_bound(
     worst_cost_at_most: float | None = None,
     precision: float = 1e-3,
     progress: ProgressCallback | None = None,
-) -> SearchResult:
-    """The best value of one of ε, distortion privacy and cost for given limits on the others, proved to be the best.
+) -> TightestBound:
+    """The best value of ε, distortion privacy or cost, given limits on the others, proved to be the best.
 
-    The most distortion and the least cost are one design each. The smallest ε is searched for: the least cost falls
-    as ε grows, so a design at ε that costs little enough shows that ε will do, and one whose certified *lower bound* is
-    above the cost allowed shows that neither this ε nor a smaller one will. A dozen designs close in on it. The largest
-    ε searched is the one at which the nearest secrets may differ by a factor of e^45, which weights of 62 bits cannot
-    tell from ∞; where even that costs too much, :class:`Infeasible` names the least cost with that finite ε.
+    The largest distortion and the least cost take one design each. The smallest ε is searched for: the least cost
+    decreases in ε, so a design at some ε whose cost is allowed shows that this ε suffices, and a design whose certified
+    *lower bound* is above the cost allowed shows that neither this ε nor a smaller one does. About a dozen designs
+    close the bracket. The largest ε tried is the one at which the nearest secrets may differ by a factor of e^45, which
+    weights of 62 bits cannot tell from ∞; if even that costs too much, :class:`Infeasible` names the least cost with
+    that ε.
 
     Args:
         problem: secrets, prior, cost and distances.
-        what: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest, for
-            ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
-        cost_at_most: the cost one can bear.
-        epsilon: differential privacy to keep, as in :func:`privacygames.design`.
-        distortion: distortion privacy to keep, as in :func:`privacygames.design`: a number, or one for each of several
-            adversaries.
-        adversary: for ``"distortion"``, against whom the most is sought; by default one who knows the problem's prior
-            and guesses the secret. Promises against others, in ``distortion``, are held; a number for her is to be
-            reached, or else :class:`Infeasible` says what can be.
+        quantity: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest,
+            for ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
+        cost_at_most: maximum cost.
+        epsilon: differential privacy to guarantee, as in :func:`privacygames.design`.
+        distortion: distortion privacy to guarantee, as in :func:`privacygames.design`: a number, or one for each of
+            several adversaries.
+        adversary: for ``"distortion"``, the adversary against whom it is maximised; by default one who knows the
+            problem's prior and guesses the secret. Guarantees against others, in ``distortion``, hold; a number for
+            this adversary has to be reached, or :class:`Infeasible` says what is possible.
         within: the threshold form of ε, as in :func:`privacygames.design`.
-        worst_case: count the cost of the worst secret instead of the average.
-        worst_cost_at_most: no secret's cost is above this; for ``"distortion"`` and ``"cost"``.
-        precision: how far apart, relatively, the ε found and the ε proved impossible may be.
-        progress: called with a :class:`privacygames.Progress` before each design and during it; its message says
-            which ε is shown not to do, and which to do. Raise ``Cancelled`` in it to stop.
+        worst_case: limit the cost of the worst secret instead of the average.
+        worst_cost_at_most: maximum cost of every secret; for ``"distortion"`` and ``"cost"``.
+        precision: maximum relative distance between the ε of the mechanism and the ε proved impossible.
+        progress: called with a :class:`privacygames.Progress` before each design and during it; its message names the ε
+            known to be impossible and the ε known to suffice. Raise ``Cancelled`` in it to stop.
 
     Raises:
-        InvalidProblem: something given does not fit.
-        Infeasible: no mechanism keeps the rest, whatever the value; says what the limit is.
+        InvalidProblem: an argument does not fit.
+        Infeasible: no mechanism satisfies the rest, whatever the value; the error carries the limit.
         SolveFailed: designs were not accurate enough for the precision.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> best = pg.tightest_bound(problem, "epsilon", cost_at_most=0.3)
+    >>> best.bound < best.value <= best.bound * 1.001
+    True
     """
     require_instance(problem, Problem, "the problem")
-    require_choice(what, get_args(What), "what")
-    own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[what]
-    held = what == "distortion" and isinstance(own, Mapping)  # what is promised against others
+    require_choice(quantity, get_args(Quantity), "quantity")
+    own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[quantity]
+    held = quantity == "distortion" and isinstance(own, Mapping)  # what is promised against others
     if own is not None and not held:
-        given = "cost_at_most" if what == "cost" else what
+        given = "cost_at_most" if quantity == "cost" else quantity
         raise InvalidProblem(Field(given), " is what is to be found; leave it out")
-    if what != "cost" and cost_at_most is None:
-        raise InvalidProblem("give ", Field("cost_at_most"), f": the {what} is found for a cost one can bear")
+    if quantity != "cost" and cost_at_most is None:
+        raise InvalidProblem("give ", Field("cost_at_most"), f": the {quantity} is found for a cost one can bear")
     if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
         raise InvalidProblem(Field("precision"), f" is {precision!r}; it must be at least 1e-6 and below 1")
-    if adversary is not None and what != "distortion":
+    if adversary is not None and quantity != "distortion":
         raise InvalidProblem(
             Field("adversary"), ' says against whom the most distortion is sought; it goes with "distortion" only'
         )
-    if what == "epsilon":
+    if quantity == "epsilon":
         if worst_cost_at_most is not None:
             raise InvalidProblem(
                 "the smallest epsilon is found for a cost one can bear: leave out ", Field("worst_cost_at_most")
@@ -187,17 +200,17 @@ def tightest_bound(
     bounds = Bounds.asked(
         epsilon=epsilon,
         within=within,
-        distortion=_sought(distortion, adversary) if what == "distortion" else distortion,
+        distortion=_sought(distortion, adversary) if quantity == "distortion" else distortion,
         cost_at_most=cost_at_most,
         worst_case=worst_case,
         worst_cost_at_most=worst_cost_at_most,
     )
-    watch = relabel_progress("find", progress, f"looking for the best {what}")
+    watch = relabel_progress("find", progress, f"looking for the best {quantity}")
     mechanism = design_bounds(problem, bounds, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
-    value = certificate.achieved if what == "distortion" else certificate.cost
+    value = certificate.achieved if quantity == "distortion" else certificate.cost
     limit = value if certificate.bound is None else certificate.bound
-    return SearchResult(what, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
+    return TightestBound(quantity, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
 
 
 def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
@@ -235,7 +248,7 @@ class _Search:
         self.farthest = float(self.compared.max()) if self.compared.size else 1.0
         self.connected = bool(np.isfinite(exponents[apart]).all())
 
-    def run(self) -> SearchResult:
+    def run(self) -> TightestBound:
         """The smallest ε, to the precision asked for."""
         kept = self._constant()
         if kept is not None and self._affordable(kept):
@@ -248,10 +261,10 @@ class _Search:
             raise SolveFailed("no design met the cost allowed")  # a bracket has one that does
         return self._found(self.met, 0.0 if refused is None else refused.at, self.refuted)
 
-    def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> SearchResult:
+    def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> TightestBound:
         value = mechanism.certificate.bounds.epsilon or 0.0
         report = evaluate(mechanism, self.problem, within=self.asked.within)
-        return SearchResult("epsilon", value, limit, mechanism, refutation, report, self.solves)
+        return TightestBound("epsilon", value, limit, mechanism, refutation, report, self.solves)
 
     def _affordable(self, mechanism: Mechanism) -> bool:
         """Whether a mechanism costs no more than is allowed, decided exactly: a limit may be the very cost of one."""

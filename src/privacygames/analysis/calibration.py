@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: known mechanisms by name, each with its parameter set so that all are matched."""
+"""Baselines calibrated to one ε or one distortion, so that a comparison is fair."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from privacygames import approximations, attacks, baselines, metrics
 from privacygames.analysis.root_search import SearchTrial, narrow
+from privacygames.baselines import BASELINES, REMAP, RESERVED, Baseline, baseline_names
 from privacygames.designer import design_bounds
 from privacygames.errors import Infeasible, InvalidProblem, SolveFailed
 from privacygames.mechanism import Mechanism
@@ -23,13 +24,7 @@ from privacygames.progress import Progress, ProgressCallback, relabel_progress
 from privacygames.solvers import SolveOptions
 from privacygames.validation import as_list, require_instance
 
-Make = Callable[[], Mechanism]
-
-REMAP = "+remap"
-FAMILIES = ("planar-laplace", "exponential", "geometric", "staircase", "randomised-response")
-"""Mechanisms with a parameter to match with; each may be remapped."""
-
-NAMES = ("optimal", "spanner", *(name + ending for name in FAMILIES for ending in ("", REMAP)), "uniform", "constant")
+MechanismFactory = Callable[[], Mechanism]
 
 PRECISION = 1e-3
 NEGLIGIBLE_EXPONENT = 1e-8
@@ -45,34 +40,41 @@ def calibrated_baselines(
     within: float | None = None,
     names: Iterable[str] | None = None,
     progress: ProgressCallback | None = None,
-) -> dict[str, Make]:
-    """Known mechanisms, matched: give ``epsilon`` or ``distortion``.
+) -> dict[str, MechanismFactory]:
+    """Known mechanisms, each with the parameter at which it has a given ``epsilon`` or ``distortion``.
 
-    Matched at ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism asked for ε
-    often realises little more than half of it). Matched at a distortion, every mechanism leaves the optimal attack
-    that error. Either holds to a relative 10⁻³ of the parameter, on the side of privacy. Remapped mechanisms are
-    matched as remapped; what they have can jump with the parameter, and then they stay on the private side of the jump.
-    Some have no parameter to match with: the spanner keeps ε and realises at most that; uniform and constant answers
-    reveal nothing.
+    Calibrated to ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism with
+    parameter ε often realises little more than half of it). Calibrated to a distortion, every mechanism leaves the
+    optimal attack that error. Either holds to a relative 10⁻³ of the parameter, on the private side. Remapped
+    mechanisms are calibrated as remapped; their ε or distortion can jump with the parameter, and then they stay on the
+    private side of the jump. Some have no parameter: the spanner guarantees ε and realises at most that; uniform and
+    constant outputs reveal nothing.
 
     Args:
-        problem: what they are for.
+        problem: the problem they are for.
         epsilon: the ε to realise.
         distortion: the distortion privacy to have, against the optimal attack.
-        within: match ε in the threshold form, between secrets at most this far apart; the staircase mechanism
-            needs it.
+        within: calibrate ε in the threshold form, between secrets at most this far apart; the staircase mechanism needs
+            it.
         names: which, and in which order: ``"optimal"``, ``"spanner"``, ``"planar-laplace"``, ``"exponential"``,
             ``"geometric"``, ``"staircase"``, ``"randomised-response"``, each of these five also with ``"+remap"``,
-            ``"uniform"`` and ``"constant"``. By default all that suit the problem.
-        progress: called with a :class:`privacygames.Progress` while a mechanism is matched or designed; raise
+            ``"uniform"``, ``"constant"``, and those that :func:`privacygames.baselines.register` added. By default all
+            that suit the problem.
+        progress: called with a :class:`privacygames.Progress` while a mechanism is calibrated or designed; raise
             ``Cancelled`` in it to stop.
 
     Returns:
         A function for each name that makes the mechanism: what :func:`privacygames.compare` takes, and times.
 
     Raises:
-        InvalidProblem: a mechanism named does not suit the problem, or something given does not fit.
-        Infeasible: a mechanism named cannot be matched.
+        InvalidProblem: a named mechanism does not suit the problem, or an argument does not fit.
+        Infeasible: a named mechanism cannot be calibrated.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.calibrated_baselines(problem, epsilon=1.0, names=["exponential"])["exponential"]()
+    >>> bool(0.999 < pg.metrics.epsilon(mechanism, problem) <= 1)
+    True
     """
     require_instance(problem, Problem, "the problem")
     if (epsilon is None) == (distortion is None):
@@ -84,7 +86,7 @@ def calibrated_baselines(
         chosen = as_list(names, "names")
         return {name: _maker(problem, name, target, relabel_progress("compare", progress, name)) for name in chosen}
     found = {}
-    for name in NAMES:
+    for name in (*RESERVED, *baseline_names()):
         try:
             found[name] = _maker(problem, name, target, relabel_progress("compare", progress, name))
         except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
@@ -92,17 +94,18 @@ def calibrated_baselines(
     return found
 
 
-def matched_at(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
-    """What mechanisms are matched at, with its unit: ``"epsilon 0.6 per km"`` or ``"distortion 1.2 km"``."""
+def target_text(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
+    """The target of a calibration with its unit: ``"epsilon 0.6 per km"`` or ``"distortion 1.2 km"``."""
     if kind == "epsilon":
         return f"{kind} {distinguishability_scale(problem).epsilon(f'{value:g}', within=within)}"
     return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
 
 
-def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> Make:
-    """A function that makes the mechanism of that name, matched to the target."""
-    if not isinstance(name, str) or name not in NAMES:
-        raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(NAMES)}")
+def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> MechanismFactory:
+    """A function that makes the mechanism of that name, calibrated to the target."""
+    names = (*RESERVED, *baseline_names())
+    if not isinstance(name, str) or name not in names:
+        raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(names)}")
     if name == "optimal":
         return partial(_optimal, problem, target, watch)
     if name == "spanner":
@@ -113,25 +116,21 @@ def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback 
         raise InvalidProblem("a uniform mechanism gives every output, and some are never allowed for some secrets")
     if name == "constant":
         cheapest_constant(problem)  # or an error that says why there is none
-    if name in ("uniform", "constant"):
-        return partial(baselines.uniform if name == "uniform" else baselines.constant, problem)
     base = name.removesuffix(REMAP)
-    make = partial(_with_parameter, problem, _family(base, target), base != name)
+    baseline = BASELINES[base]
+    if not baseline.parametrised:
+        return partial(baseline.make, problem)
+    make = partial(_with_parameter, problem, _family(base, baseline, target), base != name)
     return partial(make, _matching_parameter(problem, make, target, watch))
 
 
-def _family(base: str, target: Bounds) -> Callable[[Problem, float], Mechanism]:
-    if base == "staircase":
-        if target.within is None:
-            raise InvalidProblem("the staircase mechanism needs within, its sensitivity")
-        return partial(baselines.staircase, sensitivity=target.within)
-    known: dict[str, Callable[[Problem, float], Mechanism]] = {
-        "planar-laplace": baselines.planar_laplace,
-        "exponential": baselines.exponential,
-        "geometric": baselines.geometric,
-        "randomised-response": baselines.randomised_response,
-    }
-    return known[base]
+def _family(name: str, baseline: Baseline, target: Bounds) -> Callable[[Problem, float], Mechanism]:
+    """The baseline as a function of the problem and its parameter."""
+    if not baseline.needs_sensitivity:
+        return baseline.make
+    if target.within is None:
+        raise InvalidProblem(f"the {name} mechanism needs within, its sensitivity")
+    return partial(baseline.make, sensitivity=target.within)
 
 
 def _with_parameter(
@@ -157,7 +156,7 @@ def _optimal(problem: Problem, target: Bounds, watch: ProgressCallback | None) -
 def _matching_parameter(
     problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: ProgressCallback | None
 ) -> float:
-    """The largest parameter, to a relative 10⁻³, with which a mechanism has the target."""
+    """The largest parameter, to a relative 10⁻³, at which a mechanism meets the target."""
     trials = count()
 
     def trial(parameter: float) -> SearchTrial:

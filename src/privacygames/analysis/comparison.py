@@ -1,4 +1,4 @@
-"""Mechanisms side by side: cost, realised ε, what attackers make of them, time to design; one table, one figure."""
+"""``compare`` and ``trade_off``: cost, privacy and design time of several mechanisms in one table."""
 
 import csv
 import io
@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from privacygames.analysis.adversary_results import HEADINGS as STAND
-from privacygames.analysis.adversary_results import aligned, stand_cells
-from privacygames.analysis.calibration import Make, calibrated_baselines, matched_at
-from privacygames.analysis.evaluation import Report, evaluate
-from privacygames.analysis.formatting import percent
+from privacygames.analysis.adversary_results import ADVERSARY_HEADINGS, adversary_cells, aligned
+from privacygames.analysis.calibration import MechanismFactory, calibrated_baselines, target_text
+from privacygames.analysis.evaluation import Metric, Report, evaluate
+from privacygames.analysis.formatting import format_percent
 from privacygames.atomic_io import write_text
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
@@ -21,87 +20,93 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.validation import as_list, require_instance
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
-STAND_HEADINGS = ("mechanism", *STAND)
+TABLE_HEADINGS = ("mechanism", *ADVERSARY_HEADINGS)
 
-Whom = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
-"""Adversaries to compare under: beliefs by name, or adversaries."""
+Adversaries = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
+"""Adversaries to compare under: priors by name, or adversaries of type ``Adversary``."""
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One mechanism against one adversary.
 
     Attributes:
-        mechanism: its name.
-        adversary: the adversary's name.
-        asked: the ε or distortion it was matched at, on a trade-off curve.
-        matched: what of the two it was.
-        seconds: how long making it took; None if it was given ready-made.
-        bound: proved: no mechanism with its promises costs less; None if it has no such proof.
-        report: everything measured.
-        made: the mechanism itself.
+        mechanism_name: the name it was given.
+        adversary: the name of the adversary.
+        target: the ε or distortion it was calibrated to, on a trade-off curve.
+        target_kind: which of the two it was: ``"epsilon"`` or ``"distortion"``.
+        seconds: the time it took to make the mechanism; None if it was given as a mechanism.
+        bound: proved lower bound on the cost of every mechanism with the same guarantees; None without such a proof.
+        report: its cost and privacy.
+        mechanism: the mechanism itself.
     """
 
-    mechanism: str
+    mechanism_name: str
     adversary: str
-    asked: float | None
+    target: float | None
     seconds: float | None
     bound: float | None
     report: Report
-    made: Mechanism = field(repr=False, compare=False)
-    matched: str | None = None
+    mechanism: Mechanism = field(repr=False, compare=False)
+    target_kind: str | None = None
 
     @property
-    def name(self) -> str:
-        """The mechanism's name, with what it was matched at on a trade-off curve."""
-        if self.asked is None or self.matched is None:
-            return self.mechanism
+    def label(self) -> str:
+        """The mechanism's name; on a trade-off curve, with the ε or distortion it was calibrated to."""
+        if self.target is None or self.target_kind is None:
+            return self.mechanism_name
         problem, within = self.report.problem, self.report.within
-        return f"{self.mechanism} at {matched_at(self.matched, self.asked, problem, within)}"
+        return f"{self.mechanism_name} at {target_text(self.target_kind, self.target, problem, within)}"
 
     def to_dict(self) -> dict[str, str | float | None]:
         """Plain values by name, one level deep."""
-        head: dict[str, str | float | None] = {"mechanism": self.mechanism, "adversary": self.adversary}
-        rest = {"matched": self.matched, "asked": self.asked, "seconds": self.seconds, "bound": self.bound}
+        head: dict[str, str | float | None] = {"mechanism": self.mechanism_name, "adversary": self.adversary}
+        rest = {"matched": self.target_kind, "asked": self.target, "seconds": self.seconds, "bound": self.bound}
         return head | rest | self.report.to_dict()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows, one for each mechanism and adversary, mechanisms in the order given.
+    """Mechanisms compared: one row for each mechanism and adversary, mechanisms in the order given.
 
     Attributes:
-        problem: what they are judged against.
+        problem: the problem they are measured against.
         rows: the rows.
-        matched: on a trade-off curve, what they were matched at: ``"epsilon"`` or ``"distortion"``.
+        target_kind: on a trade-off curve, what the mechanisms were calibrated to: ``"epsilon"`` or ``"distortion"``.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> comparison = pg.compare(problem, {"constant": pg.baselines.constant(problem)})
+    >>> [row.adversary for row in comparison.rows]
+    ['knows the prior', 'knows nothing']
     """
 
     problem: Problem
-    rows: tuple[Row, ...]
-    matched: str | None = None
+    rows: tuple[ComparisonRow, ...]
+    target_kind: str | None = None
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings of the table, with what ε is counted for."""
+        """The headings of the table, with the unit of ε."""
         per = distinguishability_scale(self.problem).per(self.rows[0].report.within if self.rows else None)
         own = ("mechanism", "cost", "worst", f"epsilon {per}", ANY_PAIR)
         return (*own, "adversary", "optimal", "Bayesian", "exact", "seconds")
 
     def _cells(self) -> list[tuple[str, ...]]:
-        """The table as texts under ``headings``; what does not depend on the adversary is said once."""
+        """The cells of the table under ``headings``; what does not depend on the adversary is in the first row only."""
         lines: list[tuple[str, ...]] = []
-        before: Row | None = None
+        before: ComparisonRow | None = None
         for row in self.rows:
-            again = before is not None and before.made is row.made
+            again = before is not None and before.mechanism is row.mechanism
             report = row.report
             epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
-            shown = (f"{epsilon:.4f}", f"{report.any_pair:.4f}") if report.epsilon_promised else ("none", "")
-            own = (row.name, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", *shown)
+            shown = (f"{epsilon:.4f}", f"{report.any_pair:.4f}") if report.epsilon_guaranteed else ("none", "")
+            own = (row.label, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", *shown)
             seen = (
                 row.adversary,
                 f"{report.distortion:.4f}",
                 f"{report.distortion_bayesian:.4f}",
-                percent(report.exact),
+                format_percent(report.accuracy),
             )
             time = "" if again or row.seconds is None else f"{row.seconds:.2f}"
             lines.append((*(("",) * len(own) if again else own), *seen, time))
@@ -109,24 +114,27 @@ class Comparison:
         return lines
 
     def table(self) -> str:
-        """The comparison as text: costs, realised ε, the error of the optimal and the Bayesian attack, seconds."""
+        """The comparison as text: costs, realised ε, errors of the optimal and the Bayesian attack, seconds."""
         first = aligned([self.headings, *self._cells()], texts=(0, 5))
-        adversary_results = self._stand_cells()
+        adversary_results = self._adversary_cells()
         return (
             first
             if not adversary_results
-            else f"{first}\n\n{aligned([STAND_HEADINGS, *adversary_results], texts=(0, 1))}"
+            else f"{first}\n\n{aligned([TABLE_HEADINGS, *adversary_results], texts=(0, 1))}"
         )
 
-    def _stand_cells(self) -> list[tuple[str, ...]]:
-        """Mechanism × adversary × (promised, realised, best possible), where adversaries were given."""
+    def _adversary_cells(self) -> list[tuple[str, ...]]:
+        """Mechanism × adversary × (guaranteed, realised, best possible), where adversaries were given."""
         lines: list[tuple[str, ...]] = []
         seen: Mechanism | None = None
         for row in self.rows:
-            if row.made is not seen:
-                names = [row.name] + [""] * len(row.report.against)
-                lines += [(name, *stand_cells(stand)) for name, stand in zip(names, row.report.against, strict=False)]
-            seen = row.made
+            if row.mechanism is not seen:
+                names = [row.label] + [""] * len(row.report.adversary_results)
+                lines += [
+                    (name, *adversary_cells(stand))
+                    for name, stand in zip(names, row.report.adversary_results, strict=False)
+                ]
+            seen = row.mechanism
         return lines
 
     def to_dict(self) -> dict[str, object]:
@@ -134,7 +142,7 @@ class Comparison:
         return {"rows": [row.to_dict() for row in self.rows]}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write every number to a CSV file, one line a row."""
+        """Write every number to a CSV file, one line for each row."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, fieldnames=list(self.rows[0].to_dict()))
         writer.writeheader()
@@ -147,24 +155,33 @@ class Comparison:
 
 def compare(
     problem: Problem,
-    mechanisms: Mapping[str, Mechanism | Make],
+    mechanisms: Mapping[str, Mechanism | MechanismFactory],
     *,
-    adversaries: Whom = None,
+    adversaries: Adversaries = None,
     within: float | None = None,
+    metrics: Mapping[str, Metric] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """Mechanisms side by side, against the same adversaries.
+    """Compare mechanisms: the cost, the privacy and the design time of each, against the same adversaries.
 
     Args:
-        problem: what they are judged against.
-        mechanisms: by name: a mechanism, or a function without arguments that makes one (and is timed), such as
+        problem: the problem that all of them are measured against.
+        mechanisms: by name, a mechanism, or a function without arguments that makes one and is timed, such as
             :func:`privacygames.calibrated_baselines` returns.
-        adversaries: what each believes, by name; by default one who knows the prior and one who knows nothing
-            (believes every secret equally likely). Costs and errors are averaged over the problem's prior. Or a list of
-            :class:`privacygames.Adversary` (or some of them among those given by name): where each of them stands, as
-            she sees it, beside the others or the default two.
-        within: state ε in the threshold form.
+        adversaries: the prior of each adversary by name; by default one who knows the problem's prior, and one to whom
+            every secret is equally likely. Costs and errors are averaged over the problem's prior. Adversaries of type
+            :class:`privacygames.Adversary`, in a list or among those given by name, are measured as well, each with
+            their own prior and errors.
+        within: report ε in the threshold form.
+        metrics: further metrics by name, as in :func:`privacygames.evaluate`.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
+
+    >>> problem = pg.Problem(pg.Prior.from_counts(pg.Categories(["flu", "cold", "none"]), [1, 2, 3]))
+    >>> mechanisms = {"optimal": pg.design(problem, epsilon=1.0), "uniform": pg.baselines.uniform(problem)}
+    >>> for row in pg.compare(problem, mechanisms, adversaries={"informed": problem.prior}).rows:
+    ...     print(f"{row.label}: cost {row.report.cost:.2f}")
+    optimal: cost 0.39
+    uniform: cost 0.67
     """
     require_instance(problem, Problem, "the problem")
     if not isinstance(mechanisms, Mapping):
@@ -172,11 +189,11 @@ def compare(
     if not mechanisms:
         raise InvalidProblem("there is nothing to compare: give at least one mechanism")
     beliefs, crowd = _adversaries(problem, adversaries)
-    rows: list[Row] = []
+    rows: list[ComparisonRow] = []
     for done, (name, given) in enumerate(mechanisms.items()):
         if progress is not None:
             progress(Progress(job="compare", done=done, total=len(mechanisms), message=name))
-        rows += _rows(problem, name, given, beliefs, crowd=crowd, within=within)
+        rows += _rows(problem, name, given, beliefs, crowd=crowd, within=within, metrics=metrics)
     return Comparison(problem, tuple(rows))
 
 
@@ -186,93 +203,112 @@ def trade_off(
     epsilons: Iterable[float] = (),
     distortions: Iterable[float] = (),
     names: Iterable[str] = ("optimal",),
-    adversaries: Whom = None,
+    adversaries: Adversaries = None,
     within: float | None = None,
+    metrics: Mapping[str, Metric] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """What privacy costs: mechanisms matched at each of several ε, or at each of several distortions.
+    """What privacy costs: mechanisms calibrated to each of several ε, or to each of several distortions.
 
     Args:
-        problem: what they are for.
-        epsilons: the ε to match at; or
-        distortions: the distortion privacy to match at.
-        names: which mechanisms, as in :func:`privacygames.calibrated_baselines`.
+        problem: the problem that all of them are for.
+        epsilons: the ε to calibrate to; or
+        distortions: the distortion privacy to calibrate to.
+        names: the mechanisms, as in :func:`privacygames.calibrated_baselines`.
         adversaries: as in :func:`compare`.
         within: the threshold form of ε, as in :func:`privacygames.calibrated_baselines`.
-        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message says which.
+        metrics: as in :func:`compare`.
+        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message names it.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.uniform(ages), cost="absolute")
+    >>> curve = pg.trade_off(problem, epsilons=[0.1, 0.2], names=["geometric"])
+    >>> [row.label for row in curve.rows if row.adversary == "knows the prior"]
+    ['geometric at epsilon 0.1 per year', 'geometric at epsilon 0.2 per year']
     """
     require_instance(problem, Problem, "the problem")
-    points = [("epsilon", each) for each in epsilons] + [("distortion", each) for each in distortions]
-    if len({kind for kind, _ in points}) != 1:
+    targets = [("epsilon", epsilon) for epsilon in epsilons] + [("distortion", error) for error in distortions]
+    if len({kind for kind, _ in targets}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
     beliefs, crowd = _adversaries(problem, adversaries)
-    rows: list[Row] = []
-    wanted = [(name, kind, value) for name in names for kind, value in points]
-    for done, (name, kind, value) in enumerate(wanted):
+    rows: list[ComparisonRow] = []
+    designs = [(name, kind, value) for name in names for kind, value in targets]
+    for done, (name, kind, value) in enumerate(designs):
         if progress is not None:
-            message = f"{name} at {matched_at(kind, value, problem, within)}"
-            progress(Progress(job="compare", done=done, total=len(wanted), message=message))
-        made = calibrated_baselines(problem, **{kind: value}, within=within, names=[name], progress=progress)
-        rows += _rows(problem, name, made[name], beliefs, crowd=crowd, within=within, asked=value, matched=kind)
-    return Comparison(problem, tuple(rows), matched=points[0][0])
+            message = f"{name} at {target_text(kind, value, problem, within)}"
+            progress(Progress(job="compare", done=done, total=len(designs), message=message))
+        factories = calibrated_baselines(problem, **{kind: value}, within=within, names=[name], progress=progress)
+        rows += _rows(
+            problem,
+            name,
+            factories[name],
+            beliefs,
+            crowd=crowd,
+            within=within,
+            metrics=metrics,
+            target=value,
+            target_kind=kind,
+        )
+    return Comparison(problem, tuple(rows), target_kind=targets[0][0])
 
 
-def usual_adversaries(prior: Prior) -> dict[str, Prior]:
-    """One who knows the prior, and one to whom every secret is equally likely."""
+def default_adversaries(prior: Prior) -> dict[str, Prior]:
+    """The priors of two adversaries: one who knows the given prior, and one to whom every secret is equally likely."""
     return {INFORMED: prior, IGNORANT: Prior.uniform(prior.space)}
 
 
-def _adversaries(problem: Problem, given: Whom) -> tuple[Mapping[str, Prior], list[Adversary]]:
-    """Beliefs by name, whose errors are averaged over the problem's prior; and adversaries, each as she sees it."""
+def _adversaries(problem: Problem, given: Adversaries) -> tuple[Mapping[str, Prior], list[Adversary]]:
+    """The priors by name, whose errors are averaged over the problem's prior; and the adversaries of their own."""
     if given is None:
-        return usual_adversaries(problem.prior), []
+        return default_adversaries(problem.prior), []
     if not isinstance(given, Mapping):
         crowd = as_list(given, "adversaries")
         if not all(isinstance(each, Adversary) for each in crowd):
             raise InvalidProblem("adversaries are a list of Adversary, or given by name: a dict from names to priors")
-        return usual_adversaries(problem.prior), crowd
+        return default_adversaries(problem.prior), crowd
     if not given:
-        raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the usual two")
+        raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the default two")
     priors = {name: each for name, each in given.items() if isinstance(each, Prior)}
     crowd = [each for each in given.values() if isinstance(each, Adversary)]
     if len(priors) + len(crowd) < len(given):
         raise InvalidProblem("adversaries given by name must be priors, or of type Adversary")
     if any(isinstance(each, Adversary) and each.name != name for name, each in given.items()):
-        raise InvalidProblem("an Adversary among adversaries given by name goes by her own name: give that one")
-    return priors or usual_adversaries(problem.prior), crowd
+        raise InvalidProblem("an Adversary among adversaries given by name must have its own name as the key")
+    return priors or default_adversaries(problem.prior), crowd
 
 
 def _rows(
     problem: Problem,
     name: str,
-    given: Mechanism | Make,
+    given: Mechanism | MechanismFactory,
     adversaries: Mapping[str, Prior],
     *,
     crowd: list[Adversary],
     within: float | None,
-    asked: float | None = None,
-    matched: str | None = None,
-) -> list[Row]:
-    """One mechanism, made and timed once, against each adversary."""
+    metrics: Mapping[str, Metric] | None = None,
+    target: float | None = None,
+    target_kind: str | None = None,
+) -> list[ComparisonRow]:
+    """The rows of one mechanism, which is made and timed once: one for each adversary."""
     start = perf_counter()
-    made = _made(name, given)
+    mechanism = _made(name, given)
     seconds = perf_counter() - start if callable(given) else None
     return [
-        Row(
+        ComparisonRow(
             name,
             adversary,
-            asked,
+            target,
             seconds,
-            made.certificate.bound,
-            evaluate(made, problem, adversary_prior=belief, within=within, adversaries=crowd),
-            made,
-            matched,
+            mechanism.certificate.bound,
+            evaluate(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd, metrics=metrics),
+            mechanism,
+            target_kind,
         )
         for adversary, belief in adversaries.items()
     ]
 
 
-def _made(name: str, given: Mechanism | Make) -> Mechanism:
+def _made(name: str, given: Mechanism | MechanismFactory) -> Mechanism:
     if callable(given):
         return require_instance(given(), Mechanism, f"what {name!r} makes")
     if not isinstance(given, Mechanism):

@@ -1,14 +1,16 @@
-"""``evaluate``: everything about a mechanism in one report."""
+"""``evaluate``: cost, privacy and usefulness of a mechanism in one report."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
-from privacygames import attacks, metrics
+from privacygames import attacks
+from privacygames import metrics as measures
 from privacygames.analysis.adversary_results import adversary_results, adversary_table
-from privacygames.analysis.findings import remarks
+from privacygames.analysis.findings import usefulness_warnings
 from privacygames.arrays import loss_matmul
 from privacygames.beliefs import Prior
 from privacygames.certificates import AdversaryResult, Usefulness
+from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import (
     UNTRUE,
@@ -23,33 +25,49 @@ from privacygames.problem import (
 
 UNBOUNDED = "not bounded by design"
 
+Metric = Callable[[Mechanism, Problem], float]
+"""A function that measures a mechanism against a problem."""
+
+KEYS = {
+    "epsilon_guaranteed": "epsilon_promised",
+    "accuracy": "exact",
+    "accuracy_from_prior": "exact_from_prior",
+}
+"""Keys of a report's JSON and CSV that differ from its attributes: files and the HTTP API keep them."""
+
 
 @dataclass(frozen=True)
 class Report:
-    """A mechanism's cost and privacy; prints as a table, remarks first, and converts to a dict.
+    """Cost and privacy of a mechanism, measured; prints as a table with warnings first, and converts to a dict.
 
     Attributes:
-        cost: the average cost.
-        worst_cost: the cost of the worst secret.
+        cost: expected cost under the prior.
+        worst_cost: expected cost of the worst secret.
         epsilon: realised ε in the metric form (∞ if no ε holds).
         epsilon_within: realised ε in the threshold form, if a threshold was given.
         within: that threshold.
         any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
-        epsilon_promised: whether the mechanism promises an ε at all. Where it does not, the realised one is an accident
-            of rounding, not a property to rely on.
+        epsilon_guaranteed: whether the mechanism guarantees an ε. Where it does not, the realised ε is an accident of
+            rounding, not a property to rely on.
         distortion: distortion privacy against the optimal attack.
         distortion_bayesian: distortion privacy against the Bayesian attack.
-        distortion_from_prior: what the adversary's error would be without any observation.
-        prior_entropy: bits the adversary lacks before an observation, by his own prior.
-        posterior_entropy: bits he lacks after one, on average, by his own prior.
-        mutual_information: bits an observation gives him, on average.
-        prior_vulnerability: the chance of guessing the secret outright before an observation, by the likeliest guess.
-        vulnerability: the chance of guessing it outright after one, by the likeliest guess.
-        exact_from_prior: how often the guess with the least expected error is exact before an observation.
-        exact: how often the optimal attack's guess, the one with the least expected error, is exact.
-        usefulness: how much an answer says, and whom answers never serve.
-        problem: what was measured against.
-        against: where each of several adversaries stands: what is promised, realised and possible against her.
+        distortion_from_prior: the adversary's expected error without any observation.
+        prior_entropy: entropy of the secret before an observation, in bits, under the adversary's prior.
+        posterior_entropy: expected entropy of the secret after an observation, in bits, under the adversary's prior.
+        mutual_information: expected information an output gives about the secret, in bits.
+        prior_vulnerability: probability that the likeliest guess is the secret before an observation.
+        vulnerability: probability that the likeliest guess is the secret after an observation.
+        accuracy_from_prior: probability that the guess of least expected error is the secret before an observation.
+        accuracy: probability that the optimal attack's guess (of least expected error) is the secret.
+        usefulness: how much the outputs depend on the secret, and which secrets never get their best output.
+        problem: the problem it was measured against.
+        adversary_results: for each adversary, the error guaranteed, realised and possible.
+        metrics: values of the further metrics that :func:`evaluate` was given, by name.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
+    >>> report = pg.evaluate(pg.design(problem, epsilon=1.0), problem)
+    >>> f"cost {report.cost:.3f}, attack accuracy {report.accuracy:.3f}"
+    'cost 0.269, attack accuracy 0.731'
     """
 
     cost: float
@@ -58,7 +76,7 @@ class Report:
     epsilon_within: float | None
     within: float | None
     any_pair: float
-    epsilon_promised: bool
+    epsilon_guaranteed: bool
     distortion: float
     distortion_bayesian: float
     distortion_from_prior: float
@@ -67,24 +85,20 @@ class Report:
     mutual_information: float
     prior_vulnerability: float
     vulnerability: float
-    exact_from_prior: float
-    exact: float
+    accuracy_from_prior: float
+    accuracy: float
     usefulness: Usefulness
     problem: Problem = field(repr=False, compare=False)
-    against: tuple[AdversaryResult, ...] = ()
+    adversary_results: tuple[AdversaryResult, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, float | str | None]:
-        """Plain values by name, one level deep; units where they are known."""
+        """Plain values by name, one level deep, for JSON and CSV; units where they are known."""
         useful, problem = self.usefulness, self.problem
-        numbers = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name in ("usefulness", "problem", "against"):
-            del numbers[name]
-        adversary_results: dict[str, float | str | None] = {}
-        for stand in self.against:
-            adversary_results[f"promised against {stand.adversary}"] = stand.promised
-            adversary_results[f"realised against {stand.adversary}"] = stand.realised
-            adversary_results[f"possible against {stand.adversary}"] = stand.possible
-        remarks = {
+        values = {KEYS.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}
+        for name in ("usefulness", "problem", "adversary_results", "metrics"):
+            del values[name]
+        usefulness = {
             "constant": useful.constant,
             "kinds": useful.kinds,
             "unserved": len(useful.unserved),
@@ -96,10 +110,15 @@ class Report:
             "epsilon_unit": distinguishability_scale(problem).unit,
             "epsilon_counted": distinguishability_scale(problem).per(),
         }
-        return numbers | remarks | units | adversary_results
+        against: dict[str, float | str | None] = {}
+        for result in self.adversary_results:
+            against[f"promised against {result.adversary}"] = result.promised
+            against[f"realised against {result.adversary}"] = result.realised
+            against[f"possible against {result.adversary}"] = result.possible
+        return values | usefulness | units | against | dict(self.metrics)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Pairs of name and value, in words."""
+        """The lines of the table: pairs of a name and a value with its unit."""
         cost, distance = cost_scale(self.problem), distance_scale(self.problem)
         rows = [
             ("cost, average", cost.amount(_number(self.cost), UNTRUE)),
@@ -110,24 +129,24 @@ class Report:
             ("realised epsilon", self.format_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),
-            ("best guess is exact", f"{self.exact_from_prior:.1%} → {self.exact:.1%}"),
+            ("best guess is exact", f"{self.accuracy_from_prior:.1%} → {self.accuracy:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
         if self.epsilon_within is not None:
             rows.insert(6, ("realised epsilon, within", self.format_epsilon(self.within)))
-        return rows
+        return rows + [(name, _number(value)) for name, value in self.metrics.items()]
 
     def format_epsilon(self, within: float | None = None) -> str:
-        """The realised ε as people read it, in the metric form or, with the report's threshold, in that form."""
-        if not self.epsilon_promised:
+        """The realised ε with its unit, in the metric form or, given the report's threshold, in the threshold form."""
+        if not self.epsilon_guaranteed:
             return UNBOUNDED
         value = self.epsilon if within is None or self.epsilon_within is None else self.epsilon_within
         return distinguishability_scale(self.problem).epsilon(_number(value), self.any_pair, within=within)
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
-        lines += [] if not self.against else ["", adversary_table(self.against)]
-        return "\n".join([*map(str, remarks(self.usefulness, self.problem)), *lines])
+        lines += [] if not self.adversary_results else ["", adversary_table(self.adversary_results)]
+        return "\n".join([*map(str, usefulness_warnings(self.usefulness, self.problem)), *lines])
 
 
 def evaluate(
@@ -139,22 +158,35 @@ def evaluate(
     truth: Prior | None = None,
     within: float | None = None,
     adversaries: Iterable[Adversary] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
 ) -> Report:
-    """Measure a mechanism against a problem.
+    """Measure the cost and the privacy of a mechanism against a problem.
 
     Args:
-        mechanism: what is released.
+        mechanism: the mechanism to measure.
         problem: costs and distances.
-        adversary_prior: what the adversary believes, π̂; by default the problem's prior.
-        adversary_distance: what the optimal attack minimises; by default the problem's distance. Errors are
-            always measured in the problem's.
-        truth: how likely secrets really are, over which costs and errors are averaged; by default the
-            problem's prior. An adversary who *knows more* has ``adversary_prior`` and ``truth`` the same.
+        adversary_prior: the adversary's belief π̂; by default the problem's prior.
+        adversary_distance: the distance that the optimal attack minimises; by default the problem's. Errors are always
+            measured in the problem's distance.
+        truth: the actual distribution of secrets, over which costs and errors are averaged; by default the problem's
+            prior. For an adversary who *knows more*, give the same prior as ``adversary_prior`` and ``truth``.
         within: also report the realised ε of the threshold form.
-        adversaries: whom else to measure against, each as she sees it; by default those that the mechanism promises
-            something against.
+        adversaries: further adversaries to measure against, each with their own prior and errors; by default those that
+            the mechanism has a guarantee against.
+        metrics: further metrics by name, each a function of the mechanism and the problem.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.from_counts(ages, [1, 2, 1]), cost="absolute")
+    >>> def distinct_outputs(mechanism, problem):
+    ...     return mechanism.weights.any(axis=0).sum()
+    >>> report = pg.evaluate(pg.design(problem, epsilon=0.1), problem, metrics={"outputs": distinct_outputs})
+    >>> print(f"cost {report.cost:.2f} years, mutual information {report.mutual_information:.2f} bits")
+    cost 4.53 years, mutual information 0.27 bits
+    >>> report.metrics
+    {'outputs': 3.0}
     """
     require_fit(mechanism, problem)
+    further = {} if metrics is None else _checked_metrics(metrics)
     if adversaries is None:
         adversaries = [promise.adversary for promise in mechanism.certificate.bounds.against]
     belief = problem.prior if adversary_prior is None else adversary_prior
@@ -163,30 +195,41 @@ def evaluate(
         require_secrets(mechanism, prior)
     best = attacks.optimal(mechanism, problem, prior=belief, distance=adversary_distance)
     bayes = attacks.bayesian(mechanism, problem, prior=belief)
-    costs = metrics.cost_per_secret(mechanism, problem)
+    costs = measures.cost_per_secret(mechanism, problem)
     guess = int((problem.distance @ belief.probabilities).argmin())
     return Report(
         cost=float(loss_matmul(costs[None], real.probabilities)[0]),
         worst_cost=float(costs.max()),
-        epsilon=metrics.epsilon(mechanism, problem),
-        epsilon_within=None if within is None else metrics.epsilon(mechanism, problem, within=within),
+        epsilon=measures.epsilon(mechanism, problem),
+        epsilon_within=None if within is None else measures.epsilon(mechanism, problem, within=within),
         within=within,
         any_pair=mechanism.certificate.any_pair,
-        epsilon_promised=mechanism.certificate.bounds.epsilon is not None,
-        distortion=metrics.distortion(mechanism, problem, best, real),
-        distortion_bayesian=metrics.distortion(mechanism, problem, bayes, real),
+        epsilon_guaranteed=mechanism.certificate.bounds.epsilon is not None,
+        distortion=measures.distortion(mechanism, problem, best, real),
+        distortion_bayesian=measures.distortion(mechanism, problem, bayes, real),
         distortion_from_prior=float(problem.distance[guess] @ real.probabilities),
         prior_entropy=belief.entropy(),
-        posterior_entropy=metrics.posterior_entropy(mechanism, belief),
-        mutual_information=metrics.mutual_information(mechanism, belief),
+        posterior_entropy=measures.posterior_entropy(mechanism, belief),
+        mutual_information=measures.mutual_information(mechanism, belief),
         prior_vulnerability=float(real.probabilities[belief.probabilities.argmax()]),
-        vulnerability=metrics.vulnerability(mechanism, belief, real),
-        exact_from_prior=float(real.probabilities[guess]),
-        exact=metrics.exactness(mechanism, problem, best, real),
+        vulnerability=measures.vulnerability(mechanism, belief, real),
+        accuracy_from_prior=float(real.probabilities[guess]),
+        accuracy=measures.accuracy(mechanism, problem, best, real),
         usefulness=mechanism.certificate.usefulness,
         problem=problem,
-        against=adversary_results(mechanism, problem, adversaries),
+        adversary_results=adversary_results(mechanism, problem, adversaries),
+        metrics={name: float(metric(mechanism, problem)) for name, metric in further.items()},
     )
+
+
+def _checked_metrics(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """The metrics, if each is a function under a name that a report does not use already."""
+    if not isinstance(metrics, Mapping) or not all(callable(metric) for metric in metrics.values()):
+        raise InvalidProblem("metrics must be functions by name: a dict from names to functions (mechanism, problem)")
+    taken = {KEYS.get(each.name, each.name) for each in fields(Report)} & set(metrics)
+    if taken:
+        raise InvalidProblem(f"metrics has the name {min(taken)!r}, which a report uses already: choose another")
+    return metrics
 
 
 def _number(value: float) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from math import exp
 from typing import ClassVar
 
-from privacygames.analysis.formatting import amount, percent
+from privacygames.analysis.formatting import format_amount, format_percent
 from privacygames.certificates import Usefulness
 from privacygames.problem import Problem
 from privacygames.spaces import display_label
@@ -59,7 +59,9 @@ class Quantity:
     unit: str = ""
 
     def __str__(self) -> str:
-        return percent(self.value) if self.unit == "share" else f"{amount(self.value)} {self.unit}".rstrip()
+        return (
+            format_percent(self.value) if self.unit == "share" else f"{format_amount(self.value)} {self.unit}".rstrip()
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -113,7 +115,7 @@ class BestGuess(Finding):
         return self._after() if self.after_output else self._before()
 
     def _after(self) -> str:
-        subject, exact = "An adversary's best guess", percent(self.exact)
+        subject, exact = "An adversary's best guess", format_percent(self.exact)
         if self.distance == "hamming":
             return f"{subject} is wrong in {self.error} of cases, and exact in {exact}."
         if self.distance == "jaccard":
@@ -124,7 +126,9 @@ class BestGuess(Finding):
     def _before(self) -> str:
         if self.distance == "hamming":
             return f"Without the output it would be wrong in {self.error} of cases."
-        return f"Without the output it would be off by {self.error}, and exact in {percent(self.exact)} of cases."
+        return (
+            f"Without the output it would be off by {self.error}, and exact in {format_percent(self.exact)} of cases."
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,7 @@ class AdversaryError(Finding):
         verb = "are wrong in" if self.realised.unit == "share" else "err by"
         guaranteed = "" if self.guaranteed is None else f" ({self.guaranteed} is guaranteed)"
         most = self.without_output.value
-        share = f", {percent(self.realised.value / most)} of the error without an output" if most else ""
+        share = f", {format_percent(self.realised.value / most)} of the error without an output" if most else ""
         cases = " of cases" if self.realised.unit == "share" else ""
         return (
             f"Against “{self.adversary}” the best guesses after an output {verb} {self.realised}{cases}"
@@ -243,7 +247,7 @@ class UnservedSecrets(Finding):
         which = "one never gets its" if self.count == 1 else f"{self.count} never get their"
         return (
             f"Of the {self.occurring} secrets that occur, {which} best output ({listed}: "
-            f"{percent(self.share)} of the prior)."
+            f"{format_percent(self.share)} of the prior)."
         )
 
 
@@ -329,7 +333,7 @@ class Limitation(Finding):
         return LIMITATIONS[self.about]
 
 
-def remarks(useful: Usefulness, problem: Problem) -> list[Finding]:
+def usefulness_warnings(useful: Usefulness, problem: Problem) -> list[Finding]:
     """Warnings about outputs that say nothing or never serve somebody; empty where there is no reason for one."""
     warnings: list[Finding] = [UnlimitedEpsilon()] if useful.limitless else []
     occurring = int((problem.prior.probabilities > 0).sum())
@@ -351,4 +355,4 @@ def factor(log_ratio: float) -> str:
     ('1', '7.39', 'e^20')
     """
     shift = exp(min(log_ratio, LARGEST_EXPONENT))
-    return amount(shift) if shift < LARGEST_FACTOR else f"e^{log_ratio:.3g}"
+    return format_amount(shift) if shift < LARGEST_FACTOR else f"e^{log_ratio:.3g}"

@@ -1,15 +1,15 @@
-"""Numbers as people write them: for tables and sentences alike."""
+"""Numbers as text, for tables and sentences."""
 
 CERTAIN = 1e-9
 
 
-def amount(value: float) -> str:
-    """Three digits, and no powers of ten below a million."""
+def format_amount(value: float) -> str:
+    """Three digits, without powers of ten below a million."""
     return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"
 
 
-def percent(share: float) -> str:
-    """A share as a whole percentage that never rounds to never or always."""
+def format_percent(share: float) -> str:
+    """A share as a whole percentage, which rounds nothing but 0 and 1 to 0 % and 100 %."""
     if CERTAIN < share < 0.01:
         return "under 1 %"
     if 0.99 < share < 1 - CERTAIN:

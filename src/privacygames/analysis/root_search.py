@@ -1,4 +1,4 @@
-"""Root search: the argument at which something stops being possible, bracketed from both sides in few trials."""
+"""Root search: brackets the argument at which a condition changes, from both sides, in few evaluations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class SearchTrial:
-    """What a trial showed: a positive ``excess`` where it is refused, 0 or less where it is met, None if unsure."""
+    """Result of a trial: ``excess`` is positive where the condition fails, 0 or less where it holds, else None."""
 
     at: float
     excess: float | None
@@ -20,11 +20,11 @@ class SearchTrial:
 def narrow(
     trial: Callable[[float], SearchTrial], refused: SearchTrial, met: SearchTrial, precision: float
 ) -> tuple[SearchTrial, SearchTrial]:
-    """Narrow the bracket between a refused and a met argument to a relative ``precision``.
+    """Narrow the bracket between an argument that fails and one that holds to a relative ``precision``.
 
-    A step aims where the chord crosses zero, a little to the far side, so that two good guesses close the interval from
-    both sides; after a step that did not at least halve the interval (in logarithms) the next one does just that, so
-    that it cannot take long whatever the function.
+    A step aims where the chord crosses zero, a little to the far side, so that two good guesses close the bracket from
+    both sides. After a step that did not at least halve the bracket (in logarithms) the next one bisects it, which
+    bounds the number of steps for every function.
     """
     width, before = log1p(precision), inf
     for _ in range(MOST_STEPS):
@@ -45,7 +45,7 @@ def narrow(
 def _beside(
     trial: Callable[[float], SearchTrial], refused: SearchTrial, met: SearchTrial, unsure: SearchTrial, precision: float
 ) -> tuple[SearchTrial, SearchTrial]:
-    """The edge is so near an argument that it cannot be told on which side: half a width to either side must do."""
+    """The root is so near an argument that its side is undecided: half a width to either side has to be decided."""
     width = log1p(precision)
     refused = _outward(trial, unsure.at, refused, width / 2)
     met = _outward(trial, unsure.at, met, width / 2)
@@ -55,7 +55,7 @@ def _beside(
 
 
 def _outward(trial: Callable[[float], SearchTrial], start: float, end: SearchTrial, step: float) -> SearchTrial:
-    """The first argument found on the way from ``start`` to ``end``, in steps that double, that is as the end is."""
+    """The first argument from ``start`` towards ``end``, in doubling steps, with the same outcome as the end."""
     whole = log(end.at / start)
     while step < abs(whole):
         found = trial(start * exp(step if whole > 0 else -step))
@@ -70,7 +70,7 @@ def _middle(refused: SearchTrial, met: SearchTrial) -> float:
 
 
 def _aim(refused: SearchTrial, met: SearchTrial, width: float) -> float:
-    """Where the chord crosses zero, a third of the width towards the farther end, and not too near either."""
+    """Where the chord crosses zero, a third of the width towards the farther end, and not too near either end."""
     start, end = log(refused.at), log(met.at)
     if refused.excess is None or met.excess is None or refused.excess - met.excess <= 0:
         return (start + end) / 2

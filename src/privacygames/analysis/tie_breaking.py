@@ -1,7 +1,7 @@
-"""Degenerate optima: of the many mechanisms that cost the least, one that is best by a second objective.
+"""Degenerate optima: among the mechanisms of least cost, one that is best by a secondary objective.
 
 Oya, Troncoso and Pérez-González (CCS 2017) showed how far mechanisms of equal cost and equal distortion privacy can
-differ in what an answer gives away. The second solve is lexicographic: the least cost comes first, and is kept.
+differ in the information that an output gives. The optimisation is lexicographic: the least cost comes first.
 """
 
 from dataclasses import dataclass, replace
@@ -28,9 +28,9 @@ from privacygames.solvers import (
 from privacygames.spaces import Space
 from privacygames.validation import is_number, require_choice, require_instance
 
-Second = Literal["entropy", "worst_cost"]
+SecondaryObjective = Literal["entropy", "worst_cost"]
 
-MOST_ENTRIES = 2_500
+MAX_ENTROPY_ENTRIES = 2_500
 """The most n·m for the entropy, whose Newton system is dense."""
 
 LEAST_BELIEF = 1e-9
@@ -39,25 +39,31 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True)
 class TieBreak:
-    """A mechanism of least cost that is best by a second objective, and by how much.
+    """A mechanism of least cost that is best by a secondary objective.
 
     Attributes:
-        mechanism: the one chosen; its certificate proves the first objective, as a design's does.
-        first: what :func:`privacygames.design` returned.
-        by: the second objective, ``"entropy"`` (bits, more is better) or ``"worst_cost"`` (less is better).
-        value: what ``mechanism`` has of it.
-        before: what ``first`` has of it.
-        limit: no mechanism with the same promises and (within ``slack``) the least cost has a better value: proved by
+        mechanism: the mechanism chosen; its certificate proves the primary objective, as a design's does.
+        initial: what :func:`privacygames.design` returns.
+        by: the secondary objective, ``"entropy"`` (bits, maximised) or ``"worst_cost"`` (minimised).
+        value: the secondary objective of ``mechanism``.
+        initial_value: the secondary objective of ``initial``.
+        bound: no mechanism with the same guarantees and (within ``slack``) the least cost has a better value: proved by
             weak duality, in floating point; not part of the certificate.
-        slack: by how much, relatively, the cost may exceed the least.
+        slack: relative excess of the cost over the least that is allowed.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> choice = pg.break_ties(problem, "worst_cost", epsilon=0.5)
+    >>> choice.value <= choice.initial_value
+    True
     """
 
     mechanism: Mechanism
-    first: Mechanism
-    by: Second
+    initial: Mechanism
+    by: SecondaryObjective
     value: float
-    before: float
-    limit: float
+    initial_value: float
+    bound: float
     slack: float
 
     def to_dict(self) -> dict[str, object]:
@@ -65,21 +71,21 @@ class TieBreak:
         return {
             "by": self.by,
             "value": self.value,
-            "before": self.before,
-            "limit": self.limit,
+            "before": self.initial_value,
+            "limit": self.bound,
             "slack": self.slack,
             "certificate": self.mechanism.certificate.to_dict(),
         }
 
     def __str__(self) -> str:
         name = "posterior entropy, bits" if self.by == "entropy" else "cost of the worst secret"
-        costs = f"{self.first.certificate.cost:.6g} → {self.mechanism.certificate.cost:.6g}"
-        return f"average cost {costs}\n{name} {self.before:.6g} → {self.value:.6g} (limit {self.limit:.6g})"
+        costs = f"{self.initial.certificate.cost:.6g} → {self.mechanism.certificate.cost:.6g}"
+        return f"average cost {costs}\n{name} {self.initial_value:.6g} → {self.value:.6g} (limit {self.bound:.6g})"
 
 
 def break_ties(
     problem: Problem,
-    by: Second,
+    by: SecondaryObjective,
     *,
     epsilon: float | None = None,
     within: float | None = None,
@@ -87,37 +93,44 @@ def break_ties(
     slack: float = 1e-6,
     tolerance: float = 1e-6,
 ) -> TieBreak:
-    """Among the mechanisms of least average cost with these promises, one that is best by a second objective.
+    """Among the mechanisms of least average cost with these guarantees, one that is best by a secondary objective.
 
     ``"worst_cost"`` is a second linear program. ``"entropy"``, the largest posterior entropy H(S|O), is a concave
-    maximisation: an interior-point method finds the mechanism, and the beliefs met on its way give a linear program
-    that bounds the maximum from above. Both are written out for HiGHS, some 100 secrets and observables at most; the
+    maximisation: an interior-point method finds the mechanism, and the posteriors of its iterates give a linear program
+        that
+    bounds the maximum from above. Both are explicit programs for HiGHS, with some 100 secrets and outputs at most; the
     entropy takes at most 2,500 entries p(o|s), some 50 by 50.
 
     Args:
         problem: secrets, prior, cost and distances.
-        by: the second objective.
+        by: the secondary objective.
         epsilon: as in :func:`privacygames.design`.
         within: as in :func:`privacygames.design`.
         distortion: as in :func:`privacygames.design`.
-        slack: how much more than the least the cost may be, relatively: it leaves the second solve room to move.
+        slack: relative excess of the cost over the least that is allowed, which leaves the second solve room to move.
         tolerance: of the first solve.
 
     Raises:
-        InvalidProblem: something given does not fit, or the problem is too large.
-        Infeasible: no mechanism keeps the promises.
+        InvalidProblem: an argument does not fit, or the problem is too large.
+        Infeasible: no mechanism has these guarantees.
         SolveFailed: a solve did not end at an optimum.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> choice = pg.break_ties(problem, "entropy", epsilon=0.5)
+    >>> choice.initial_value <= choice.value <= choice.bound + 1e-6
+    True
     """
     require_instance(problem, Problem, "the problem")
-    require_choice(by, get_args(Second), "by")
+    require_choice(by, get_args(SecondaryObjective), "by")
     if not (is_number(slack) and 0 < slack < 1):
         raise InvalidProblem(f"slack is {slack!r}; it must be above 0 and below 1")
     bounds = Bounds(epsilon=epsilon, within=within, distortion=distortion)
     refuse_too_large(problem, bounds)
     entries = problem.shape[0] * problem.shape[1]
-    if by == "entropy" and entries > MOST_ENTRIES:
+    if by == "entropy" and entries > MAX_ENTROPY_ENTRIES:
         raise InvalidProblem(
-            f"the largest entropy takes {entries} entries p(o|s) here and at most {MOST_ENTRIES} are allowed: "
+            f"the largest entropy takes {entries} entries p(o|s) here and at most {MAX_ENTROPY_ENTRIES} are allowed: "
             "use fewer secrets or observables, or by='worst_cost'"
         )
     first = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
@@ -139,7 +152,7 @@ def break_ties(
 def _within(
     problem: Problem, bounds: Bounds, table: FloatArray, first: Mechanism, *, most: float, origin: str
 ) -> Mechanism:
-    """The table certified, with as little of the first mechanism mixed in as keeps its cost within what is allowed."""
+    """The table certified, with the least share of the initial mechanism mixed in that keeps its cost allowed."""
     share = 0.0
     while True:
         mixed = (1 - share) * table + share * first.probabilities
@@ -173,7 +186,7 @@ class _Slim:
         return full
 
 
-def _value(problem: Problem, by: Second, mechanism: Mechanism) -> float:
+def _value(problem: Problem, by: SecondaryObjective, mechanism: Mechanism) -> float:
     if by == "entropy":
         return metrics.posterior_entropy(mechanism, problem.prior)
     return metrics.worst_cost(mechanism, problem)

@@ -1,10 +1,10 @@
-"""Cheaper ways to a mechanism than the exact program, none of which breaks a promise unknowingly.
+"""Approximations of the exact design for large problems; each states what it guarantees and what it may cost.
 
-Leaving constraints out (``prune``, ``sample_pairs``) is a relaxation: what it costs is a lower bound on the exact
-optimum, and the mechanism found may break the ε asked for. ``repair=True``, the default, restores it; the certificate
-then promises the ε asked for, and states the distortion, the cost, how much of that the repair took
-(``provenance.repair_cost``) and the gap to the exact optimum. With ``repair=False`` the certificate promises the ε
-that is realised instead. ``spanner``, ``early_stopping`` and ``fewer_outputs`` keep the promise by construction.
+Leaving constraints out (``prune``, ``sample_pairs``) is a relaxation: its cost is a lower bound on the exact optimum,
+and the mechanism may violate the ε asked for. ``repair=True``, the default, restores it; the certificate then
+guarantees the ε asked for, and states the distortion, the cost, how much of the cost the repair added
+(``provenance.repair_cost``) and the gap to the exact optimum. With ``repair=False`` the certificate guarantees the
+realised ε instead. ``spanner``, ``early_stopping`` and ``fewer_outputs`` satisfy the constraints by construction.
 """
 
 from privacygames.approximations.methods import early_stopping, prune, sample_pairs, spanner

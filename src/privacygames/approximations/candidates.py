@@ -1,4 +1,4 @@
-"""Candidates for what a relaxed program's answer may be repaired to, and the cheapest of them, certified."""
+"""Candidates for the repair of a relaxed program's solution, and the cheapest of them, certified."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from privacygames.problem import Bounds, Problem, distortion_rounding
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism that may break a few promises by a little, and how it came about."""
+    """A mechanism that may violate constraints slightly, and how it was made."""
 
     probabilities: FloatArray
     how: str
@@ -47,7 +47,7 @@ def cheapest_repaired(
 
 
 def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Candidate]:
-    """What can be had without solving again: the least mixture with a constant mechanism, and a constant one."""
+    """Candidates that need no further solve: the least mixture with a constant mechanism, and the constant itself."""
     constant = baselines.constant(problem).probabilities
     mixed = least_mixture(bounds.log_ratio_bounds(problem.distinguishability), relaxed)
     share = _share_for_distortion(problem, bounds, mixed)
@@ -58,7 +58,7 @@ def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Cand
 
 
 def _share_for_distortion(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
-    """How much of a constant mechanism restores the distortion: it has the most, and distortion is concave."""
+    """Share of a constant mechanism that restores the distortion, which is concave and largest for a constant."""
     errors = problem.distance * problem.prior.probabilities
     had, most = float((errors @ table).min(axis=0).sum()), float(errors.sum(axis=1).min())
     if bounds.distortion is None or had >= bounds.distortion or most <= had:

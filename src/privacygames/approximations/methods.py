@@ -1,4 +1,4 @@
-"""The approximations themselves: prune, spanner, sampled, early."""
+"""Approximations of the exact design: pruning, a spanner, sampled constraints, early stopping."""
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -38,27 +38,33 @@ def prune(
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
-    """Drop ratios between secrets further apart than a radius (appendix C of the paper), then repair.
+    """Leave out the ratios between secrets further apart than a radius (appendix C of the paper), then repair.
 
-    The pairs kept imply the others with a larger ε: by the *dilation* of their graph (1.082 on a square grid with a
-    radius of 2 cells). The repair solves again with ε divided by that, and also tries the least mixture with a constant
-    mechanism; the cheaper is returned.
+    The remaining pairs imply the others with a larger ε: by the *dilation* of their graph (1.082 on a square grid with
+    a radius of 2 cells). The repair solves again with ε divided by the dilation, also tries the least mixture with a
+    constant mechanism, and returns the cheaper mechanism.
 
     Args:
         problem: secrets, prior, cost and distances.
-        epsilon: the ε asked for, and kept if ``repair``.
+        epsilon: the ε asked for, and guaranteed if ``repair``.
         radius: keep ratios between secrets with d^ε(s,s') at most this.
-        output_radius: keep only the constraints (ratios and estimates) of an output that are about secrets at most
-            this far from it, in the problem's distance; needs observables that are the secrets. Always solved by HiGHS
-            as an explicit program; the repair can then only mix.
+        output_radius: keep only the constraints (ratios and estimates) of an output that are about secrets at most this
+            far from it, in the problem's distance; needs outputs that are the secrets. Always solved by HiGHS as an
+            explicit program; the repair can then only mix.
         all_estimates: with ``output_radius``, leave out ratio constraints only. The constraints of every estimate stay,
             so the distortion bound holds even without repair; ε does not.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
-        repair: restore the promise; otherwise the certificate states the realised ε and distortion.
-        solver: the engine, as in :func:`privacygames.design`.
-        tolerance: of the relaxed solve.
+        repair: restore the guarantee of ε; otherwise the certificate states the realised ε and distortion.
+        solver: as in :func:`privacygames.design`.
+        tolerance: of the relaxed design.
         progress: as in :func:`privacygames.design`.
+
+    >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.approximations.prune(problem, epsilon=1.0, radius=1.0)
+    >>> mechanism.certificate.bounds.epsilon, mechanism.certificate.gap < 0.2
+    (1.0, True)
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
@@ -101,21 +107,25 @@ def sample_pairs(
 ) -> Mechanism:
     """Keep a random fraction of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
 
-    Drawn are pairs of secrets, uniformly, from those that do not follow from others; a pair drawn is kept for every
-    observable and in both directions. A sparse spanner (dilation 2) is always kept as well: without it the mechanism
-    falls apart into unrelated pieces, and no repair saves much of it. Repaired as :func:`prune` is.
+    A sparse spanner is always kept: without it, most secrets would not be compared at all.
 
     Args:
         problem: secrets, prior, cost and distances.
-        epsilon: the ε asked for, and kept if ``repair``.
-        fraction: how many of the other pairs to keep, 0 to 1.
-        generator: for a reproducible draw.
+        epsilon: the ε asked for, and guaranteed if ``repair``.
+        fraction: the fraction of the other pairs to keep, 0 to 1.
+        generator: a seeded generator, for a reproducible choice.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
-        repair: restore the promise; otherwise the certificate states the realised ε and distortion.
-        solver: the engine, as in :func:`privacygames.design`.
-        tolerance: of the relaxed solve.
+        repair: as in :func:`privacygames.approximations.prune`.
+        solver: as in :func:`privacygames.design`.
+        tolerance: of the relaxed design.
         progress: as in :func:`privacygames.design`.
+
+    >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.approximations.sample_pairs(problem, 1.0, 0.5, generator=np.random.default_rng(1))
+    >>> mechanism.certificate.bounds.epsilon
+    1.0
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
@@ -139,22 +149,28 @@ def spanner(
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
-    """Optimal utility under ε with ratios on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
+    """Optimal utility with ratio constraints on a spanner only (Bordenabe, Chatzikokolakis and Palamidessi 2014).
 
-    The greedy spanner of the distinguishability joins every pair by a path at most ``dilation`` times its distance.
-    Its edges get ε divided by the dilation *it really has*, so every pair keeps ε, exactly; that costs a little more
-    than the exact optimum, and the certificate says at most how much.
+    The greedy spanner of the distinguishability joins every pair by a path at most ``dilation`` times its distance. Its
+    edges get ε divided by its actual dilation, so ε holds exactly for every pair; that costs a little more than the
+    exact optimum, and the certificate bounds how much.
 
     Args:
         problem: secrets, prior, cost and distances.
-        epsilon: the ε promised for every pair.
-        dilation: how much longer paths in the spanner may be; 1 keeps every pair that does not follow from others.
+        epsilon: the ε to guarantee.
+        dilation: maximum ratio of a path in the spanner to the distance; 1 keeps every pair that others do not imply.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         bound: solve a second time, with the whole ε on the edges: a relaxation, which proves the gap.
-        solver: the engine, as in :func:`privacygames.design`.
-        tolerance: of the solves.
+        solver: as in :func:`privacygames.design`.
+        tolerance: of the designs.
         progress: as in :func:`privacygames.design`.
+
+    >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.approximations.spanner(problem, epsilon=1.0)
+    >>> pg.metrics.epsilon(mechanism, problem) <= 1.0, mechanism.certificate.gap < 0.2
+    (True, True)
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
@@ -185,9 +201,9 @@ def early_stopping(
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
-    """Stop the exact method early: within a gap, or when the time is over, whichever comes first.
+    """Stop the exact method early: within a gap or at a time limit, whichever comes first.
 
-    Every iterate of the block engine keeps every promise, so nothing is broken and nothing needs repair; the
+    Every iterate of the interior-point method satisfies every constraint, so nothing is violated or repaired; the
     certificate states the gap reached.
 
     Args:
@@ -195,9 +211,15 @@ def early_stopping(
         epsilon: as in :func:`privacygames.design`.
         distortion: as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
-        gap: the relative gap to the exact optimum that is good enough.
+        gap: the relative gap to the exact optimum at which to stop.
         time_limit: seconds.
         progress: as in :func:`privacygames.design`.
+
+    >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.approximations.early_stopping(problem, epsilon=1.0, gap=0.05)
+    >>> mechanism.certificate.gap <= 0.05
+    True
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)

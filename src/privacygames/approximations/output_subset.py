@@ -37,7 +37,8 @@ def fewer_outputs(
     Every guarantee holds for the whole problem, and no mechanism with the same outputs costs less (to within
     ``tolerance``; the certificate's provenance states that least cost). The certificate's bound and gap refer to *all*
     outputs: no mechanism at all costs less than the bound. The bound is loose by about the cost of releasing the
-    nearest output of the subset instead of another one.
+        nearest output of
+    the subset instead of another one.
 
     Args:
         problem: secrets, prior, cost and distances.
@@ -49,6 +50,12 @@ def fewer_outputs(
         time_limit: as in :func:`privacygames.design`.
         tolerance: as in :func:`privacygames.design`.
         progress: as in :func:`privacygames.design`.
+
+    >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.approximations.fewer_outputs(problem, ["cell-1", "cell-4"], epsilon=1.0)
+    >>> mechanism.sample("cell-0") in ("cell-1", "cell-4")
+    True
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds.asked(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)

@@ -27,7 +27,7 @@ def near(exponents: FloatArray, separation: FloatArray, radius: float) -> Pairs:
 
 
 def drawn(exponents: FloatArray, share: float, generator: np.random.Generator) -> Pairs:
-    """A sparse spanner, and a random share of the other pairs that do not follow from others, both ways at once."""
+    """A sparse spanner, and a random share of the other pairs that are not implied; each pair in both directions."""
     basis = greedy_spanner(exponents, BASIS)
     needed = np.isfinite(exponents) & ~implied_pairs(exponents) & ~basis
     first, second = np.nonzero(np.triu(needed | needed.T, 1))
@@ -39,7 +39,7 @@ def drawn(exponents: FloatArray, share: float, generator: np.random.Generator) -
 
 
 def greedy_spanner(exponents: FloatArray, dilation: float) -> Pairs:
-    """The greedy spanner (Althöfer et al. 1993): near pairs first, each kept if paths so far are too long for it.
+    """The greedy spanner (Althöfer et al. 1993): pairs by increasing length, each kept if the path so far is too long.
 
     Every pair is then joined by a path at most ``dilation`` times as long as its own exponent.
     """
@@ -58,7 +58,7 @@ def greedy_spanner(exponents: FloatArray, dilation: float) -> Pairs:
 
 
 def dilation_of(exponents: FloatArray, kept: Pairs) -> float:
-    """How many times longer than its own exponent the path of a pair is, at worst; ∞ if some have no path."""
+    """The largest ratio of the shortest path of a pair to its own exponent; ∞ if a pair has no path."""
     paths = np.where(kept, exponents, np.inf)
     np.fill_diagonal(paths, 0.0)
     for middle in range(len(paths)):
@@ -71,7 +71,7 @@ def dilation_of(exponents: FloatArray, kept: Pairs) -> float:
 
 
 def only(problem: Problem, kept: Pairs) -> Problem:
-    """The problem with ratios between the kept pairs only."""
+    """The problem with ratio constraints between the kept pairs only."""
     separation = np.where(kept, problem.distinguishability, np.inf)
     np.fill_diagonal(separation, 0.0)
     return Problem(problem.prior, problem.cost, problem.distance, separation, problem.observables)

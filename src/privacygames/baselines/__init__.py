@@ -1,15 +1,21 @@
-"""Mechanisms to compare with: the well-known ones, none of which needs an optimiser.
+"""Baselines: well-known mechanisms to compare with, none of which needs an optimiser.
 
-Each is certified for what its exact weights really keep: the certificate's ε is the *realised* one, in the problem's
-distinguishability, whatever ε the mechanism was asked for (that one is named in the certificate's provenance).
+Each is certified for the guarantee that its exact weights realise: the certificate's ε is the *realised* one, in the
+problem's distinguishability, whatever ε was the mechanism's parameter (the certificate's provenance names that).
 """
 
 from privacygames.baselines.exponential_mechanism import exponential, randomised_response
 from privacygames.baselines.integer_noise import geometric, staircase
 from privacygames.baselines.planar import planar_laplace, planar_laplace_noise
+from privacygames.baselines.registry import BASELINES, REMAP, RESERVED, Baseline, baseline_names, register
 from privacygames.baselines.trivial import cheapest, constant, identity, remap, uniform
 
 __all__ = [
+    "BASELINES",
+    "REMAP",
+    "RESERVED",
+    "Baseline",
+    "baseline_names",
     "cheapest",
     "constant",
     "exponential",
@@ -18,6 +24,7 @@ __all__ = [
     "planar_laplace",
     "planar_laplace_noise",
     "randomised_response",
+    "register",
     "remap",
     "staircase",
     "uniform",

@@ -1,4 +1,4 @@
-"""Mechanisms for any set of secrets: the exponential mechanism and k-ary randomised response."""
+"""Baselines for any set of secrets: the exponential mechanism and k-ary randomised response."""
 
 import numpy as np
 
@@ -12,11 +12,17 @@ from privacygames.validation import require_instance
 def exponential(problem: Problem, epsilon: float) -> Mechanism:
     """The exponential mechanism (McSherry and Talwar 2007): p(o|s) ∝ exp(−(ε/2)·d^ε(s,o)).
 
-    The ε/2 is a convention that matters: with it the mechanism keeps ε in the metric form, because both the
-    numerator and the normaliser change by at most exp((ε/2)·d^ε(s,s')). Where the normaliser hardly changes
-    (far from any border) the realised ε, which the certificate states, comes down towards ε/2.
+    The factor ½ guarantees ε in the metric form, because both the numerator and the normaliser change by at most
+    exp((ε/2)·d^ε(s,s')). Where the normaliser hardly changes (far from any border) the realised ε, which the
+    certificate states, decreases towards ε/2.
 
-    Needs observables that are the secrets, and a symmetric distinguishability with the triangle inequality.
+    Needs outputs that are the secrets, and a symmetric distinguishability with the triangle inequality.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.from_counts(ages, [1, 2, 1]), cost="absolute")
+    >>> mechanism = pg.baselines.exponential(problem, 0.1)
+    >>> bool(0.05 < mechanism.certificate.bounds.epsilon <= 0.1)
+    True
     """
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
@@ -33,11 +39,16 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
 
 
 def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
-    """k-ary randomised response (Warner 1965; Kairouz, Oh and Viswanath 2016): the truth, or any other answer.
+    """k-ary randomised response (Warner 1965; Kairouz, Oh and Viswanath 2016): the secret, or any other label.
 
-    p(s|s) = e^ε / (e^ε + k − 1), every other answer 1 / (e^ε + k − 1). Here ε bounds the ratio between *any* two
-    secrets, near or far; the certificate states the ε realised in the problem's distinguishability, which is the
-    same where all distances are 1 and ε divided by the smallest distance elsewhere.
+    p(s|s) = e^ε / (e^ε + k − 1), and every other output has probability 1 / (e^ε + k − 1). Here ε bounds the log-ratio
+    between *any* two secrets, near or far; the certificate states the ε realised in the problem's distinguishability:
+    the same where all distances are 1, and ε divided by the smallest distance elsewhere.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.baselines.randomised_response(problem, np.log(2)).probabilities[0].round(4).tolist()
+    [0.5, 0.25, 0.25]
     """
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)

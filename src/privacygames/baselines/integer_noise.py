@@ -1,4 +1,4 @@
-"""Noise on equally spaced numbers, cut off at the ends of their range: geometric and staircase."""
+"""Baselines for equally spaced numbers, truncated at the ends of their range: geometric and staircase noise."""
 
 from dataclasses import dataclass
 
@@ -18,9 +18,14 @@ SPACING_TOLERANCE = 1e-9
 def geometric(problem: Problem, epsilon: float) -> Mechanism:
     """The truncated geometric mechanism (Ghosh, Roughgarden and Sundararajan 2009) on equally spaced numbers.
 
-    Two-sided geometric noise, P(k steps) = (1−α)/(1+α)·α^|k| with α = exp(−ε·spacing); what leaves the range goes
-    to its nearest end. Keeps ε per unit, in the metric form of the absolute distance; the certificate states the ε
-    realised in the problem's own distinguishability.
+    Two-sided geometric noise, P(k steps) = (1−α)/(1+α)·α^|k| with α = exp(−ε·spacing); the probability beyond the range
+    goes to its nearest end. Guarantees ε per unit of the absolute distance, in the metric form; the certificate states
+    the ε realised in the problem's own distinguishability.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.from_counts(ages, [1, 2, 1]), cost="absolute")
+    >>> pg.baselines.geometric(problem, 0.1).probabilities[1].round(3).tolist()
+    [0.269, 0.462, 0.269]
     """
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
@@ -34,18 +39,25 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
 def staircase(
     problem: Problem, epsilon: float, *, sensitivity: float | None = None, steps: int | None = None
 ) -> Mechanism:
-    """The discrete staircase mechanism (Geng and Viswanath 2014) on equally spaced numbers, cut off at the ends.
+    """The discrete staircase mechanism (Geng and Viswanath 2014) on equally spaced numbers, truncated at the ends.
 
-    Noise whose probability is flat for ``steps`` spacings, drops by e^−ε until ``sensitivity``, and repeats, e^−ε
-    lower for each further ``sensitivity``. Keeps e^ε between numbers at most ``sensitivity`` apart: that threshold
-    form (``within``, measured in the problem's distinguishability) is what the certificate states, as realised.
+    The noise has constant probability for ``steps`` spacings, drops by the factor e^−ε until ``sensitivity``, and
+    repeats with e^−ε times the probability for each further ``sensitivity``. Guarantees e^ε between numbers at most
+    ``sensitivity``
+    apart: the certificate states that threshold form (``within``, in the problem's distinguishability), as realised.
 
     Args:
-        problem: its secrets and observables are the same equally spaced numbers.
+        problem: its secrets and outputs are the same equally spaced numbers.
         epsilon: ε between numbers at most ``sensitivity`` apart.
-        sensitivity: a multiple of the spacing; by default the spacing itself (the geometric mechanism, then).
-        steps: how many spacings the first stair is wide, 1 to sensitivity/spacing; by default the width with the
-            least expected absolute noise.
+        sensitivity: a multiple of the spacing; by default the spacing itself, which gives the geometric mechanism.
+        steps: width of the first stair in spacings, 1 to sensitivity/spacing; by default the width with the least
+            expected absolute noise.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.from_counts(ages, [1, 2, 1]), cost="absolute")
+    >>> mechanism = pg.baselines.staircase(problem, 1.0, sensitivity=20)
+    >>> mechanism.certificate.bounds.epsilon <= 1.0
+    True
     """
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
@@ -66,7 +78,7 @@ def staircase(
 
 @dataclass(frozen=True)
 class _Noise:
-    """Symmetric noise in whole steps: relative probabilities of one period, repeated at e^−drop each."""
+    """Symmetric noise in whole steps: relative probabilities of one period, which repeat with the factor e^−drop."""
 
     period: FloatArray
     drop: float
@@ -106,7 +118,7 @@ class _Noise:
 
 
 def _clamped(noise: _Noise, rank: IntArray) -> FloatArray:
-    """p(o|s) for numbers of these ranks: the ends get everything beyond them, too."""
+    """p(o|s) for numbers of these ranks; the first and the last also get all probability beyond them."""
     table = noise.at(np.abs(rank[None, :] - rank[:, None]))
     last = len(rank) - 1
     table[:, int(rank.argmin())] = noise.beyond(rank)
@@ -117,7 +129,7 @@ def _clamped(noise: _Noise, rank: IntArray) -> FloatArray:
 
 
 def _ranks(problem: Problem, name: str) -> tuple[IntArray, float]:
-    """The place of each number in order, and how far apart neighbours are."""
+    """The rank of each number, and the spacing of neighbours."""
     require_same_labels(problem, name)
     if not isinstance(problem.space, Numbers):
         raise InvalidProblem(f"the {name} mechanism needs secrets that are Numbers")

@@ -19,17 +19,24 @@ DOUBLE_BITS = 53
 def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
     r"""Planar Laplace noise on the cells of a grid, with exact probabilities instead of sampled points.
 
-    The density around the centre of the true cell is :math:`\frac{ε^2}{2π} e^{-ε r}`. The answer is the cell in which
-    the noisy point lies; a point outside the window counts for the nearest cell inside, so border cells get all
-    that lies beyond them. Probabilities are integrals over cells, accurate to a relative 10⁻¹².
+    The density around the centre of the true cell is :math:`\frac{ε^2}{2π} e^{-ε r}`. The output is the cell that
+    contains the noisy point; a point outside the window counts for the nearest cell inside, so border cells get all
+    probability beyond them. Probabilities are integrals over cells, accurate to a relative 10⁻¹².
 
-    Taking the cell of a point, and the nearest cell of a point outside, is post-processing: ε per kilometre of the
-    Euclidean distance between centres survives discretisation. What the certificate states is the ε *realised* in the
-    problem's own distinguishability; it is at most ε for the Euclidean one, and somewhat less where cells are large.
+    Taking the cell of a point, or the nearest cell of a point outside, is post-processing: ε per kilometre of the
+    Euclidean distance between centres holds after discretisation. The certificate states the ε *realised* in the
+    problem's own
+    distinguishability: at most ε for the Euclidean one, and somewhat less where cells are large.
 
     Args:
-        problem: its secrets and observables are the cells of one grid.
+        problem: its secrets and outputs are the cells of one grid.
         epsilon: ε per kilometre.
+
+    >>> grid = pg.Grid(columns=3, rows=1, width=3.0, height=1.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(grid), cost="euclidean")
+    >>> mechanism = pg.baselines.planar_laplace(problem, 1.0)
+    >>> bool(0.5 < mechanism.certificate.bounds.epsilon <= 1.0)
+    True
     """
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
@@ -53,13 +60,16 @@ def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Genera
     Polar sampling: the angle is uniform, the radius :math:`-\frac{1}{ε}(W_{-1}((u-1)/e)+1)` for a uniform u, which
     inverts its distribution function :math:`1-(1+εr)e^{-εr}` (W₋₁: the lower branch of Lambert's function).
 
-    Floating-point noise is not exact: its last digits can betray what they were added to (Mironov 2012), so nothing is
-    certified about it. Round it to cells, or release :func:`planar_laplace`, whose answers are cells.
+    Floating-point noise is not exact: its last digits can reveal what they were added to (Mironov 2012), so nothing is
+    certified about it. Round it to cells, or release outputs of :func:`planar_laplace`, which are cells.
 
     Args:
         epsilon: ε per unit of length.
-        count: how many points.
+        count: number of points.
         generator: a seeded generator for reproducible experiments; by default the operating system's randomness.
+
+    >>> pg.baselines.planar_laplace_noise(1.0, 1000).shape
+    (1000, 2)
     """
     from scipy.special import lambertw
 
@@ -71,7 +81,7 @@ def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Genera
 
 
 def _uniforms(count: int, generator: np.random.Generator | None) -> FloatArray:
-    """Numbers strictly between 0 and 1: odd multiples of 2^-54."""
+    """Uniform numbers strictly between 0 and 1: odd multiples of 2^-54."""
     if generator is None:
         whole = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - DOUBLE_BITS)
     else:
@@ -80,7 +90,7 @@ def _uniforms(count: int, generator: np.random.Generator | None) -> FloatArray:
 
 
 def _edges(step: float, count: int) -> FloatArray:
-    """Intervals of distances from a centre: the cells' (0 to ½, ½ to 1½, …), then all beyond each cell's far edge."""
+    """Intervals of distances from a centre: the cells (0 to ½, ½ to 1½, …), then all beyond each cell's far edge."""
     ends = (np.arange(count) + 0.5) * step
     starts = np.concatenate([[0.0], ends[:-1]])
     cells = np.stack([starts, ends], axis=1)

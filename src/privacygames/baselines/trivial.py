@@ -1,4 +1,4 @@
-"""Mechanisms without a parameter, and the best post-processing of any mechanism."""
+"""Baselines without a parameter, and the optimal post-processing of any mechanism."""
 
 import numpy as np
 
@@ -11,21 +11,39 @@ from privacygames.validation import require_instance
 
 
 def uniform(problem: Problem) -> Mechanism:
-    """Any observable, equally likely, whatever the secret: reveals nothing, costs much."""
+    """Every output with the same probability, whatever the secret: reveals nothing, at a high cost.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.baselines.uniform(problem).probabilities[0].round(4).tolist()
+    [0.3333, 0.3333, 0.3333]
+    """
     require_instance(problem, Problem, "the problem")
     everything = np.full(problem.shape, 1.0 / problem.shape[1])
     return Mechanism.from_probabilities(problem, everything, origin="uniform")
 
 
 def cheapest(problem: Problem) -> Mechanism:
-    """The cheapest observable for each secret, always: costs least, reveals most (the identity, usually)."""
+    """The cheapest output for each secret: minimal cost, no privacy (usually the identity).
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.baselines.cheapest(problem).sample("flu")
+    'flu'
+    """
     require_instance(problem, Problem, "the problem")
     best = problem.cost.argmin(axis=0)
     return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[best], origin="cheapest observable")
 
 
 def constant(problem: Problem) -> Mechanism:
-    """The one observable that is cheapest on average, always: the least a mechanism costs that reveals nothing."""
+    """The one output that is cheapest on average: least cost among the mechanisms that reveal nothing.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.baselines.constant(problem).sample("flu")
+    'none'
+    """
     require_instance(problem, Problem, "the problem")
     row = np.zeros(problem.shape[1])
     row[cheapest_constant(problem)] = 1.0
@@ -33,7 +51,13 @@ def constant(problem: Problem) -> Mechanism:
 
 
 def identity(problem: Problem) -> Mechanism:
-    """The secret itself, always: no privacy. Needs every secret to be among the observables."""
+    """The secret itself: no privacy. Needs every secret to be among the outputs.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> pg.baselines.identity(problem).sample("cold")
+    'cold'
+    """
     require_instance(problem, Problem, "the problem")
     apart = problem.space.distance("hamming", problem.observables)
     if apart.min(axis=0).any():
@@ -43,14 +67,21 @@ def identity(problem: Problem) -> Mechanism:
 
 
 def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
-    r"""The best deterministic post-processing: each answer replaced by what costs least given that answer.
+    r"""Optimal deterministic post-processing: each output is replaced by the cheapest output given its posterior.
 
     .. math:: o ↦ \operatorname{argmin}_{o'} \sum_s π(s)\,p(o|s)\,c(o',s)
 
-    No post-processing of this mechanism, random or not, costs less for this prior and cost
-    (docs/theory/baselines.md). Weights are added up as integers, so every ratio the mechanism kept is kept exactly,
-    and distortion privacy does not fall. The ε certified is the realised one, in the form (metric or threshold) the
-    mechanism promised. Answers move among the *problem's* observables, which may be others than the mechanism's.
+    No post-processing of this mechanism, random or not, costs less for this prior and cost (docs/theory/baselines.md).
+    Weights are added as integers, so every ratio bound of the mechanism holds exactly, and its distortion privacy does
+    not decrease. The certified ε is the realised one, in the form (metric or threshold) of the mechanism's guarantee.
+    Outputs are the *problem's*, which may differ from the mechanism's.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.baselines.randomised_response(problem, 0.1)
+    >>> remapped = pg.baselines.remap(mechanism, problem)
+    >>> remapped.sample("flu")
+    'none'
     """
     require_instance(problem, Problem, "the problem")
     require_secrets(mechanism, problem.prior)

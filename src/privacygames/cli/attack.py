@@ -64,7 +64,7 @@ def attack(
     if against is None:
         privacy = metrics.distortion(mechanism, problem, result)
     else:  # the attack may have minimised another error: a sum, or the worst case
-        privacy = attacks.given(mechanism, problem, result.matrix, **options).error
+        privacy = attacks.from_matrix(mechanism, problem, result.matrix, **options).error
     likelihood = problem.prior.probabilities @ mechanism.probabilities
     order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
     estimates = [

@@ -69,7 +69,7 @@ def compare(
         if curve:
             if file or len(matched) > 1:
                 raise InvalidProblem("a trade-off curve takes several values of one bound, and no --file")
-            points = {f"{kind}s": values for kind, values in matched.items()}
+            points: dict[str, Any] = {f"{kind}s": values for kind, values in matched.items()}
             results = trade_off(
                 document.problem,
                 **points,
@@ -101,7 +101,11 @@ def compare(
     # Plain text: a terminal too narrow for it should not cut names.
     sentences = "\n".join(f"{name}: {guess}" for name, guess in explain_comparison(results).items())
     typer.echo(f"{results.table()}\n\n{sentences}")
-    second = _adversary_figure(figure) if figure is not None and results.rows[0].report.against and not curve else None
+    second = (
+        _adversary_figure(figure)
+        if figure is not None and results.rows[0].report.adversary_results and not curve
+        else None
+    )
     for path in (figure, second, table):
         if path is not None:
             typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
@@ -109,9 +113,9 @@ def compare(
 
 def _with_units(problem: "Problem", kind: str, values: list[float], within: float | None) -> str:
     """The values that mechanisms are matched at, with their unit."""
-    from privacygames.analysis import matched_at
+    from privacygames.analysis import target_text
 
-    return ", ".join(matched_at(kind, value, problem, within) for value in values)
+    return ", ".join(target_text(kind, value, problem, within) for value in values)
 
 
 def _matched(
@@ -135,7 +139,7 @@ def _makers(
     show: "ProgressCallback",
 ) -> "dict[str, Callable[[], Mechanism]]":
     """The design of each mechanism by name; matched at two bounds, one for each, after the design for both."""
-    from privacygames.analysis import calibrated_baselines, matched_at
+    from privacygames.analysis import calibrated_baselines, target_text
     from privacygames.designer import design
 
     makers: dict[str, Callable[[], Mechanism]] = {}
@@ -151,17 +155,17 @@ def _makers(
     for kind, value in matched.items():
         bound = {kind: value, "within": within if kind == "epsilon" else None}
         baselines = calibrated_baselines(problem, **bound, names=names, progress=show)
-        suffix = f" at {matched_at(kind, value, problem, within)}" if len(matched) > 1 else ""
+        suffix = f" at {target_text(kind, value, problem, within)}" if len(matched) > 1 else ""
         makers |= {name if name in WITHOUT_PARAMETER else f"{name}{suffix}": make for name, make in baselines.items()}
     return makers
 
 
 def _adversaries(file: "ProblemFile", others: list[Path]) -> "dict[str, Prior | Adversary]":
     """The usual two adversaries, those whose priors are in other files, and those of the problem file."""
-    from privacygames.analysis import usual_adversaries
+    from privacygames.analysis import default_adversaries
     from privacygames.problem import ProblemFile
 
-    adversaries: dict[str, Prior | Adversary] = {**usual_adversaries(file.problem.prior)}
+    adversaries: dict[str, Prior | Adversary] = {**default_adversaries(file.problem.prior)}
     adversaries |= {path.stem: ProblemFile(path).prior_over(file.problem.space) for path in others}
     named = {each.name: each for each in file.adversaries}
     duplicates = sorted(set(adversaries) & set(named))
@@ -182,5 +186,5 @@ def _write(results: "Comparison", figure: Path | None, table: Path | None, *, cu
         from privacygames import plots
 
         write_figure(plots.trade_off(results) if curve else plots.comparison(results), figure)
-        if results.rows[0].report.against and not curve:
+        if results.rows[0].report.adversary_results and not curve:
             write_figure(plots.adversaries(results), _adversary_figure(figure))

@@ -70,7 +70,7 @@ def design(
     same; the gap is printed, and the exit status is 9. With --outputs the mechanism is the best with so many
     different outputs, and the gap is relative to all mechanisms.
     """
-    from privacygames.analysis import remarks
+    from privacygames.analysis import usefulness_warnings
     from privacygames.mechanism import Disclosure
     from privacygames.problem import ProblemFile
 
@@ -103,7 +103,7 @@ def design(
         print_json({"file": str(out), "disclosure": disclosure, "certificate": certificate.to_dict()})
     else:
         print_rows(f"Wrote {out} ({disclosure})", certificate.rows())
-    warn(remarks(certificate.usefulness, described))
+    warn(usefulness_warnings(certificate.usefulness, described))
     if certificate.gap is None or certificate.gap <= TOLERANCE or outputs is not None:
         return 0
     warn([f"stopped by --time-limit: the cost may be {certificate.gap:.1%} above the least possible"])

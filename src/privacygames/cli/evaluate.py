@@ -23,7 +23,7 @@ def evaluate(
     Adversaries that the mechanism has a guarantee against, and those in the [[adversary]] tables of --adversary's
     file, are listed with the error that is guaranteed, realised and possible against each.
     """
-    from privacygames.analysis import STAND_HEADINGS, stand_cells
+    from privacygames.analysis import ADVERSARY_HEADINGS, adversary_cells
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import load
     from privacygames.presentation import explain
@@ -42,6 +42,6 @@ def evaluate(
         print_json(report.to_dict() | explained(explanation))
     else:
         print_rows(f"{file.name}", report.rows())
-        if report.against:
-            print_rows("Adversaries", map(stand_cells, report.against), STAND_HEADINGS)
+        if report.adversary_results:
+            print_rows("Adversaries", map(adversary_cells, report.adversary_results), ADVERSARY_HEADINGS)
         typer.echo(explanation)

@@ -44,7 +44,7 @@ def sample(
     lines and spaces around a secret are ignored. Each further output for the same secret tells an adversary
     more: the guarantees hold for one.
     """
-    from privacygames.analysis import remarks
+    from privacygames.analysis import usefulness_warnings
     from privacygames.mechanism import is_public, load, load_public
     from privacygames.spaces import display_label
 
@@ -53,7 +53,7 @@ def sample(
         mechanism = load_public(file)
     else:
         mechanism = load(file)
-        warn(remarks(mechanism.certificate.usefulness, mechanism.problem))
+        warn(usefulness_warnings(mechanism.certificate.usefulness, mechanism.problem))
     sampler, outputs = mechanism.sampler(), mechanism.observables.labels
     drawn: list[Label] = []
     batches = [list(enumerate(secret, start=1))] if secret else _lines()

@@ -21,7 +21,7 @@ from privacygames.analysis import (
     cost_scale,
     distance_scale,
     distinguishability_scale,
-    remarks,
+    usefulness_warnings,
 )
 from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryResult
@@ -66,10 +66,10 @@ def explain(report: Report, problem: Problem, *, adversaries: Iterable[Adversary
     """
     require_instance(problem, Problem, "the problem")
     known = {each.name: each for each in adversaries}
-    errors = [adversary_error(result, problem, known.get(result.adversary)) for result in report.against]
+    errors = [adversary_error(result, problem, known.get(result.adversary)) for result in report.adversary_results]
     return Explanation(
         [
-            *remarks(report.usefulness, problem),
+            *usefulness_warnings(report.usefulness, problem),
             best_guess(report, problem),
             _guess_without_output(report, problem),
             odds(report, problem),
@@ -115,17 +115,19 @@ def adversary_error(result: AdversaryResult, problem: Problem, adversary: Advers
 def explain_comparison(comparison: Comparison) -> dict[str, BestGuess]:
     """The first adversary's best guess after an output of each mechanism, by the mechanism's name."""
     first = comparison.rows[0].adversary
-    return {row.name: best_guess(row.report, comparison.problem) for row in comparison.rows if row.adversary == first}
+    return {row.label: best_guess(row.report, comparison.problem) for row in comparison.rows if row.adversary == first}
 
 
 def best_guess(report: Report, problem: Problem) -> BestGuess:
     """How good the best guess is after an output."""
-    return BestGuess(Quantity(report.distortion, _distance_unit(problem)), report.exact, distance_scale(problem).name)
+    return BestGuess(
+        Quantity(report.distortion, _distance_unit(problem)), report.accuracy, distance_scale(problem).name
+    )
 
 
 def odds(report: Report, problem: Problem) -> Finding:
     """What the realised ε means."""
-    if not (report.epsilon_promised and isfinite(report.epsilon)):
+    if not (report.epsilon_guaranteed and isfinite(report.epsilon)):
         return UnboundedOdds()
     scale = distinguishability_scale(problem)
     alike = scale.name == "hamming" and not scale.unit  # any two secrets are at distance 1
@@ -160,7 +162,7 @@ def _distance_unit(problem: Problem) -> str:
 
 def _guess_without_output(report: Report, problem: Problem) -> BestGuess:
     error = Quantity(report.distortion_from_prior, _distance_unit(problem))
-    return BestGuess(error, report.exact_from_prior, distance_scale(problem).name, after_output=False)
+    return BestGuess(error, report.accuracy_from_prior, distance_scale(problem).name, after_output=False)
 
 
 def _counts_wrong_guesses(errors: FloatArray) -> bool:

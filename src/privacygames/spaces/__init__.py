@@ -1,8 +1,15 @@
-"""What secrets and observables are, and how far apart."""
+"""Spaces of secrets and outputs: labels, and named distances between them."""
 
 from privacygames.spaces.area import Area
 from privacygames.spaces.categories import Categories
-from privacygames.spaces.codec import LabelBudget, decode_space, encode_space, error_context, space_digest
+from privacygames.spaces.codec import (
+    LabelBudget,
+    decode_space,
+    encode_space,
+    error_context,
+    register_space,
+    space_digest,
+)
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import Box, Grid, Outside, checked_box
 from privacygames.spaces.label_input import count_visits, list_labels
@@ -36,5 +43,6 @@ __all__ = [
     "find_label",
     "label_text",
     "list_labels",
+    "register_space",
     "space_digest",
 ]

@@ -1,11 +1,13 @@
-"""Spaces as plain tables and back: what problem documents, mechanism files and requests have in common.
+"""Spaces as plain tables and back: the form they have in problem documents, mechanism files and HTTP requests.
 
-A space is a table with a ``kind`` and a few keys (docs/reference: the problem document). Nothing in it is executed,
-and sizes are checked before anything is built.
+A space is a table with a ``kind`` and the keys of that kind (docs/reference/problem-file.md). ``KINDS`` holds, for
+every kind, its class, its keys and how it is encoded and decoded; :func:`register_space` adds a kind. Decoding executes
+nothing of what it reads, and checks sizes before it builds anything.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import Any, get_args
 
@@ -21,42 +23,50 @@ from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Aggregation, Subsets
 from privacygames.table_reader import TableReader
-from privacygames.validation import require_choice
+from privacygames.validation import as_list, require_choice
 
 SpaceTable = dict[str, Any]
-"""A space in plain values: texts, numbers, lists and tables of them."""
+"""A space in plain values: strings, numbers, lists and tables of them."""
+
+Store = Callable[[FloatArray], str] | None
+"""Stores a matrix elsewhere and returns its name there; None: matrices are part of the table."""
 
 SECRETS = "secrets"
-"""What subsets are of, where that is the space of secrets beside them."""
+"""What a table of subsets says in place of the underlying space where that is the space of secrets beside it."""
 
 MOST_PARTS = 16
+"""Maximum number of parts of a product in a document or file."""
 
 MOST_MEMORY = 3 * 10**8
-"""About how many bytes of labels one document or file may describe, in all spaces and spaces within spaces together."""
+"""Approximate memory, in bytes, that the labels of all spaces of one document or file may take."""
 
 TABLE_MEMORY, LABEL_MEMORY = 2000, 100
-"""About how many bytes a space takes, and each of its labels beside the text."""
+"""Approximate memory, in bytes, of a space without labels, and of one label without its text."""
 
 
 class LabelBudget:
-    """How much the spaces of one document or file may still take: small tables could describe any amount of labels.
+    """Memory left for the labels of one document or file, in which a small table could describe any number of labels.
 
     Args:
-        memory: about how many bytes, in all.
-        most: how many labels each space may have, and every space in it.
+        memory: approximate memory for all spaces together, in bytes.
+        most: maximum number of labels of each space, including the spaces inside it.
+
+    >>> LabelBudget(1000).take_labels(50)
+    Traceback (most recent call last):
+    privacygames.errors.TooLarge: describes more labels than may be built from one document or file
     """
 
     def __init__(self, memory: int = MOST_MEMORY, *, most: int | None = None) -> None:
         self._left, self.most = memory, most
 
     def take_labels(self, count: int) -> None:
-        """Use what so many labels need, or refuse; before they are built."""
+        """Reserve the memory of ``count`` labels before they are built, or raise ``TooLarge``."""
         if self.most is not None and count > self.most:
             raise TooLarge(f"has {count} labels; at most {self.most} are allowed here")
-        self.take(LABEL_MEMORY * min(count, MOST_CELLS))  # of more a space itself says what is wrong
+        self.take(LABEL_MEMORY * min(count, MOST_CELLS))  # spaces refuse more themselves, with a message of their own
 
     def take(self, memory: int) -> None:
-        """Use some of it, or refuse."""
+        """Reserve some memory, in bytes, or raise ``TooLarge``."""
         self._left -= memory
         if self._left < 0:
             raise TooLarge("describes more labels than may be built from one document or file")
@@ -69,14 +79,28 @@ def encode_space(
 
     Args:
         space: the space.
-        secrets: the space of secrets beside it, which subsets then only refer to.
-        store: keeps a matrix elsewhere and says under which name; by default it is written out.
+        secrets: the space of secrets beside it; subsets of it then only refer to it.
+        store: stores a matrix elsewhere and returns its name there; by default the table contains the matrix.
+
+    Raises:
+        InvalidProblem: the space is of a class that is not registered.
+
+    >>> encode_space(pg.Numbers([18, 19], unit="years"))
+    {'kind': 'numbers', 'values': [18, 19], 'unit': 'years'}
     """
-    return next(form for kind, form in _FORMS if isinstance(space, kind))(space, secrets, store)
+    kind = next((name for name, each in KINDS.items() if each.space is type(space)), None)
+    if kind is None:
+        name = type(space).__name__
+        raise InvalidProblem(f"no file can hold a {name}: register the class with privacygames.register_space first")
+    return {"kind": kind, **KINDS[kind].encode(space, secrets, store)}
 
 
 def space_digest(space: Space) -> str:
-    """SHA-256 of everything that defines a space: the same for equal spaces, in every process."""
+    """SHA-256 of everything that defines a space: equal for equal spaces, in every process.
+
+    >>> space_digest(pg.Categories("ab")) == space_digest(pg.Categories(["a", "b"]))
+    True
+    """
     return digest_of("space", encode_space(space, store=content_hash))
 
 
@@ -92,28 +116,97 @@ def decode_space(
     """The space that a plain table describes.
 
     Args:
-        table: as :func:`describe` gives it, or a person wrote it.
-        name: what messages call the table.
+        table: a table as :func:`encode_space` returns it, or as a person writes it.
+        name: how messages refer to the table.
         secrets: the space that subsets of ``"secrets"`` are of.
-        matrices: where a matrix is found that the table only names.
-        size: how many labels it must have.
-        allowance: what the spaces of a document or file may take together; by default this one has it for itself.
+        matrices: stored matrices by the names that tables use.
+        size: the number of labels that the space must have.
+        allowance: the budget shared by all spaces of a document or file; by default one for this space alone.
 
     Raises:
-        InvalidProblem: the table is not that of a space; says which key is wrong.
-        TooLarge: it has more labels than it may have.
+        InvalidProblem: the table describes no space; the message names the wrong key.
+        TooLarge: it has more labels than allowed.
+
+    >>> decode_space({"kind": "numbers", "from": 17, "to": 90, "unit": "years"})
+    Numbers(74 labels)
     """
     kind = table.get("kind") if isinstance(table, Mapping) else None
-    if not isinstance(kind, str) or kind not in KEYS:
-        raise InvalidProblem(f"needs a kind: one of {', '.join(KEYS)}", field="kind", location=name)
-    keys = TableReader(table, name, ("kind", *KEYS[kind]))
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InvalidProblem(f"needs a kind: one of {', '.join(KINDS)}", field="kind", location=name)
+    keys = TableReader(table, name, ("kind", *KINDS[kind].keys))
     with error_context(name):
-        return _Builder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).build(kind)
+        return _Decoder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).decode(kind)
+
+
+def register_space(
+    kind: str,
+    space: type[Space],
+    *,
+    keys: Iterable[str],
+    encode: Callable[[Any], Mapping[str, object]],
+    decode: Callable[[Mapping[str, Any]], Space],
+) -> None:
+    """Let files and problem documents hold spaces of a class of your own.
+
+    Whoever reads such a file has to register the class, too. Register it once, when its module is imported.
+
+    Args:
+        kind: what tables call the class.
+        space: a subclass of :class:`privacygames.Space`. Its ``named_distances`` lists the distances it knows, and its
+            ``content`` everything that defines it, if that is more than its labels.
+        keys: the keys of its tables.
+        encode: returns the table of a space: strings, numbers, booleans, and lists of them, under these keys.
+        decode: returns the space of a table, the ``kind`` left out. The table may come from anybody: check it, and its
+            size, before anything large is built.
+
+    Raises:
+        InvalidProblem: the kind or the class is registered already, or something given does not fit.
+
+    >>> class Hours(pg.Space):
+    ...     default_distance = "around the clock"
+    ...     def named_distances(self):
+    ...         return {"around the clock": self.around_the_clock, **super().named_distances()}
+    ...     def around_the_clock(self, other):
+    ...         gaps = np.abs(np.subtract.outer(other.labels, self.labels))
+    ...         return np.minimum(gaps, 24 - gaps)
+    >>> pg.register_space("hours", Hours, keys=["hours"],
+    ...                   encode=lambda space: {"hours": list(space.labels)},
+    ...                   decode=lambda table: Hours(table["hours"]))
+    >>> problem = pg.Problem(pg.Prior.uniform(Hours([1, 9, 17, 23])))
+    >>> problem.distance[0].astype(int).tolist()
+    [0, 8, 8, 2]
+    >>> pg.design(problem, epsilon=0.2).save("hours.pgm")
+    >>> pg.load("hours.pgm").secrets == problem.space
+    True
+    """
+    if not isinstance(kind, str) or not kind.isprintable() or not kind or kind in KINDS:
+        raise InvalidProblem(f"kind is {kind!r}; it must be a printable text and none of {', '.join(KINDS)}")
+    registered = [each.space for each in KINDS.values()]
+    if not (isinstance(space, type) and issubclass(space, Space)) or space in registered:
+        raise InvalidProblem("space must be a subclass of Space that is not registered yet")
+    names = tuple(as_list(keys, "the keys"))
+    if not all(isinstance(name, str) and name != "kind" for name in names):
+        raise InvalidProblem("the keys must be texts, other than 'kind'")
+
+    def encode_checked(given: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
+        table = dict(encode(given))
+        if not set(table) <= set(names):
+            raise InvalidProblem(f"the table of a {space.__name__} has a key that is not one of {', '.join(names)}")
+        return table
+
+    def decode_checked(decoder: _Decoder) -> Space:
+        decoded = decode({name: decoder.keys.value(name) for name in names if name in decoder.keys})
+        if type(decoded) is not space:
+            raise InvalidProblem(f"what decode returns for {kind!r} must be a {space.__name__}")
+        decoder.require_size(len(decoded))
+        return decoded
+
+    KINDS[kind] = SpaceKind(space, names, encode_checked, decode_checked)
 
 
 @contextmanager
 def error_context(name: str) -> Iterator[None]:
-    """Whatever a value of the wrong type breaks inside, say which table it is in."""
+    """Prefix the errors raised inside with the name of the table that they are about."""
     try:
         yield
     except PrivacyGamesError as error:
@@ -127,22 +220,8 @@ def error_context(name: str) -> Iterator[None]:
         raise InvalidProblem("has a value of the wrong type or size", location=name) from None
 
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "grid": ("columns", "rows", "width", "height", "box"),
-    "numbers": ("values", "from", "to", "step", "unit"),
-    "categories": ("labels",),
-    "sets": ("sets",),
-    "graph": ("edges", "nodes", "directed"),
-    "distances": ("labels", "matrix"),
-    "subsets": ("of", "members", "labels", "reading"),
-    "product": ("parts", "scales"),
-    "labels": ("labels",),
-}
-"""The keys of each kind of space."""
-
-
-class _Builder:
-    """Builds the space of one table."""
+class _Decoder:
+    """Decodes one table."""
 
     def __init__(
         self,
@@ -154,41 +233,35 @@ class _Builder:
     ) -> None:
         self.keys, self.secrets, self.matrices, self.size, self.allowance = keys, secrets, matrices, size, allowance
 
-    def build(self, kind: str) -> Space:
-        builders: dict[str, Callable[[], Space]] = {
-            "grid": self._grid,
-            "numbers": self._numbers,
-            "categories": lambda: Categories(self._labels()),
-            "sets": lambda: Sets(self._sized("sets")),
-            "graph": self._graph,
-            "distances": lambda: Space.from_distances(self._labels(), self._matrix()),
-            "subsets": self._subsets,
-            "product": self._product,
-            "labels": lambda: Space(self._labels()),
-        }
+    def decode(self, kind: str) -> Space:
+        """The space of the table."""
         self.allowance.take(TABLE_MEMORY)
-        space = builders[kind]()
+        space = KINDS[kind].decode(self)
         self.allowance.take(sum(len(label) for label in space.labels if isinstance(label, str)))
         return space
 
-    def _sized(self, key: str) -> list[Any]:
-        found: list[Any] = self.keys.array(key)
-        self._fits(len(found))
-        return found
-
-    def _fits(self, count: int) -> None:
+    def require_size(self, count: int) -> None:
+        """Raise unless the space may have this many labels."""
         if self.size is not None and count != self.size:
             raise InvalidProblem(f"has {count} labels where {self.size} are needed")
         self.allowance.take_labels(count)
 
-    def _labels(self) -> list[Label]:
-        return [_read(label) for label in self._sized("labels")]
+    def array_of_labels(self, key: str) -> list[Any]:
+        """The entries under a key, one for each label."""
+        entries: list[Any] = self.keys.array(key)
+        self.require_size(len(entries))
+        return entries
 
-    def _grid(self) -> Grid:
+    def labels(self) -> list[Label]:
+        """The labels under the key ``labels``."""
+        return [_decode_label(label) for label in self.array_of_labels("labels")]
+
+    def grid(self) -> Grid:
+        """A grid of cells."""
         keys = self.keys
         columns, rows = keys.integer("columns"), keys.integer("rows")
         if columns >= 1 and rows >= 1:
-            self._fits(columns * rows)
+            self.require_size(columns * rows)
         width, height = keys.number("width", None), keys.number("height", None)
         box = keys.array("box", None)
         if box is not None and len(box) != 4:
@@ -197,34 +270,40 @@ class _Builder:
             return Grid.over(tuple(box), columns=columns, rows=rows)
         return Grid(columns, rows, width, height, box=None if box is None else tuple(box))
 
-    def _numbers(self) -> Numbers:
+    def numbers(self) -> Numbers:
+        """Numbers, listed or as a range."""
         keys, unit = self.keys, self.keys.string("unit", "")
         if "values" in keys:
             if any(key in keys for key in ("from", "to", "step")):
                 raise InvalidProblem("give values, or from, to and step, not both")
-            return Numbers(self._sized("values"), unit=unit)
+            return Numbers(self.array_of_labels("values"), unit=unit)
         first, last, step = keys.integer("from"), keys.integer("to"), keys.integer("step", 1)
         if step < 1:
             raise keys.type_error("step", "1 or more")
         if (last - first) // step >= MOST_CELLS:
             raise InvalidProblem(f"has more than {MOST_CELLS} numbers")
-        self._fits(len(range(first, last + 1, step)))
+        self.require_size(len(range(first, last + 1, step)))
         return Numbers(range(first, last + 1, step), unit=unit)
 
-    def _graph(self) -> Graph:
+    def graph(self) -> Graph:
+        """A graph."""
         keys = self.keys
-        edges = [[*map(_read, edge[:2]), *edge[2:]] for edge in keys.array("edges")]
-        graph = Graph(edges, nodes=map(_read, keys.array("nodes", [])), directed=keys.boolean("directed", False))
-        self._fits(len(graph))  # a graph is no larger than its table; only its distances are
+        edges = [[*map(_decode_label, edge[:2]), *edge[2:]] for edge in keys.array("edges")]
+        graph = Graph(
+            edges, nodes=map(_decode_label, keys.array("nodes", [])), directed=keys.boolean("directed", False)
+        )
+        self.require_size(len(graph))  # a graph is no larger than its table; only its distances are
         return graph
 
-    def _matrix(self) -> Any:
+    def matrix(self) -> Any:
+        """The matrix of distances."""
         matrix = self.keys.value("matrix")
         if isinstance(matrix, str):
             return self.matrices[matrix]
         return self.keys.array("matrix")
 
-    def _subsets(self) -> Subsets:
+    def subsets(self) -> Subsets:
+        """Subsets of the secrets or of another space."""
         keys = self.keys
         within = keys.value("of", SECRETS)
         if within == SECRETS:
@@ -233,13 +312,16 @@ class _Builder:
             space = self.secrets
         else:
             space = decode_space(within, name=self.keys.name, matrices=self.matrices, allowance=self.allowance)
-        members = [[space.labels[position] for position in _positions(group)] for group in self._sized("members")]
-        labels = None if "labels" not in keys else self._labels()
+        members = [
+            [space.labels[position] for position in _positions(group)] for group in self.array_of_labels("members")
+        ]
+        labels = None if "labels" not in keys else self.labels()
         aggregation: Any = keys.string("reading", "mean")
         require_choice(aggregation, get_args(Aggregation), "reading")  # the document's word for it
         return Subsets(space, members, labels=labels, aggregation=aggregation)
 
-    def _product(self) -> Product:
+    def product(self) -> Product:
+        """A product of spaces."""
         keys, beside = self.keys, self.secrets
         tables = keys.array("parts")
         if len(tables) > MOST_PARTS:
@@ -250,64 +332,103 @@ class _Builder:
             parts.append(decode_space(table, name=what, secrets=of, matrices=self.matrices, allowance=self.allowance))
             largest = min((each for each in (self.size, self.allowance.most) if each is not None), default=None)
             if largest is not None and prod(map(len, parts)) > largest:  # before any more is built
-                self._fits(prod(map(len, parts)))
-        self._fits(prod(map(len, parts)))
+                self.require_size(prod(map(len, parts)))
+        self.require_size(prod(map(len, parts)))
         return Product(parts, scales=keys.array("scales", None))
 
 
-Store = Callable[[FloatArray], str] | None
-
-
-def _described_grid(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
+def _encode_grid(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
     size = {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
-    return {"kind": "grid", **size, **({} if space.box is None else {"box": list(space.box)})}
+    return {**size, **({} if space.box is None else {"box": list(space.box)})}
 
 
-def _described_graph(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
-    names = _names(space)
-    edges = [[names[a], names[b], length] for a, b, length in space.edges]
-    return {"kind": "graph", "edges": edges, "nodes": names, "directed": space.directed}
+def _encode_graph(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
+    nodes = _encode_labels(space)
+    edges = [[nodes[a], nodes[b], length] for a, b, length in space.edges]
+    return {"edges": edges, "nodes": nodes, "directed": space.directed}
 
 
-def _described_distances(space: Any, _secrets: Space | None, store: Store) -> SpaceTable:
+def _encode_distances(space: Any, _secrets: Space | None, store: Store) -> SpaceTable:
     matrix = space.matrix.tolist() if store is None else store(space.matrix)
-    return {"kind": "distances", "labels": _names(space), "matrix": matrix}
+    return {"labels": _encode_labels(space), "matrix": matrix}
 
 
-def _described_subsets(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
-    within = SECRETS if space.underlying == secrets else encode_space(space.underlying, store=store)
+def _encode_subsets(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
+    underlying = SECRETS if space.underlying == secrets else encode_space(space.underlying, store=store)
     members = [group.tolist() for group in space.members]
-    return {"kind": "subsets", "of": within, "members": members, "labels": _names(space), "reading": space.aggregation}
+    return {"of": underlying, "members": members, "labels": _encode_labels(space), "reading": space.aggregation}
 
 
-def _described_product(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
-    within = _parts(secrets, len(space.parts))
-    parts = [encode_space(part, secrets=of, store=store) for part, of in zip(space.parts, within, strict=True)]
-    return {"kind": "product", "parts": parts, "scales": list(space.scales)}
+def _encode_product(space: Any, secrets: Space | None, store: Store) -> SpaceTable:
+    beside = _parts(secrets, len(space.parts))
+    parts = [encode_space(part, secrets=of, store=store) for part, of in zip(space.parts, beside, strict=True)]
+    return {"parts": parts, "scales": list(space.scales)}
 
 
-_FORMS: tuple[tuple[type[Space], Callable[[Any, Space | None, Store], SpaceTable]], ...] = (
-    (Grid, _described_grid),
-    (Numbers, lambda space, *_: {"kind": "numbers", "values": list(space.labels), "unit": space.unit}),
-    (Sets, lambda space, *_: {"kind": "sets", "sets": [sorted(label) for label in space.labels]}),
-    (Graph, _described_graph),
-    (DistanceSpace, _described_distances),
-    (Subsets, _described_subsets),
-    (Product, _described_product),
-    (Categories, lambda space, *_: {"kind": "categories", "labels": _names(space)}),
-    (Space, lambda space, *_: {"kind": "labels", "labels": _names(space)}),
-)
-"""How each kind of space is described; the last takes whatever is left."""
+@dataclass(frozen=True)
+class SpaceKind:
+    """How one class of spaces is encoded and decoded.
+
+    Attributes:
+        space: the class; its subclasses are kinds of their own.
+        keys: the keys of its tables, besides ``kind``.
+        encode: the table of a space, given the secrets beside it and where matrices are stored.
+        decode: the space of the table that a decoder reads.
+    """
+
+    space: type[Space]
+    keys: tuple[str, ...]
+    encode: Callable[[Any, Space | None, Store], SpaceTable]
+    decode: Callable[["_Decoder"], Space]
+
+
+KINDS: dict[str, SpaceKind] = {
+    "grid": SpaceKind(Grid, ("columns", "rows", "width", "height", "box"), _encode_grid, _Decoder.grid),
+    "numbers": SpaceKind(
+        Numbers,
+        ("values", "from", "to", "step", "unit"),
+        lambda space, *_: {"values": list(space.labels), "unit": space.unit},
+        _Decoder.numbers,
+    ),
+    "categories": SpaceKind(
+        Categories,
+        ("labels",),
+        lambda space, *_: {"labels": _encode_labels(space)},
+        lambda decoder: Categories(decoder.labels()),
+    ),
+    "sets": SpaceKind(
+        Sets,
+        ("sets",),
+        lambda space, *_: {"sets": [sorted(label) for label in space.labels]},
+        lambda decoder: Sets(decoder.array_of_labels("sets")),
+    ),
+    "graph": SpaceKind(Graph, ("edges", "nodes", "directed"), _encode_graph, _Decoder.graph),
+    "distances": SpaceKind(
+        DistanceSpace,
+        ("labels", "matrix"),
+        _encode_distances,
+        lambda decoder: Space.from_distances(decoder.labels(), decoder.matrix()),
+    ),
+    "subsets": SpaceKind(Subsets, ("of", "members", "labels", "reading"), _encode_subsets, _Decoder.subsets),
+    "product": SpaceKind(Product, ("parts", "scales"), _encode_product, _Decoder.product),
+    "labels": SpaceKind(
+        Space,
+        ("labels",),
+        lambda space, *_: {"labels": _encode_labels(space)},
+        lambda decoder: Space(decoder.labels()),
+    ),
+}
+"""Every kind of space by the name that tables use."""
 
 
 def _parts(secrets: Space | None, count: int) -> tuple[Space | None, ...]:
-    """The parts of the secrets beside a product, which parts of observables may be subsets of."""
+    """The parts of the secrets beside a product of observables: its own parts may be subsets of them."""
     fits = isinstance(secrets, Product) and len(secrets.parts) == count
     return secrets.parts if fits and isinstance(secrets, Product) else (None,) * count
 
 
-def _names(space: Space) -> list[object]:
-    return [_written(label) for label in space.labels]
+def _encode_labels(space: Space) -> list[object]:
+    return [_encode_label(label) for label in space.labels]
 
 
 def _positions(group: list[int]) -> list[int]:
@@ -316,9 +437,9 @@ def _positions(group: list[int]) -> list[int]:
     return group
 
 
-def _written(label: Label) -> object:
+def _encode_label(label: Label) -> object:
     return {"set": sorted(label)} if isinstance(label, frozenset) else label
 
 
-def _read(label: Any) -> Label:
+def _decode_label(label: Any) -> Label:
     return frozenset(label["set"]) if isinstance(label, dict) else label  # Space checks the rest

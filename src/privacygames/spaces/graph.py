@@ -1,7 +1,6 @@
-"""Graphs: road junctions, web pages, rooms, friends; distances are shortest paths."""
+"""Graphs: road junctions, web pages, friends; distances are lengths of shortest paths."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -16,8 +15,12 @@ class Graph(Space):
 
     Args:
         edges: pairs ``(a, b)`` of length 1, or triples ``(a, b, length)``.
-        nodes: further nodes, or an order for all; by default nodes come in the order the edges name them.
-        directed: whether an edge can be walked one way only (distances are then not symmetric).
+        nodes: further nodes, or an order for all; by default nodes are in the order in which the edges name them.
+        directed: whether edges have one direction only (distances are then not symmetric).
+
+    >>> roads = pg.Graph([("station", "market", 0.5), ("market", "school", 0.8)])
+    >>> roads.distance("shortest path")[0].tolist()
+    [0.0, 0.5, 1.3]
     """
 
     edges: tuple[tuple[int, int, float], ...]
@@ -34,12 +37,14 @@ class Graph(Space):
         edges_by_position = tuple((self.index(a), self.index(b), length) for a, b, length in parsed)
         self._fill(edges=edges_by_position, directed=bool(directed))
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The nodes, the edges, and whether these are directed."""
         return self.labels, self.edges, self.directed
 
-    def _named_distances(self) -> NamedDistances:
-        return {"shortest path": self._shortest_path, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """The length of the shortest path, and Hamming's distance."""
+        return {"shortest path": self._shortest_path, **super().named_distances()}
 
     def _shortest_path(self, other: Space) -> FloatArray:
         from scipy.sparse import coo_array

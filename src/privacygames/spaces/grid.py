@@ -1,6 +1,5 @@
-"""Places: a rectangle cut into cells, in plain kilometres or over a longitude/latitude box."""
+"""Grids: a rectangle divided into cells, in plain kilometres or over a longitude/latitude box."""
 
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -23,8 +22,12 @@ Outside = Literal["error", "drop", "nearest"]
 class Grid(Space):
     """``columns`` × ``rows`` cells over a rectangle of ``width`` × ``height`` kilometres.
 
-    Cells are numbered from the south-west corner, along each row from west to east, rows from south to
-    north, and labelled ``"cell-0"``, ``"cell-1"``, … Distances are between cell centres, in kilometres.
+    Cells are numbered from the south-west corner, along each row from west to east, rows from south to north, and
+    labelled ``"cell-0"``, ``"cell-1"``, … Distances are between cell centres, in kilometres.
+
+    >>> city = pg.Grid(columns=20, rows=15, width=15.0, height=8.0)
+    >>> city.cell((0.5, 7.9)), city.centre("cell-0")
+    ('cell-280', (0.375, 0.26666666666666666))
     """
 
     columns: int
@@ -60,10 +63,13 @@ class Grid(Space):
 
     @classmethod
     def over(cls, box: Box, *, columns: int, rows: int) -> "Grid":
-        """A grid over ``(west, south, east, north)`` in degrees, measured in kilometres inside.
+        """A grid over ``(west, south, east, north)`` in degrees, with distances in kilometres.
 
-        The width is taken at the middle latitude, so for a box some tens of kilometres high the plain
-        Euclidean distance is right to a fraction of a percent (ask for ``"haversine"`` for the sphere's).
+        The width is that of the middle latitude, so for a box some tens of kilometres high the plain Euclidean distance
+        is right to a fraction of a percent (``"haversine"`` is the distance on the sphere).
+
+        >>> pg.Grid.over((6.5, 46.5, 6.7, 46.6), columns=4, rows=3).cell((6.63, 46.52))
+        'cell-2'
         """
         west, south, east, north = checked_box(box)
         middle = np.radians((south + north) / 2)
@@ -71,8 +77,9 @@ class Grid(Space):
         height = EARTH_RADIUS_KM * np.radians(north - south)
         return cls(columns, rows, float(width), float(height), box=(west, south, east, north))
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The numbers of columns and rows, the size and the box."""
         return self.columns, self.rows, self.width, self.height, self.box
 
     def __repr__(self) -> str:
@@ -95,16 +102,13 @@ class Grid(Space):
 
         Args:
             points: pairs (x, y) in kilometres, or (longitude, latitude) over a box.
-            outside: what becomes of points outside: an ``"error"``; ``"drop"`` leaves them out; ``"nearest"`` moves
+            outside: for points outside the grid: ``"error"`` raises; ``"drop"`` leaves them out; ``"nearest"`` moves
                 them to the nearest cell. The east and north edges belong to the last column and row.
         """
         return [self.labels[position] for position in self.locate(points, outside=outside) if position >= 0]
 
     def locate(self, points: ArrayLike, *, outside: Outside = "drop") -> IntArray:
-        """The position of the cell that contains each point; −1 for points outside, where those are to be dropped.
-
-        What is not a number is outside, however near.
-        """
+        """The position of the cell that contains each point; −1 for dropped points, which are outside or NaN."""
         require_choice(outside, get_args(Outside), "outside")
         try:
             xy = np.asarray(points, dtype=np.float64)
@@ -154,7 +158,11 @@ class Grid(Space):
         return [(float(xs[i]), float(ys[j])) for i, j in ((0, 0), (1, 0), (1, 1), (0, 1))]
 
     def blocks(self, columns: int, rows: int, *, aggregation: Aggregation = "mean") -> Subsets:
-        """Coarser cells as observables: blocks of ``columns`` × ``rows`` cells of this grid."""
+        """Coarser cells as outputs: blocks of ``columns`` × ``rows`` cells of this grid.
+
+        >>> pg.Grid(4, 4).blocks(2, 2).labels
+        ('block-0', 'block-1', 'block-2', 'block-3')
+        """
         if not (is_integer(columns) and is_integer(rows)):
             raise InvalidProblem(f"a block needs at least 1 column and 1 row; got {columns} × {rows}")
         groups: dict[tuple[int, int], list[Label]] = {}
@@ -190,8 +198,9 @@ class Grid(Space):
         """Kilometres, except for the Hamming distance."""
         return "" if name == "hamming" else "km"
 
-    def _named_distances(self) -> NamedDistances:
-        known = {"euclidean": self._euclidean, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """Distances between centres: Euclidean and, over a box in degrees, haversine; and Hamming's distance."""
+        known = {"euclidean": self._euclidean, **super().named_distances()}
         return known | {"haversine": self._haversine} if self.box else known
 
     def _hamming(self, other: Space) -> FloatArray:

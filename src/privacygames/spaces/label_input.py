@@ -1,4 +1,4 @@
-"""Labels as people hand them over: lists, arrays, columns of tables, counts by label. What is unclear is refused."""
+"""Labels as users provide them: lists, arrays, columns of tables, counts by label. Ambiguous input is refused."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,13 +14,13 @@ COUNT_NAMES = ("count", "proportion")
 
 
 def list_labels(given: Any) -> list[Any] | None:
-    """Several labels as a list; None where what is given is one label.
+    """Several labels as a list; None where the value is one label.
 
-    Lists, tuples, arrays, columns (pandas, Polars, Arrow) and other iterables are several. Texts, numbers and sets are
-    one label, and so is an array without axes.
+    Lists, tuples, arrays, columns (pandas, Polars, Arrow) and other iterables are several labels. Texts, numbers and
+    sets are one label, and so is an array without axes.
 
     Raises:
-        InvalidProblem: a table, a mapping or an array of more axes, which no list of labels is.
+        InvalidProblem: a table, a mapping or an array with more axes, which are no lists of labels.
     """
     if isinstance(given, str | bytes | int | float | set | frozenset | np.generic):
         return None
@@ -41,10 +41,10 @@ def list_labels(given: Any) -> list[Any] | None:
 
 
 def count_visits(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
-    """Visits as positions in a space and how often each: labels one by one, or counts by label.
+    """Visits as positions in a space and the count of each, from labels one by one or from counts by label.
 
-    Whatever has an index and values (a dict, a Counter, what pandas' ``value_counts()`` returns) means label → count. A
-    column of labels whose index says nothing is one label a visit. Where both could be meant, it is refused.
+    A value with an index and values (a dict, a Counter, the result of pandas' ``value_counts()``) means label → count.
+    A column of labels with a default index is one label per visit. Input that could mean both is refused.
     """
     if isinstance(given, Mapping):
         return _by_label(space, list(given), list(given.values()))
@@ -57,7 +57,7 @@ def count_visits(space: Space, given: Any) -> tuple[IntArray, FloatArray]:
 
 
 def _has_index(given: Any) -> bool:
-    """Whether it is a column with an index of its own, as pandas has; lists and texts have a *method* of that name."""
+    """Whether it is a column with an index, as in pandas; lists and texts have a *method* of that name."""
     index = getattr(given, "index", None)
     return index is not None and not callable(index) and hasattr(given, "items") and not hasattr(given, "columns")
 

@@ -15,11 +15,17 @@ LONGEST_UNIT = 40
 
 
 class Numbers(Space):
-    """Finite numbers, in the order given; they are their own labels.
+    """A finite set of numbers, in the order given; each is its own label, and distances are absolute differences.
 
     Args:
         values: the numbers.
-        unit: what they count, such as ``"years"``: for sentences and figures.
+        unit: their unit, such as ``"years"``, for sentences and figures.
+
+    >>> ages = pg.Numbers(range(17, 91), unit="years")
+    >>> len(ages), float(ages.distance("absolute")[0, -1])
+    (74, 73.0)
+    >>> ages.intervals(10).labels[0]
+    '17–26'
     """
 
     unit: str
@@ -33,8 +39,9 @@ class Numbers(Space):
         if any(isinstance(label, str | frozenset) for label in self.labels):
             raise InvalidProblem("Numbers takes numbers only; use Categories for texts")
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The numbers and their unit."""
         return self.labels, self.unit
 
     @cached_property
@@ -43,7 +50,7 @@ class Numbers(Space):
         return freeze_floats(self.labels)  # type: ignore[arg-type]
 
     def intervals(self, length: int, *, aggregation: Aggregation = "mean") -> Subsets:
-        """Intervals as observables: runs of ``length`` consecutive values, labelled ``"17–21"`` or ``"-5 to -3"``."""
+        """Intervals as outputs: runs of ``length`` consecutive values, labelled ``"17–21"`` or ``"-5 to -3"``."""
         if not is_integer(length):
             raise InvalidProblem(f"an interval needs a whole number of values, at least 1; got {repr(length)[:40]}")
         groups = consecutive_groups(sorted(self.labels, key=float), length)  # type: ignore[arg-type]
@@ -52,11 +59,12 @@ class Numbers(Space):
         return Subsets(self, groups, labels=names, aggregation=aggregation)
 
     def distance_unit(self, name: str) -> str:
-        """What the numbers count, except for the Hamming distance."""
+        """The unit of the numbers, except for the Hamming distance."""
         return "" if name == "hamming" else self.unit
 
-    def _named_distances(self) -> NamedDistances:
-        return {"absolute": self._absolute, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """The absolute difference, and Hamming's distance."""
+        return {"absolute": self._absolute, **super().named_distances()}
 
     def _absolute(self, other: Space) -> FloatArray:
         rows = self._needs_same_kind(other, "absolute").values

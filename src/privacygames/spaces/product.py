@@ -1,7 +1,6 @@
-"""Products: columns that belong together, such as age × diagnosis; distances of the parts add up."""
+"""Products: attributes that belong together, such as age × diagnosis; distances of the parts add up."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import product
 from math import inf, prod
 
@@ -19,13 +18,17 @@ BETWEEN = " | "
 class Product(Space):
     """Every combination of one label from each part, labelled ``"34 | asthma"``, the last part changing fastest.
 
-    The distance ``"sum"`` is what the parts' own distances add up to, each times its scale: with ``scales=(0.1, 1)``
-    ten years of age weigh as much as another diagnosis. Observables may be a product of coarser parts (intervals of
-    ages × diagnoses): parts are then compared one by one.
+    The distance ``"sum"`` is the sum of the parts' own distances, each times its scale: with ``scales=(0.1, 1)`` ten
+    years of age count as much as another diagnosis. Outputs may be a product of coarser parts (intervals of ages ×
+    diagnoses): parts are then compared one by one.
 
     Args:
         parts: two spaces or more.
-        scales: what one unit of each part's distance counts; 1 each by default.
+        scales: the weight of each part's distance; 1 each by default.
+
+    >>> people = pg.Product([pg.Numbers([34, 35]), pg.Categories(["asthma", "none"])], scales=(0.1, 1))
+    >>> people.labels[1], people.distance("sum")[0].round(2).tolist()
+    ('34 | none', [0.0, 1.0, 0.1, 1.1])
     """
 
     parts: tuple[Space, ...]
@@ -49,8 +52,9 @@ class Product(Space):
         require_label_size(sum(size // len(part) * sum(len(text) + len(BETWEEN) for text in part) for part in texts))
         super().__init__(BETWEEN.join(combination) for combination in product(*texts))
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The parts, their scales and the labels."""
         return self.parts, self.scales, self.labels  # parts of 1 and of 1.0 are equal; what they are called is not
 
     def __repr__(self) -> str:
@@ -70,12 +74,13 @@ class Product(Space):
         return tuple(np.unravel_index(positions, tuple(map(len, self.parts))))
 
     def distance_unit(self, name: str) -> str:
-        """The parts' common unit, where they have one and count alike."""
+        """The unit that all parts share, where they do and have the same scale."""
         units = {part.distance_unit(part.default_distance) for part in self.parts}
         return units.pop() if name == "sum" and len(units) == 1 and set(self.scales) == {1.0} else ""
 
-    def _named_distances(self) -> NamedDistances:
-        return {"sum": self._sum, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """The sum of the parts' distances, and Hamming's distance."""
+        return {"sum": self._sum, **super().named_distances()}
 
     def _sum(self, other: Space) -> FloatArray:
         rows = self._needs_same_kind(other, "sum")

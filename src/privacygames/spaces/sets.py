@@ -1,4 +1,4 @@
-"""Sets: films watched, pages liked, medicines taken; distances are Jaccard's."""
+"""Sets: films watched, pages liked, medicines taken; distances are Jaccard distances."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,11 @@ from privacygames.validation import as_ordered_list
 class Sets(Space):
     """Sets of texts; each set is its own label, and any equal set finds it.
 
-    The order of the sets is that of the list they are given in; the order of the texts in a set means nothing.
+    The order of the sets is that of the list they are given in; the order of the texts in a set has no meaning.
+
+    >>> films = pg.Sets([{"Alien", "Brazil"}, {"Alien"}, set()])
+    >>> films.distance("jaccard")[0].tolist()
+    [0.0, 0.5, 1.0]
     """
 
     default_distance = "jaccard"
@@ -24,8 +28,9 @@ class Sets(Space):
             raise InvalidProblem("Sets takes sets of texts, such as [{'Alien', 'Brazil'}, {'Alien'}]")
         super().__init__(frozenset(each) for each in given)
 
-    def _named_distances(self) -> NamedDistances:
-        return {"jaccard": self._jaccard, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """Jaccard's distance, and Hamming's."""
+        return {"jaccard": self._jaccard, **super().named_distances()}
 
     def _jaccard(self, other: Space) -> FloatArray:
         r"""Jaccard distance :math:`1 - |A ∩ B| / |A ∪ B|`; two empty sets are at distance 0."""

@@ -1,4 +1,4 @@
-"""What every space of secrets or observables has: ordered labels, and distances known by name."""
+"""The base of all spaces: ordered labels, and distances by name."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -27,9 +27,14 @@ NamedDistances = dict[str, Callable[["Space"], FloatArray]]
 class Space(Value):
     """An ordered, finite set of labels with named distances between them.
 
-    A distance is a matrix whose rows are what is compared (an estimate, or an observable) and whose columns
-    are the secrets of this space. Every space knows ``"hamming"``: 0 where equal, 1 elsewhere. Two spaces are equal
-    if they are of the same kind and everything that defines them is the same; labels that look alike are not enough.
+    A distance is a matrix whose rows are the labels that are compared (of estimates or of outputs) and whose columns
+    are the secrets of this space. Every space has the distance ``"hamming"``: 0 where labels are equal, 1 elsewhere.
+    Two spaces are equal if they are of the same class and everything that defines them is equal; equal labels alone are
+    not enough.
+
+    >>> space = pg.Space(["home", "work", "gym"])
+    >>> len(space), space.index("work"), space.distance("hamming")[0].tolist()
+    (3, 1, [0.0, 1.0, 1.0])
     """
 
     labels: tuple[Label, ...]
@@ -45,11 +50,21 @@ class Space(Value):
 
     @staticmethod
     def from_distances(labels: Iterable[Label], distances: ArrayLike) -> "DistanceSpace":
-        """Build a space from labels and the matrix of distances between them (known as ``"given"``)."""
+        """A space of labels with the given matrix of distances between them, the distance ``"given"``.
+
+        >>> space = pg.Space.from_distances(["home", "work"], [[0, 3], [3, 0]])
+        >>> space.distance("given").tolist()
+        [[0.0, 3.0], [3.0, 0.0]]
+        """
         return DistanceSpace(labels, distances)
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
+        return self.content
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """Everything that defines the space besides its class, as hashable values: two spaces are equal if it is."""
         return (self.labels,)
 
     @cached_property
@@ -64,20 +79,20 @@ class Space(Value):
 
     @property
     def elements(self) -> Sequence[object]:
-        """What a cost or distance function is called with: the labels, unless a space says otherwise."""
+        """The arguments of a cost or distance function: the labels, unless a subclass defines others."""
         return self.labels
 
     @property
     def distance_names(self) -> tuple[str, ...]:
-        """The distances this space knows by name."""
-        return tuple(self._named_distances())
+        """The names of the distances of this space."""
+        return tuple(self.named_distances())
 
     def distance_unit(self, name: str) -> str:  # noqa: ARG002 - a plain space counts in nothing
-        """What a named distance counts in, such as ``"km"``; empty where it has no unit."""
+        """The unit of a named distance, such as ``"km"``; empty where it has none."""
         return ""
 
     def index(self, label: object) -> int:
-        """Position of a label. The error does not repeat the label: it may be a secret."""
+        """Position of a label. The error message does not contain the label, which may be a secret."""
         try:
             return self._index[_plain(label)]
         except (KeyError, InvalidProblem):
@@ -87,7 +102,7 @@ class Space(Value):
             ) from None
 
     def indices(self, labels: Iterable[object]) -> IntArray:
-        """Positions of many labels; an unknown one is named by where it stands, not by what it is."""
+        """Positions of many labels; the error message for an unknown one gives its position, not the label."""
         given = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else as_list(labels, "the labels")
         try:  # millions of plain labels a second, where nothing is wrong
             return np.fromiter(map(self._index.__getitem__, given), dtype=np.int64, count=len(given))
@@ -106,7 +121,7 @@ class Space(Value):
         other = self if to is None else to
         if isinstance(other, AggregateSpace) and other is not self:
             return other.aggregate(self.distance(name, other.underlying))
-        known = self._named_distances()
+        known = self.named_distances()
         if name not in known:
             raise InvalidProblem(
                 f"{type(self).__name__} knows no distance {name!r}; "
@@ -114,7 +129,12 @@ class Space(Value):
             )
         return known[name](other)
 
-    def _named_distances(self) -> NamedDistances:
+    def named_distances(self) -> NamedDistances:
+        """The distances this space knows, by name; a subclass adds its own.
+
+        Each is a function that takes a space (an estimate's or an output's labels, one for each row) and returns the
+        matrix of distances to the labels of this space, one for each column.
+        """
         return {"hamming": self._hamming}
 
     def _hamming(self, other: "Space") -> FloatArray:
@@ -134,17 +154,17 @@ class Space(Value):
 
 
 class AggregateSpace(Space):
-    """Observables that each stand for several labels of an underlying space."""
+    """Outputs that each stand for several labels of an underlying space."""
 
     underlying: Space
 
     def aggregate(self, matrix: FloatArray) -> FloatArray:
-        """Turn a matrix with one row per underlying label into one with a row per observable."""
+        """One row per output from a matrix with one row per underlying label."""
         raise NotImplementedError
 
 
 class DistanceSpace(Space):
-    """Labels with a matrix of distances between them: what :meth:`Space.from_distances` builds."""
+    """Labels with a matrix of distances between them, as :meth:`Space.from_distances` builds it."""
 
     matrix: FloatArray
     default_distance = "given"
@@ -163,12 +183,14 @@ class DistanceSpace(Space):
             raise InvalidProblem("distances must have a zero diagonal: a label is at distance 0 from itself")
         self._fill(matrix=matrix)
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The labels, and a hash of the distances."""
         return self.labels, content_hash(self.matrix)
 
-    def _named_distances(self) -> NamedDistances:
-        return {"given": self._given, **super()._named_distances()}
+    def named_distances(self) -> NamedDistances:
+        """The distances that were given, and Hamming's distance."""
+        return {"given": self._given, **super().named_distances()}
 
     def _given(self, other: Space) -> FloatArray:
         return self.matrix if other == self else self.matrix[self.indices(other.labels)]
@@ -180,24 +202,24 @@ def label_text(label: object) -> str:
 
 
 def require_label_size(characters: int) -> None:
-    """Refuse to make labels of so many characters in all."""
+    """Raise if labels with so many characters in all are not to be built."""
     if characters > MOST_TEXT:
         raise TooLarge(f"the labels would have {characters} characters in all; at most {MOST_TEXT}: give shorter ones")
 
 
 def display_label(label: Label) -> str:
-    """A label as tables show it and commands read it: what cannot be printed is escaped, so nothing is named by it."""
+    """A label for tables and commands: what cannot be printed is escaped."""
     text = label_text(label)
     return text if text.isprintable() else repr(text)
 
 
 def find_label(space: Space, text: str) -> Label:
-    """The label a person typed; the error does not repeat it, since it may be the secret."""
+    """The label that a text stands for. The error message does not contain it, since it may be the secret."""
     return space.labels[space.index({display_label(label): label for label in space.labels}.get(text, text))]
 
 
 def _plain(label: object) -> Label:
-    """A label as exactly a ``str``, ``int``, ``float`` or ``frozenset``: NumPy's scalars and subclasses become one."""
+    """A label as exactly a ``str``, ``int``, ``float`` or ``frozenset``, also from NumPy's scalars and subclasses."""
     if isinstance(label, np.generic | np.ndarray) and not label.ndim and label.dtype.kind not in "mM":  # of times
         label = label.item()
     if isinstance(label, bool) or not isinstance(label, LABEL_TYPES):
@@ -212,7 +234,7 @@ def _plain(label: object) -> Label:
 
 
 def _plain_text(text: object) -> str:
-    """Exactly a ``str`` that can be written to a file or a terminal: lone surrogates cannot."""
+    """Exactly a ``str`` that a file or a terminal can encode: lone surrogates cannot be encoded."""
     if not isinstance(text, str) or not _is_proper(text):
         raise InvalidProblem("a label must be proper text, or a set of proper texts")
     return str.__str__(text)

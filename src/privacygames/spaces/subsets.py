@@ -1,7 +1,6 @@
-"""Observables that are sets of secrets: coarser cells, intervals, or any part of the powerset."""
+"""Outputs that are sets of secrets: coarser cells, intervals, or any part of the power set."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from itertools import combinations, islice
 from math import comb
 from typing import Literal
@@ -20,19 +19,24 @@ _MOST = 100_000
 
 
 class Subsets(AggregateSpace):
-    """Sets of labels of another space, each one observable (the paper's :math:`O ⊆ 2^S`).
+    """Sets of labels of another space, each one output (the paper's :math:`O ⊆ 2^S`).
 
-    The cost of answering with a set follows from the cost of answering with a member:
+    The cost of releasing a set follows from the costs of releasing its members:
 
-    - ``"mean"``: whoever receives the set picks a member at random (so a larger set serves worse);
-    - ``"max"``: the least fitting member counts;
-    - ``"min"``: the best fitting member counts (a set containing the secret costs nothing).
+    - ``"mean"``: whoever receives the set picks a member at random (a larger set serves worse);
+    - ``"max"``: the most expensive member counts;
+    - ``"min"``: the cheapest member counts (a set that contains the secret costs nothing).
 
     Args:
         space: the space the members are labels of.
-        members: for each observable, its members.
-        labels: names of the observables; by default ``"{a, b}"``.
-        aggregation: how a set's cost follows from its members'.
+        members: for each output, its members.
+        labels: names of the outputs; by default ``"{a, b}"``.
+        aggregation: how the cost of a set follows from the costs of its members.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> outputs = pg.Subsets(ages, [[20, 30], [40]])
+    >>> outputs.labels, ages.distance("absolute", outputs).tolist()
+    (('{20, 30}', '{40}'), [[5.0, 5.0, 15.0], [20.0, 10.0, 0.0]])
     """
 
     underlying: Space
@@ -65,10 +69,13 @@ class Subsets(AggregateSpace):
         """Every non-empty subset of ``space`` with at most ``at_most`` members.
 
         Args:
-            space: what the members are labels of.
-            at_most: members of a subset; by default there is no limit.
+            space: the space the members are labels of.
+            at_most: maximum number of members of a subset; by default there is no limit.
             aggregation: as for the class.
-            most: how many subsets there may be; never more than 100,000.
+            most: maximum number of subsets, 100,000 at most.
+
+        >>> len(pg.Subsets.all(pg.Categories("abc"), at_most=2))
+        6
         """
         if not (at_most is None or is_integer(at_most)):
             raise InvalidProblem(f"at_most is {repr(at_most)[:40]}; it must be a whole number, 1 or more")
@@ -83,17 +90,18 @@ class Subsets(AggregateSpace):
         groups = [group for size in range(1, largest + 1) for group in combinations(space.labels, size)]
         return cls(space, groups, aggregation=aggregation)
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The underlying space, the labels, the members and the aggregation."""
         return self.underlying, self.labels, tuple(tuple(group.tolist()) for group in self.members), self.aggregation
 
     @property
     def elements(self) -> Sequence[frozenset[Label]]:
-        """The members of each observable: what a cost function is called with."""
+        """The members of each output: the arguments of a cost function."""
         return [frozenset(self.underlying.labels[i] for i in group) for group in self.members]
 
     def aggregate(self, matrix: FloatArray) -> FloatArray:
-        """One row per subset: the mean, largest or least of its members' rows."""
+        """One row per subset: the mean, maximum or minimum of its members' rows."""
         return np.stack([getattr(matrix[group], self.aggregation)(axis=0) for group in self.members])
 
     def _default_labels(self) -> list[str]:

@@ -107,8 +107,8 @@ def mechanism_view(name: str, stored: StoredMechanism) -> View:
         "cost": certificate.verification.expected_cost,
         "worst_cost": certificate.verification.worst_cost,
         "distortion": report.distortion,
-        "epsilon": report.epsilon if report.epsilon_promised else None,
-        "any_pair": report.any_pair if report.epsilon_promised else None,
+        "epsilon": report.epsilon if report.epsilon_guaranteed else None,
+        "any_pair": report.any_pair if report.epsilon_guaranteed else None,
         "bound": certificate.bound,
         "against": [
             {
@@ -117,7 +117,7 @@ def mechanism_view(name: str, stored: StoredMechanism) -> View:
                 "realised": result.realised,
                 "possible": result.possible,
             }
-            for result in report.against
+            for result in report.adversary_results
         ],
         "reproducible": stored.tables is not None,
         "exports": {key: export.to_dict() for key, export in EXPORTS.items()},

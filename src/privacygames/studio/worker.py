@@ -149,8 +149,8 @@ def _point(name: str, distortion: float | None, mechanism: "Mechanism", problem:
         "cost": report.cost,
         "worst_cost": report.worst_cost,
         "distortion": report.distortion,
-        "epsilon": report.epsilon if report.epsilon_promised else None,
-        "any_pair": report.any_pair if report.epsilon_promised else None,
+        "epsilon": report.epsilon if report.epsilon_guaranteed else None,
+        "any_pair": report.any_pair if report.epsilon_guaranteed else None,
         "bound": mechanism.certificate.bound,
         "mechanism": mechanism.to_bytes(dual_solution=name in ("optimal", "free")),
     }

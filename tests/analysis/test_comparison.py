@@ -185,7 +185,7 @@ def test_the_figures_show_every_row(tmp_path: Path) -> None:
     for panel, values in ((left, [row.report.cost for row in own]), (right, [row.report.distortion for row in own])):
         assert list(panel.lines[0].get_xdata()) == [0.5, 1.5]  # what was asked, not what was realised
         assert list(panel.lines[0].get_ydata()) == values
-        assert "asked for" in panel.get_xlabel()
+        assert "bound" in panel.get_xlabel()
     assert figure.get_suptitle() == "3 mechanisms for 6 secrets"
     lone = pg.plots.trade_off(pg.trade_off(problem, distortions=[0.2, 0.4]))
     assert len(lone.axes) == 1  # designs for distortion alone bound no epsilon, so none is drawn

@@ -18,7 +18,7 @@ def test_a_promise_by_number_is_one_against_the_problems_own_adversary() -> None
     assert [stand.promised for stand in adversary_results] == [0.5, None]
 
 
-def test_what_counts_is_what_she_believes_and_wants_not_her_name() -> None:
+def test_what_counts_is_what_they_believe_and_want_not_their_name() -> None:
     problem = town()
     prior = problem.prior.sharpened(3.0)
     made = pg.design(problem, distortion={pg.Adversary("a", prior=prior): 0.3, pg.Adversary("b"): 0.4})
@@ -45,12 +45,12 @@ def test_what_is_maximised_is_not_promised() -> None:
     assert pg.evaluate(made, problem, adversaries=[pg.Adversary("plain")]).adversary_results[0].promised is None
 
 
-def test_an_adversary_goes_by_her_own_name() -> None:
+def test_an_adversary_goes_by_their_own_name() -> None:
     problem = town()
     made = {"it": pg.design(problem, distortion=0.5)}
     known = pg.Adversary("nosy", errors=np.eye(6))
     assert (
         pg.compare(problem, made, adversaries={"nosy": known}).rows[0].report.adversary_results[0].adversary == "nosy"
     )
-    with pytest.raises(pg.InvalidProblem, match="her own name"):
+    with pytest.raises(pg.InvalidProblem, match="its own name"):
         pg.compare(problem, made, adversaries={"somebody": known})

@@ -281,7 +281,7 @@ class _View:
         require_fit(mechanism, problem)
         if adversary is not None:
             if prior is not None or distance is not None:
-                raise InvalidProblem("an adversary has a prior and errors of her own: leave out prior and distance")
+                raise InvalidProblem("an adversary has a prior and errors of their own: leave out prior and distance")
             arrays = require_instance(adversary, Adversary, "the adversary").arrays(problem)
             return cls(arrays.prior, arrays.errors, adversary.guess_space(problem.space))
         if prior is not None:

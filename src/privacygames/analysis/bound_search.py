@@ -214,7 +214,7 @@ def tightest_bound(
 
 
 def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
-    """What is asked for where the most distortion is sought: the first is she; a number of hers has to be reached."""
+    """The distortion asked for where it is maximised: the first adversary is the one it is maximised against."""
     if not isinstance(held, Mapping):
         return held if adversary is None else {adversary: None}
     if adversary is None and None in held.values():

@@ -18,7 +18,7 @@ def always(exponents: np.ndarray) -> np.ndarray:
     """Those of a program with these exponents, chained pairs left out."""
     full = np.where(implied_pairs(exponents), np.inf, exponents)
     np.fill_diagonal(full, np.inf)
-    return np.asarray(RatioBounds(full, HOST).always)
+    return np.asarray(RatioBounds(full, HOST).permanent)
 
 
 def scattered(seed: int, size: int) -> np.ndarray:

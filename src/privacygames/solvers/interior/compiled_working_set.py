@@ -49,7 +49,7 @@ class CompiledWorkingSet(WorkingSet):
     def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
         """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end."""
         bounds = self.bounds
-        tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.always, bounds.root
+        tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.permanent, bounds.root
         columns = np.ascontiguousarray(before), np.ascontiguousarray(after)
         allowed, keys, starts, i, j, root = self._kernels.near_pairs(*columns, *tables, *self._csr, keep_all, VIOLATED)
         if allowed.min() < inf:

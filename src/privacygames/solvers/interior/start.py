@@ -82,7 +82,7 @@ def _exponential_mechanism(
     exponents to them; with equal weights of the observables, or with those of the constant mechanism.
     """
     program = formulation.program
-    if formulation.ratio_bounds is None or formulation.ratio_bounds.thin:
+    if formulation.ratio_bounds is None or formulation.ratio_bounds.thin_cone:
         return None
     if program.start is not None or program.limit != "none":
         return None

@@ -275,7 +275,7 @@ def _with_more_secrets(
     """A batch with more secrets takes over the working set and dual values; what is new gets central ones."""
     before, pairs = old.working_set, new.working_set
     if before is not None and pairs is not None:
-        keys, bounded = before.embed(pairs.bounds)
+        keys, bounded = before.keys_among(pairs.bounds)
         pairs = replace(pairs, keys=new.backend.union1d(pairs.keys, keys))
         columns = new.backend.to_device(u[:, : pairs.bounds.size])
         # With the new secrets' ratios that nearly bind.

@@ -70,18 +70,18 @@ class RatioBounds:
         return self.backend.to_float32(self.settings.leave_at * self.device_exponents)
 
     @cached_property
-    def thin(self) -> bool:
+    def thin_cone(self) -> bool:
         """Whether the exponents of the fourth nearest secrets are usually very small."""
         fourth = min(4, self.size) - 1
         median = float(np.median(np.partition(self.exponents, fourth, axis=1)[:, fourth]))
         return median <= self.settings.thin_exponent
 
     @cached_property
-    def always(self) -> NDArray[np.bool_]:
+    def permanent(self) -> NDArray[np.bool_]:
         """The pairs, both ways, that are always in the set: they tie every block together."""
         size, settings = self.size, self.settings
         selected = _spanner(self.exponents, settings.spanner_stretch, settings.spanner_degree)
-        if self.thin:
+        if self.thin_cone:
             nearest = np.argsort(self.exponents, axis=1, kind="stable")[:, : settings.thin_neighbours]
             selected[np.arange(size)[:, None], nearest] = True
         tiny = self.exponents <= settings.always_exponent
@@ -122,7 +122,7 @@ class WorkingSet:
     @classmethod
     def initial(cls, bounds: RatioBounds, blocks: int) -> Self:
         """The pairs that are always in the set, in every block."""
-        pairs = bounds.backend.flatnonzero(bounds.always)
+        pairs = bounds.backend.flatnonzero(bounds.permanent)
         return cls(bounds, blocks, bounds.backend.tile_indices(pairs, blocks, bounds.size**2))
 
     def __len__(self) -> int:
@@ -236,7 +236,7 @@ class WorkingSet:
         member.ravel()[old] = (
             True if keep_all else take(used.ravel(), old) > take(bounds.leave_threshold.ravel(), self.pair)
         )
-        member |= bounds.always
+        member |= bounds.permanent
         near, flat_logs = replace(self, keys=backend.flatnonzero(member)), logs.ravel()
         difference = take(flat_logs, near.entry_i) - take(flat_logs, near.entry_j)
         violated = difference - take(bounds.device_exponents.ravel(), near.pair) > VIOLATED
@@ -272,7 +272,7 @@ class WorkingSet:
         table[keys] = values
         return self.bounds.backend.take(table, wanted)
 
-    def embed(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
+    def keys_among(self, bounds: RatioBounds) -> tuple[IntArray, NDArray[np.bool_]]:
         """Keys of this set's pairs among more secrets (its own come first), and the mask of those still bounded."""
         bounded = bounds.device_exponents[self.i, self.j] < inf
         block, i, j = self.block[bounded], self.i[bounded], self.j[bounded]

@@ -217,9 +217,9 @@ def findings(stored: StoredMechanism) -> list[Finding]:
     return [*explanation, *limitations(certificate.bounds)]
 
 
-def _sentences(found: list[Finding], severity: Severity) -> list[str]:
+def _sentences(statements: list[Finding], severity: Severity) -> list[str]:
     """The sentences of the findings of one severity."""
-    return [str(finding) for finding in found if finding.severity is severity]
+    return [str(finding) for finding in statements if finding.severity is severity]
 
 
 def _is_of_problem_adversary(finding: Finding) -> TypeGuard[AdversaryError]:

@@ -12,12 +12,12 @@ export function picture(problem, axis, values, marks, pick, { samples = [], curs
 }
 
 function cell(attributes, name, chosen, pick) {
-  const made = svg("rect", { class: "cell", role: "option", "aria-label": name, "aria-selected": chosen, ...attributes });
+  const node = svg("rect", { class: "cell", role: "option", "aria-label": name, "aria-selected": chosen, ...attributes });
   const title = svg("title");
   title.textContent = name;
-  made.append(title);
-  made.addEventListener("click", pick);
-  return made;
+  node.append(title);
+  node.addEventListener("click", pick);
+  return node;
 }
 
 function map(problem, labels, values, marks, pick, samples, cursor) {
@@ -101,9 +101,9 @@ function bars(problem, labels, values, marks, pick, samples, cursor) {
 const clipped = (text, most) => (text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text);
 
 function textAt(x, y, text, fill, anchor = "middle", size = 13) {
-  const made = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": size, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
-  made.textContent = text;
-  return made;
+  const node = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": size, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
+  node.textContent = text;
+  return node;
 }
 
 export function matrix(canvas, table, secrets, outputs) {

@@ -145,7 +145,7 @@ function pointButton(each, x, y, colours) {
 }
 
 function text(x, y, content, fill, anchor = "middle") {
-  const made = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": 13.5, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
-  made.textContent = content;
-  return made;
+  const node = svg("text", { x, y, fill, "text-anchor": anchor, "font-size": 13.5, "font-family": "system-ui, sans-serif", "pointer-events": "none" });
+  node.textContent = content;
+  return node;
 }

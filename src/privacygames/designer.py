@@ -61,6 +61,12 @@ def design(
 
     Warns:
         UselessMechanism: the best mechanism answers everybody alike.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> mechanism = pg.design(problem, epsilon=1.0, distortion=0.4)
+    >>> mechanism.certificate.gap < 1e-6, mechanism.sample("flu") in illnesses.labels
+    (True, True)
     """
     bounds = Bounds.asked(
         epsilon=epsilon,
@@ -102,6 +108,12 @@ def estimate_solve(
         worst_case: as in :func:`design`.
         cost_at_most: as in :func:`design`.
         worst_cost_at_most: as in :func:`design`.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> estimate = pg.estimate_solve(problem, epsilon=1.0)
+    >>> estimate.seconds >= 0
+    True
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds.asked(

@@ -112,7 +112,13 @@ class InvalidProblem(PrivacyGamesError, ValueError):
 
 
 class TooLarge(InvalidProblem):
-    """The problem would not fit into this machine's memory; the message has the estimate."""
+    """The problem would not fit into this machine's memory; the message has the estimate.
+
+    >>> pg.Subsets.all(pg.Numbers(range(100)))
+    Traceback (most recent call last):
+    ...
+    privacygames.errors.TooLarge: that is ... subsets or more; at most 100000 are allowed: choose another at_most
+    """
 
     status = Status.TOO_LARGE
 
@@ -128,11 +134,25 @@ class UnknownLabel(InvalidProblem):
 
 
 class StaleFleet(InvalidProblem):
-    """The fleet in a folder was replaced after it was opened; nothing is sampled from the earlier one."""
+    """The fleet in a folder was replaced after it was opened; nothing is sampled from the earlier one.
+
+    >>> issubclass(pg.StaleFleet, pg.InvalidProblem)
+    True
+    """
 
 
 class UselessMechanism(UserWarning):
-    """Warning: the mechanism keeps its guarantees, but its outputs do not depend on the secret at all."""
+    """Warning: the mechanism keeps its guarantees, but its outputs do not depend on the secret at all.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = pg.design(problem, epsilon=0.01)
+    >>> [warning.category.__name__ for warning in caught]
+    ['UselessMechanism']
+    """
 
 
 class Infeasible(PrivacyGamesError):
@@ -164,7 +184,12 @@ class Infeasible(PrivacyGamesError):
 
 
 class SolveFailed(PrivacyGamesError):
-    """A solver stopped without a solution accurate enough to certify; ``status`` says why."""
+    """A solver stopped without a solution accurate enough to certify; ``status`` says why.
+
+    >>> error = pg.SolveFailed("no solver reached the tolerance", status=pg.Status.TIME_LIMIT)
+    >>> error.status.advice
+    'time limit reached: raise time_limit or loosen tolerance'
+    """
 
     def __init__(self, *parts: str, status: Status = Status.NUMERICAL) -> None:
         super().__init__(*parts)
@@ -172,7 +197,16 @@ class SolveFailed(PrivacyGamesError):
 
 
 class BudgetExceeded(PrivacyGamesError):
-    """A release would have cost more than the budget has left; nothing was released, and nothing was charged."""
+    """A release would have cost more than the budget has left; nothing was released, and nothing was charged.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["flu", "cold"])))
+    >>> releases = pg.Releases(problem, pg.Mobility.still(problem.space), epsilon=1.0, budget=1.5)
+    >>> _ = releases.release("flu")
+    >>> releases.release("flu")
+    Traceback (most recent call last):
+    ...
+    privacygames.errors.BudgetExceeded: ...
+    """
 
     status = Status.SPENT
 
@@ -193,7 +227,11 @@ class Cancelled(PrivacyGamesError):
 
 
 class GuaranteeViolated(PrivacyGamesError):
-    """A mechanism does not keep the guarantees of its certificate."""
+    """A mechanism does not keep the guarantees of its certificate.
+
+    >>> pg.GuaranteeViolated("the ratio of two probabilities is above e^ε").status.advice
+    'a guarantee does not hold: do not use this mechanism'
+    """
 
     status = Status.GUARANTEE_VIOLATED
 
@@ -214,7 +252,13 @@ class InvalidFile(PrivacyGamesError, ValueError):
 
 
 class UnreadableFile(InvalidFile, InvalidProblem):
-    """A file does not exist or may not be read; the message names it."""
+    """A file does not exist or may not be read; the message names it.
+
+    >>> pg.load("missing.pgm")
+    Traceback (most recent call last):
+    ...
+    privacygames.errors.UnreadableFile: missing.pgm cannot be read: ...
+    """
 
     status = Status.FILE_TROUBLE
 

@@ -329,6 +329,12 @@ class FleetRowSampler:
         names: the users.
         codes: for each row, its user, as an index into ``names``.
         tags: for each user, 44 bits that change with their mechanism.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> fleet = pg.fleet.design({"ann": pg.Prior.uniform(ages)}, out="fleet", epsilon=0.1, jobs=1)
+    >>> import pyarrow as pa
+    >>> fleet.row_sampler(pa.array(["ann", "ann"])).names
+    ['ann']
     """
 
     fleet: Fleet

@@ -34,6 +34,14 @@ class Adversary(Value):
         prior: what she believes; by default the problem's prior.
         errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: she guesses the secret.
         guesses: names for the rows of ``errors``; by default they are numbered.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
+    >>> health = pg.Categories(["ill", "well"])
+    >>> insurer = pg.Adversary("insurer", errors=[[0, 0, 1], [1, 1, 0]], guesses=health)
+    >>> mechanism = pg.design(problem, distortion={insurer: 0.4})
+    >>> round(pg.metrics.adversary_error(mechanism, problem, insurer), 3)
+    0.4
     """
 
     name: str
@@ -237,6 +245,10 @@ def max_distortion(problem: Problem, adversary: Adversary | None = None) -> floa
     Args:
         problem: the problem.
         adversary: against whom; by default one who knows the problem's prior and guesses the secret.
+
+    >>> illnesses = pg.Categories(["flu", "cold", "none"])
+    >>> round(pg.max_distortion(pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))), 6)
+    0.5
     """
     require_instance(problem, Problem, "the problem")
     if adversary is None:

@@ -77,7 +77,15 @@ class ProblemFile:
 
 
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
-    """The problem a file describes, and the bounds it asks for."""
+    r"""The problem a file describes, and the bounds it asks for.
+
+    >>> space = ["[space]", 'kind = "numbers"', "from = 20", "to = 40"]
+    >>> lines = [*space, "[prior]", "uniform = true", "[bounds]", "epsilon = 1"]
+    >>> _ = Path("ages.toml").write_text("\n".join(lines))
+    >>> problem, bounds = pg.read_problem(Path("ages.toml"))
+    >>> len(problem.space), bounds["epsilon"]
+    (21, 1)
+    """
     file = ProblemFile(path)
     return file.problem, file.bounds
 

@@ -30,6 +30,11 @@ class Problem(Value):
     sets of secrets the function gets the set of members). Matrices are (observable, secret),
     (estimate, secret) and (secret, secret). Distances are any non-negative numbers with a zero diagonal:
     neither symmetry nor the triangle inequality is assumed anywhere.
+
+    >>> ages = pg.Numbers([20, 30, 40], unit="years")
+    >>> problem = pg.Problem(pg.Prior.uniform(ages), cost=lambda output, age: (output - age) ** 2)
+    >>> problem.cost[0].tolist(), problem.distance[0].tolist()
+    ([0.0, 100.0, 400.0], [0.0, 10.0, 20.0])
     """
 
     prior: Prior

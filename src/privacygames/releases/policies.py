@@ -44,6 +44,9 @@ class PublicState:
         spent: what counts against each of them, in the same order.
         mechanism_for: the mechanism for an ε: the fixed one, or one designed against the present belief.
         initial_mechanism_for: the same, designed against the belief before the first release.
+
+    >>> [field for field in pg.policies.PublicState.__dataclass_fields__][:3]
+    ['problem', 'last_output', 'accounts']
     """
 
     problem: Problem
@@ -66,6 +69,10 @@ class Choice:
         test_epsilon: the ε of the test.
         prediction: the index of the output to keep.
         memo_key: the key with which outputs are drawn once for each secret; None: each output is drawn independently.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["flu", "cold"])))
+    >>> pg.policies.Choice(pg.baselines.randomised_response(problem, 1.0), epsilon=None).channel.shape
+    (2, 2)
     """
 
     mechanism: Mechanism

@@ -27,7 +27,7 @@ Line = dict[str, float | int | str]
 def measured(prior: pg.Prior, label: str, share: float) -> Line:
     """One user: both designs, and what each leaves every adversary."""
     problem = pg.Problem(prior)
-    crowd = [pg.Adversary("1"), *(pg.Adversary(f"{k:g}", prior=prior.sharpened(k)) for k in STRENGTHS)]
+    crowd = [pg.Adversary("1"), *(pg.Adversary(f"{k:g}", prior=prior.sharpen(k)) for k in STRENGTHS)]
     promises = {each: share * pg.max_distortion(problem, each) for each in crowd}
     start = process_time()  # of all threads: the machine may have other work
     one = pg.design(problem, epsilon=EPSILON, distortion=promises[crowd[0]])

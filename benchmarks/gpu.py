@@ -330,7 +330,7 @@ def joint(problem: pg.Problem) -> dict[str, Any]:
 def against_three(problem: pg.Problem) -> dict[str, Any]:
     """80 % of the most against one who knows the prior, and two who have more evidence on the likeliest places."""
     prior = problem.prior
-    crowd = [pg.Adversary("1"), *(pg.Adversary(f"{k:g}", prior=prior.sharpened(k)) for k in (2.0, 5.0))]
+    crowd = [pg.Adversary("1"), *(pg.Adversary(f"{k:g}", prior=prior.sharpen(k)) for k in (2.0, 5.0))]
     return {"distortion": {each: 0.8 * pg.max_distortion(problem, each) for each in crowd}}
 
 

@@ -239,7 +239,7 @@ def test_no_multipliers_prove_too_much(case: tuple[pg.Problem, dict[str, Any]], 
 
 def test_mixtures_are_only_of_those_who_want_the_same() -> None:
     problem = sided()
-    sharp = pg.Adversary("sharp", prior=problem.prior.sharpened(3.0))
+    sharp = pg.Adversary("sharp", prior=problem.prior.sharpen(3.0))
     promises = {PLAIN: 0.3, sharp: 0.2, nosy(problem): 0.1}
     found = pg.design(problem, distortion=promises).certificate
     assert found.mixtures == [(["plain", "sharp"], 0.2)]
@@ -304,7 +304,7 @@ def test_a_number_is_what_it_was() -> None:
 
 def test_files_keep_every_promise(tmp_path: Path) -> None:
     problem = sided()
-    sharp = pg.Adversary("sharp", prior=problem.prior.sharpened(3.0))
+    sharp = pg.Adversary("sharp", prior=problem.prior.sharpen(3.0))
     promises = {PLAIN: 0.8, sharp: 0.6, nosy(problem): 0.25}
     made = pg.design(problem, epsilon=2.0, distortion=promises, worst_cost_at_most=2.2)
     made.save(tmp_path / "all.pgm")
@@ -531,24 +531,24 @@ def test_attributes_from_tables_and_from_chances_are_the_same() -> None:
 
 def test_resamples_and_sharper_priors() -> None:
     space = pg.Categories("abc")
-    priors = pg.Prior.resampled(space, {"a": 60, "b": 30, "c": 10}, 200, generator=np.random.default_rng(1))
+    priors = pg.Prior.bootstrap(space, {"a": 60, "b": 30, "c": 10}, 200, generator=np.random.default_rng(1))
     mean = np.mean([prior.probabilities for prior in priors], axis=0)
     assert mean == pytest.approx([0.6, 0.3, 0.1], abs=0.015)
     spread = np.std([prior["a"] for prior in priors])
     assert spread == pytest.approx(np.sqrt(0.6 * 0.4 / 100), rel=0.2)
-    sharper = pg.Prior(space, [0.5, 0.3, 0.2]).sharpened(3.0, places=1)
+    sharper = pg.Prior(space, [0.5, 0.3, 0.2]).sharpen(3.0, places=1)
     assert sharper.probabilities == pytest.approx([0.75, 0.15, 0.1])
     for bad in ({"a": 0.5}, {}):
         with pytest.raises(pg.InvalidProblem):
-            pg.Prior.resampled(space, bad, 2)
+            pg.Prior.bootstrap(space, bad, 2)
     with pytest.raises(pg.InvalidProblem, match=r"strength is 0\.5"):
-        sharper.sharpened(0.5)
+        sharper.sharpen(0.5)
 
 
 def test_at_the_papers_size() -> None:
     """Real visits, 300 cells: the promises bind, the block method takes them, and the certificate says so."""
     problem = geolife("35")
-    crowd = [PLAIN, *(pg.Adversary(f"{k:g}", prior=problem.prior.sharpened(k)) for k in (2.0, 5.0))]
+    crowd = [PLAIN, *(pg.Adversary(f"{k:g}", prior=problem.prior.sharpen(k)) for k in (2.0, 5.0))]
     promises = {each: 0.95 * pg.max_distortion(problem, each) for each in crowd}
     found = pg.design(problem, epsilon=0.9, distortion=promises).certificate
     assert found.provenance.solver.startswith("blocks")

@@ -89,8 +89,8 @@ STATE = {
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
     "privacygames.presentation.pages._environment": "a package's name: templates are installed with it",
     "privacygames.threads._libraries": "nothing: what is loaded",
-    "privacygames.tracking._kept_logs": "a Mobility, compared by content, and whole numbers",
-    "privacygames.tracking._kept_products": "a Mobility, compared by content, and whole numbers",
+    "privacygames.tracking._cached_logs": "a Mobility, compared by content, and whole numbers",
+    "privacygames.tracking._cached_products": "a Mobility, compared by content, and whole numbers",
     "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",
     "privacygames_study.provenance.revision": "nothing: the source that this process loaded",
 }

@@ -1,7 +1,7 @@
-"""Tracking attacks: what an adversary who knows the chain makes of a whole sequence of answers.
+"""Tracking attacks: inference of a sequence of secrets from a sequence of outputs, under a Markov model.
 
-Everything here is exact under the declared chain, and only there (docs/theory/sharing.md, claim 3). Probabilities are
-carried as logarithms, so that ten thousand answers neither underflow nor lose a place that becomes likely again.
+The attacks are exact under the declared chain, and only there (docs/theory/sharing.md, guarantee 3). They compute with
+logarithms, so that ten thousand outputs neither underflow nor lose a secret that becomes likely again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,34 +20,46 @@ from privacygames.problem import Problem
 from privacygames.spaces import Label, Space
 from privacygames.validation import as_list, require_instance
 
-__all__ = ["Observations", "Track", "averaged", "filtered", "most_likely_path", "smoothed"]
+__all__ = [
+    "Observations",
+    "TrackingResult",
+    "averaging_attack",
+    "filtering_attack",
+    "smoothing_attack",
+    "viterbi_attack",
+]
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-LOST = 1e-280
-"""A weight below this, relative to the largest, is computed again with logarithms."""
+UNDERFLOW = 1e-280
+"""A weight below this, relative to the largest, is computed again in logarithms: floats end near 1e-308."""
 
 ROUNDING = 1e-9
-"""Differences of log-odds up to this, relative to the largest, are rounding: they shift no odds between secrets that
-nothing separates."""
+"""Differences of log-odds up to this, relative to the largest, count as rounding between secrets at distance 0."""
 
-MOST_KEPT = 1000
-"""Up to so many secrets, logarithms of transition matrices are kept."""
+MAX_CACHED_SECRETS = 1000
+"""Number of secrets up to which logarithms of transition matrices are cached: 32 of them take 256 MB."""
 
-MOST_BY_HOUR = 400
-"""And those of several steps by the hour of the day, of which there are more."""
+MAX_CACHED_SECRETS_BY_HOUR = 400
+"""The same for several steps by the hour of the day, of which 128 are cached: 164 MB."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """A sequence of answers, as all that matters of them: how likely each was, for every secret.
+    """A sequence of outputs, represented by their likelihoods.
 
     Attributes:
-        log_likelihoods: ln p(o_t|s), (answers, secrets); −∞ where s cannot give that answer.
-        slots: the step of the chain each answer was given in, never decreasing.
+        log_likelihoods: ln p(o_t|s), (outputs, secrets); −∞ where s cannot give that output.
+        slots: the step of the chain at each output, never decreasing.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> noise = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(city)), 1.0)
+    >>> outputs = pg.tracking.Observations.of(noise, ["cell-0", "cell-0", "cell-1"])
+    >>> outputs.log_likelihoods.shape
+    (3, 3)
     """
 
     log_likelihoods: FloatArray
@@ -70,12 +82,12 @@ class Observations:
         answers: Iterable[Label],
         slots: Iterable[int] | None = None,
     ) -> "Observations":
-        """Answers drawn from mechanisms.
+        """The likelihoods of outputs of mechanisms.
 
         Args:
-            mechanisms: the one they were all drawn from, or each answer's own.
-            answers: what was released, in the order of time.
-            slots: the step of the chain each was given in; by default one after the other.
+            mechanisms: the one that all outputs were drawn from, or one for each output.
+            answers: the outputs, in order of time.
+            slots: the step of the chain at each output; by default one step passes between two.
         """
         given = as_list(answers, "the answers")
         one_or_each = "give one Mechanism, or one for each answer"
@@ -95,17 +107,25 @@ class Observations:
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
-    """What a tracking attack concludes, at the moment of each answer.
+class TrackingResult:
+    """The inference of a tracking attack at the time of each output.
 
     Attributes:
-        name: which attack.
+        name: of the attack.
         space: the secrets.
-        beliefs: P(secret at that moment | answers), (answers, secrets).
-        guesses: the estimates, as positions: those with the least expected error, or the most likely path.
+        beliefs: P(secret at that time | outputs), (outputs, secrets).
+        guesses: the estimates, as indices: those of least expected error, or the most likely path.
         errors: the expected error of each estimate, under the declared chain.
-        log_likelihood: ln P(all answers); for the most likely path, ln P(path, all answers).
-        log_odds: ln P(the answers used | secret at that moment), up to a constant a row; −∞ or nan where it cannot be.
+        log_likelihood: ln P(all outputs); for the most likely path, ln P(path, all outputs).
+        log_odds: ln P(outputs used | secret at that time), up to a constant per row; −∞ or nan for impossible secrets.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> problem, still = pg.Problem(pg.Prior.uniform(city)), pg.Mobility.still(city)
+    >>> noise = pg.baselines.exponential(problem, 1.0)
+    >>> outputs = pg.tracking.Observations.of(noise, ["cell-0", "cell-1", "cell-0"])
+    >>> result = pg.tracking.filtering_attack(problem, still, outputs)
+    >>> result.estimates, bool(result.errors[-1] < result.errors[0])
+    (['cell-0', 'cell-1', 'cell-0'], True)
     """
 
     name: str
@@ -121,69 +141,106 @@ class Track:
         """The estimates, as labels."""
         return [self.space.labels[position] for position in self.guesses]
 
-    def shift(self, distinguishability: FloatArray) -> FloatArray:
-        """By how much the answers shifted the odds between two secrets at each moment, per unit that separates them.
+    def odds_shift(self, distinguishability: FloatArray) -> FloatArray:
+        """The largest shift of the odds between two secrets at each time, per unit of distance.
 
-        max over a, b of (ln P(o|a) − ln P(o|b)) / d(a,b), over secrets that the chain allows at that moment: claim 2
-        under the declared chain, and only there. ∞ where the odds between two secrets shifted that nothing separates
-        (d = 0), which happens where they lead to others that something does.
+        max over a, b of (ln P(o|a) − ln P(o|b)) / d(a,b), over secrets that the chain allows at that time: guarantee 2
+        under the declared chain, and only there. ∞ if the odds shifted between secrets at distance 0, which happens if
+        they lead to secrets at a positive distance.
+
+        Args:
+            distinguishability: d, (secrets, secrets).
         """
-        found = np.zeros(len(self.log_odds))
+        largest = np.zeros(len(self.log_odds))
         for at, odds in enumerate(self.log_odds):
             possible = np.flatnonzero(~np.isnan(odds))
-            kept, apart = odds[possible], distinguishability[np.ix_(possible, possible)]
-            finite = kept[np.isfinite(kept)]
+            log_odds, distances = odds[possible], distinguishability[np.ix_(possible, possible)]
+            finite = log_odds[np.isfinite(log_odds)]
             noise = ROUNDING * max(1.0, float(np.abs(finite).max(initial=0.0)))
-            with np.errstate(invalid="ignore", divide="ignore"):  # −∞ − (−∞): neither could have given these answers
-                shifts = kept[:, None] - kept
-                ratios = np.where(shifts > noise * (apart == 0), shifts / apart, 0.0)
-            found[at] = float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max(initial=0.0))
-        return found
+            with np.errstate(invalid="ignore", divide="ignore"):  # −∞ − (−∞): neither could have given these outputs
+                shifts = log_odds[:, None] - log_odds
+                ratios = np.where(shifts > noise * (distances == 0), shifts / distances, 0.0)
+            largest[at] = float(np.nan_to_num(ratios, nan=0.0, posinf=np.inf).max(initial=0.0))
+        return largest
 
     def __repr__(self) -> str:
-        return f"Track({self.name}, {len(self.errors)} answers, mean expected error {self.errors.mean():.4g})"
+        return f"TrackingResult({self.name}, {len(self.errors)} outputs, mean expected error {self.errors.mean():.4g})"
 
 
-def filtered(problem: Problem, mobility: Mobility, observations: Observations) -> Track:
-    """Where she is, after each answer: the forward filter, from the answers so far."""
+def filtering_attack(problem: Problem, mobility: Mobility, observations: Observations) -> TrackingResult:
+    """The secret at each output, inferred from the outputs so far (forward algorithm).
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> walk = pg.Mobility(city, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    >>> problem = pg.Problem(pg.Prior.uniform(city))
+    >>> outputs = pg.tracking.Observations.of(pg.baselines.exponential(problem, 2.0), ["cell-0", "cell-2"])
+    >>> pg.tracking.filtering_attack(problem, walk, outputs).estimates
+    ['cell-0', 'cell-1']
+    """
     _check(problem, mobility, observations)
     forward = _forward(problem, mobility, observations)
-    return _track("filter", problem, forward, _unseen(problem, mobility, observations), float(_total(forward[-1])))
+    return _track("filter", problem, forward, _prior_logs(problem, mobility, observations), float(_total(forward[-1])))
 
 
-def smoothed(problem: Problem, mobility: Mobility, observations: Observations) -> Track:
-    """Where she was at each answer, knowing all of them: forward–backward."""
+def smoothing_attack(problem: Problem, mobility: Mobility, observations: Observations) -> TrackingResult:
+    """The secret at each output, inferred from all outputs (forward–backward algorithm).
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> walk = pg.Mobility(city, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    >>> problem = pg.Problem(pg.Prior.uniform(city))
+    >>> outputs = pg.tracking.Observations.of(pg.baselines.exponential(problem, 2.0), ["cell-0", "cell-2"])
+    >>> pg.tracking.smoothing_attack(problem, walk, outputs).estimates
+    ['cell-1', 'cell-1']
+    """
     _check(problem, mobility, observations)
     forward = _forward(problem, mobility, observations)
     both = forward + _backward(mobility, observations)
-    return _track("smoother", problem, both, _unseen(problem, mobility, observations), float(_total(forward[-1])))
+    return _track("smoother", problem, both, _prior_logs(problem, mobility, observations), float(_total(forward[-1])))
 
 
-def most_likely_path(problem: Problem, mobility: Mobility, observations: Observations) -> Track:
-    """The path that is likeliest given all answers (Viterbi); its errors are expected under the smoother's beliefs.
+def viterbi_attack(problem: Problem, mobility: Mobility, observations: Observations) -> TrackingResult:
+    """The most likely sequence of secrets given all outputs (Viterbi algorithm).
 
-    Where several steps pass between two answers, a path is where she was at the answers; what lies between is summed.
+    Its errors are expected under the beliefs of the smoothing attack. If several steps pass between two outputs, a path
+    consists of the secrets at the outputs, and the steps between are summed over.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> walk = pg.Mobility(city, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.2, 0.8]])
+    >>> problem = pg.Problem(pg.Prior.uniform(city))
+    >>> outputs = pg.tracking.Observations.of(pg.baselines.exponential(problem, 4.0), ["cell-0", "cell-1", "cell-1"])
+    >>> pg.tracking.viterbi_attack(problem, walk, outputs).estimates
+    ['cell-0', 'cell-1', 'cell-1']
     """
-    track = smoothed(problem, mobility, observations)
+    track = smoothing_attack(problem, mobility, observations)
     path, log_probability = _viterbi(problem, mobility, observations)
     errors = np.einsum("ts,ts->t", problem.distance[path], track.beliefs)
-    return Track(
+    return TrackingResult(
         "most likely path", problem.space, track.beliefs, freeze(path), errors, log_probability, track.log_odds
     )
 
 
-def averaged(problem: Problem, observations: Observations) -> Track:
-    """Where she always is, if all answers are about one and the same secret: the averaging attack that finds home.
+def averaging_attack(problem: Problem, observations: Observations) -> TrackingResult:
+    """One constant secret, such as a home, inferred from repeated outputs.
 
-    The filter under :meth:`privacygames.Mobility.still`; its errors are exact only for a secret that does not change.
+    This is the filtering attack under :meth:`privacygames.Mobility.still`; its errors are exact only for a secret that
+    does not change.
+
+    >>> city = pg.Grid(3, 1, 3.0, 1.0)
+    >>> problem = pg.Problem(pg.Prior.uniform(city))
+    >>> noise = pg.baselines.exponential(problem, 0.5)
+    >>> night = pg.tracking.Observations.of(noise, noise.sample(["cell-2"] * 200, np.random.default_rng(0)))
+    >>> pg.tracking.averaging_attack(problem, night).estimates[-1]
+    'cell-2'
     """
-    track = filtered(problem, Mobility.still(problem.space), observations)
-    return Track("averaging", *(getattr(track, name) for name in Track.__dataclass_fields__ if name != "name"))
+    track = filtering_attack(problem, Mobility.still(problem.space), observations)
+    return TrackingResult(
+        "averaging", *(getattr(track, name) for name in TrackingResult.__dataclass_fields__ if name != "name")
+    )
 
 
-def log_moved(log_belief: FloatArray, mobility: Mobility, start: int, steps: int) -> FloatArray:
-    """A belief's logarithms after some steps of the chain."""
-    return _log_carried(log_belief, mobility, start, steps, forward=True)
+def advance_log_belief(log_belief: FloatArray, mobility: Mobility, start: int, steps: int) -> FloatArray:
+    """The logarithms of a belief after some steps of the chain."""
+    return _advance_logs(log_belief, mobility, start, steps, forward=True)
 
 
 def best_guess(belief: FloatArray, errors: FloatArray) -> tuple[int, float]:
@@ -193,7 +250,7 @@ def best_guess(belief: FloatArray, errors: FloatArray) -> tuple[int, float]:
     return best, float(expected[best])
 
 
-def normalised(log_weights: FloatArray) -> FloatArray:
+def normalise(log_weights: FloatArray) -> FloatArray:
     """Probabilities from logarithms of weights, along the last axis."""
     weights = np.exp(log_weights - log_weights.max(axis=-1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
@@ -209,52 +266,53 @@ def _check(problem: Problem, mobility: Mobility, observations: Observations) -> 
 
 
 def _forward(problem: Problem, mobility: Mobility, observations: Observations) -> FloatArray:
-    """The logarithms of P(answers up to t, secret at t), (answers, secrets)."""
+    """The logarithms of P(outputs up to t, secret at t), (outputs, secrets)."""
     logs, slots = observations.log_likelihoods, observations.slots
-    found = np.empty_like(logs)
+    forward = np.empty_like(logs)
     with np.errstate(divide="ignore"):
         state = np.log(problem.prior.probabilities)
     for at, own in enumerate(logs):
         if at:
-            state = log_moved(state, mobility, int(slots[at - 1]), int(slots[at] - slots[at - 1]))
+            state = advance_log_belief(state, mobility, int(slots[at - 1]), int(slots[at] - slots[at - 1]))
         state = state + own
         if not state.max() > -np.inf:
             raise InvalidProblem(
-                f"answer {at} is impossible after those before it: prior, mobility or mechanism is not hers"
+                f"answer {at} is impossible after those before it: the prior, the mobility or the mechanism is "
+                "another one"
             )
-        found[at] = state
-    return found
+        forward[at] = state
+    return forward
 
 
 def _backward(mobility: Mobility, observations: Observations) -> FloatArray:
-    """The logarithms of P(answers after t | secret at t)."""
+    """The logarithms of P(outputs after t | secret at t)."""
     logs, slots = observations.log_likelihoods, observations.slots
-    found = np.zeros_like(logs)
+    backward = np.zeros_like(logs)
     for at in range(len(logs) - 2, -1, -1):
-        later = found[at + 1] + logs[at + 1]
+        later = backward[at + 1] + logs[at + 1]
         start, steps = int(slots[at]), int(slots[at + 1] - slots[at])
-        found[at] = _log_carried(later, mobility, start, steps, forward=False)
-    return found
+        backward[at] = _advance_logs(later, mobility, start, steps, forward=False)
+    return backward
 
 
-def _log_carried(logs: FloatArray, mobility: Mobility, start: int, steps: int, *, forward: bool) -> FloatArray:
-    """Logarithms of weights carried along the chain; the few that underflow on the way are computed in logarithms."""
+def _advance_logs(logs: FloatArray, mobility: Mobility, start: int, steps: int, *, forward: bool) -> FloatArray:
+    """Logarithms of weights advanced along the chain; those that underflow on the way are computed in logarithms."""
     if steps == 0 or mobility.is_still:
         return logs
     top = float(logs.max())
     if top == -np.inf:
         return logs
     weights = np.exp(logs - top)
-    carried = (mobility.pushed if forward else mobility.pulled)(weights, start, steps)
+    carried = (mobility.push_forward if forward else mobility.pull_back)(weights, start, steps)
     with np.errstate(divide="ignore"):
-        found = np.log(carried) + top
-    if carried.min() >= LOST or not (np.isfinite(logs) & (weights < LOST)).any():
-        return np.asarray(found)
+        advanced = np.log(carried) + top
+    if carried.min() >= UNDERFLOW or not (np.isfinite(logs) & (weights < UNDERFLOW)).any():
+        return np.asarray(advanced)
     slots = range(start, start + steps) if forward else range(start + steps - 1, start - 1, -1)
     for slot in slots:
         matrix = _log_matrix(mobility, slot, 1)
         logs = _log_sum(logs[:, None] + matrix, 0) if forward else _log_sum(matrix + logs, 1)
-    return np.asarray(np.where(carried >= LOST, found, logs))
+    return np.asarray(np.where(carried >= UNDERFLOW, advanced, logs))
 
 
 def _log_sum(values: FloatArray, axis: int) -> FloatArray:
@@ -269,24 +327,24 @@ def _total(logs: FloatArray) -> float:
 
 
 def _log_matrix(mobility: Mobility, start: int, steps: int) -> FloatArray:
-    """The logarithms of P^steps from a slot on; those that come again and again are kept."""
+    """The logarithms of P^steps from a slot on, cached for small chains."""
     size = len(mobility.space)
-    if size > MOST_KEPT or (mobility.by_hour and steps != 1 and size > MOST_BY_HOUR):
+    if size > MAX_CACHED_SECRETS or (mobility.by_hour and steps != 1 and size > MAX_CACHED_SECRETS_BY_HOUR):
         return _logs(mobility.transition(start, steps))
     if not mobility.by_hour or steps == 1:
-        return _kept_logs(mobility, mobility.hour(start) if mobility.by_hour else 0, steps)
+        return _cached_logs(mobility, mobility.hour(start) if mobility.by_hour else 0, steps)
     hours = [mobility.hour(slot) for slot in range(start, start + steps)]
-    return _kept_products(mobility, tuple((hour, len(list(run))) for hour, run in groupby(hours)))
+    return _cached_products(mobility, tuple((hour, len(list(run))) for hour, run in groupby(hours)))
 
 
 @lru_cache(maxsize=32)
-def _kept_logs(mobility: Mobility, hour: int, steps: int) -> FloatArray:
+def _cached_logs(mobility: Mobility, hour: int, steps: int) -> FloatArray:
     return freeze(_logs(mobility.matrices[hour] if steps == 1 else mobility.transition(0, steps)))
 
 
 @lru_cache(maxsize=128)
-def _kept_products(mobility: Mobility, runs: tuple[tuple[int, int], ...]) -> FloatArray:
-    """The logarithms of a product of hours' matrices, each so many times."""
+def _cached_products(mobility: Mobility, runs: tuple[tuple[int, int], ...]) -> FloatArray:
+    """The logarithms of a product of hours' matrices, each raised to a power."""
     product = np.eye(len(mobility.space))
     for hour, steps in runs:
         product = product @ np.linalg.matrix_power(_dense(mobility.matrices[hour]), steps)
@@ -302,27 +360,31 @@ def _dense(matrix: Any) -> FloatArray:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
-def _unseen(problem: Problem, mobility: Mobility, observations: Observations) -> FloatArray:
-    """The logarithms of P(secret at t) with no answers at all."""
+def _prior_logs(problem: Problem, mobility: Mobility, observations: Observations) -> FloatArray:
+    """The logarithms of P(secret at t) without any outputs."""
     slots = observations.slots
-    found = np.empty_like(observations.log_likelihoods)
+    prior_logs = np.empty_like(observations.log_likelihoods)
     with np.errstate(divide="ignore"):
         state = np.log(problem.prior.probabilities)
     for at in range(len(slots)):
         if at:
-            state = log_moved(state, mobility, int(slots[at - 1]), int(slots[at] - slots[at - 1]))
-        found[at] = state
-    return found
+            state = advance_log_belief(state, mobility, int(slots[at - 1]), int(slots[at] - slots[at - 1]))
+        prior_logs[at] = state
+    return prior_logs
 
 
-def _track(name: str, problem: Problem, log_weights: FloatArray, unseen: FloatArray, log_likelihood: float) -> Track:
-    beliefs = normalised(log_weights)
+def _track(
+    name: str, problem: Problem, log_weights: FloatArray, unseen: FloatArray, log_likelihood: float
+) -> TrackingResult:
+    beliefs = normalise(log_weights)
     expected = beliefs @ problem.distance.T
     guesses = expected.argmin(axis=1)
     errors = expected[np.arange(len(guesses)), guesses]
     with np.errstate(invalid="ignore"):
         odds = np.where(np.isfinite(unseen), log_weights - unseen, np.nan)
-    return Track(name, problem.space, freeze(beliefs), freeze(guesses), freeze(errors), log_likelihood, freeze(odds))
+    return TrackingResult(
+        name, problem.space, freeze(beliefs), freeze(guesses), freeze(errors), log_likelihood, freeze(odds)
+    )
 
 
 def _viterbi(problem: Problem, mobility: Mobility, observations: Observations) -> tuple[IntArray, float]:

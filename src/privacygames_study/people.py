@@ -75,4 +75,4 @@ def coarser(prior: Prior, *, most: int) -> Prior:
 
 def informed(prior: Prior, strength: float, places: int) -> Prior:
     """What an adversary believes who has more evidence on the most visited places, such as home and work."""
-    return prior.sharpened(strength, places=places)
+    return prior.sharpen(strength, places=places)

@@ -20,7 +20,7 @@ def test_a_promise_by_number_is_one_against_the_problems_own_adversary() -> None
 
 def test_what_counts_is_what_they_believe_and_want_not_their_name() -> None:
     problem = town()
-    prior = problem.prior.sharpened(3.0)
+    prior = problem.prior.sharpen(3.0)
     made = pg.design(problem, distortion={pg.Adversary("a", prior=prior): 0.3, pg.Adversary("b"): 0.4})
     crowd = [
         pg.Adversary("other name", prior=prior),

@@ -18,7 +18,7 @@ CHAIN = np.array([[0.5, 0.5, 0.0], [0.1, 0.8, 0.1], [0.0, 0.0, 1.0]])
 
 @given(chains(3), priors(3), st.integers(0, 40))
 def test_elapsed_time_moves_a_belief_by_the_right_power(chain: Array, belief: Array, steps: int) -> None:
-    moved = pg.Mobility(SPACE, chain).moved(pg.Prior(SPACE, belief), steps)
+    moved = pg.Mobility(SPACE, chain).advance(pg.Prior(SPACE, belief), steps)
     by_hand = belief
     for _ in range(steps):
         by_hand = np.array([sum(by_hand[x] * chain[x, y] for x in range(3)) for y in range(3)])
@@ -33,8 +33,8 @@ def test_many_steps_in_hours_and_sparse_matrices_agree_with_small_steps() -> Non
     belief = pg.Prior.uniform(grid)
     slow = belief
     for _ in range(100):
-        slow = mobility.moved(slow)
-    assert mobility.moved(belief, 100).probabilities == pytest.approx(slow.probabilities, rel=1e-9)
+        slow = mobility.advance(slow)
+    assert mobility.advance(belief, 100).probabilities == pytest.approx(slow.probabilities, rel=1e-9)
     dense = mobility.matrices[0].toarray()
     assert mobility == pg.Mobility(grid, dense)
     assert mobility.transition(0, 7) == pytest.approx(np.linalg.matrix_power(dense, 7))
@@ -46,18 +46,18 @@ def test_by_the_hour_of_the_day() -> None:
     zurich = pg.Mobility(pg.Categories("ab"), matrices, step=1800, timezone="Europe/Zurich")
     known = pg.Prior(pg.Categories("ab"), [1, 0])
     at = datetime(2024, 1, 1, 1, 0, tzinfo=UTC)  # 2 o'clock in Zurich: the next two steps stay, the third swaps
-    assert zurich.moved(known, 2, start=at)["a"] == 1
-    assert zurich.moved(known, 3, start=at)["a"] == 0
-    assert zurich.moved(known, 4, start=at)["a"] == 1
+    assert zurich.advance(known, 2, start=at)["a"] == 1
+    assert zurich.advance(known, 3, start=at)["a"] == 0
+    assert zurich.advance(known, 4, start=at)["a"] == 1
     assert zurich.transition(zurich.slot(at), 3) == pytest.approx(swap)
     with pytest.raises(pg.InvalidProblem, match="give start"):
-        zurich.moved(known)
+        zurich.advance(known)
     with pytest.raises(pg.InvalidProblem, match="are times in seconds"):
-        zurich.moved(known, 10**9, start=at)
+        zurich.advance(known, 10**9, start=at)
     with pytest.raises(pg.InvalidProblem, match="outside the calendar"):
-        zurich.moved(known, 1, start=-1e11)
+        zurich.advance(known, 1, start=-1e11)
     with pytest.raises(pg.InvalidProblem, match="milliseconds"):
-        zurich.moved(known, 1, start=at.timestamp() * 1000)
+        zurich.advance(known, 1, start=at.timestamp() * 1000)
 
 
 def test_from_visits_counts_moves_and_smooths_rows() -> None:
@@ -89,7 +89,7 @@ def test_still_is_still() -> None:
     still = pg.Mobility.still(SPACE)
     belief = pg.Prior(SPACE, [0.2, 0.3, 0.5])
     assert still.is_still
-    assert still.moved(belief, 10**9) == belief
+    assert still.advance(belief, 10**9) == belief
     assert not pg.Mobility(SPACE, CHAIN).is_still
 
 

@@ -64,7 +64,7 @@ def changed(file: Path, old: str, new: str) -> Path:
 def test_a_file_names_adversaries(file: Path) -> None:
     problem, bounds = read_problem(file)
     habits, side, vague = ProblemFile(file).adversaries_for(problem)
-    assert habits.prior == problem.prior.sharpened(3.0)
+    assert habits.prior == problem.prior.sharpen(3.0)
     assert side.guess_space(problem.space).labels == ("west", "east")
     assert vague.prior == pg.Prior.uniform(problem.space)
     asked = {who.name: least for who, least in bounds["distortion"].items()}

@@ -33,7 +33,7 @@ def whole() -> Mechanism:
     curious = pg.Adversary(
         "curious", errors=[[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], guesses=pg.Categories(["long", "short"])
     )
-    sharp = pg.Adversary("sharp", prior=problem.prior.sharpened(3.0))
+    sharp = pg.Adversary("sharp", prior=problem.prior.sharpen(3.0))
     return pg.design(problem, epsilon=2.0, distortion={curious: 0.05, sharp: 0.05}, worst_cost_at_most=0.9)
 
 

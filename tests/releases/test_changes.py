@@ -72,7 +72,7 @@ def test_beliefs_and_attacks_begin_anew_with_a_change() -> None:
     release = after.release("cell-2")
     assert after.belief.probabilities == pytest.approx(FIXED.posterior(release.observable, UNIFORM.prior).probabilities)
     assert len(after.observations()) == 1
-    track = tracking.filtered(UNIFORM, WALK, after.observations())
+    track = tracking.filtering_attack(UNIFORM, WALK, after.observations())
     assert track.beliefs[-1] == pytest.approx(after.belief.probabilities)
     repeat = Releases(PROBLEM, WALK, mechanism=FIXED, ledger=ledger, when_changed="record", when_spent="repeat")
     assert repeat.preview().expected_error == pytest.approx(pg.attacks.optimal(FIXED, PROBLEM).error)

@@ -178,7 +178,7 @@ def test_claims_say_what_the_theory_says() -> None:
     guarantees = releases.guarantees()
     assert guarantees.trace_epsilon == pytest.approx(3 * pg.metrics.epsilon(mechanism, PROBLEM))
     assert guarantees.moment_exponent == pytest.approx(guarantees.trace_epsilon * 2.0)
-    smooth = tracking.smoothed(PROBLEM, WALK, releases.observations())
+    smooth = tracking.smoothing_attack(PROBLEM, WALK, releases.observations())
     assert guarantees.errors_past == pytest.approx(smooth.errors)
     assert guarantees.error_now == pytest.approx(smooth.errors[-1])
     assert guarantees.moment_exponent is not None

@@ -74,7 +74,7 @@ def test_what_is_promised_about_the_past_and_attributes(name: str, policy: str) 
     release = releases.release("cell-1", at=when(3.0))
     (pursued,) = release.targets
     assert pursued.expected_error == found
-    smooth = tracking.smoothed(PROBLEM, WALK, releases.observations())
+    smooth = tracking.smoothing_attack(PROBLEM, WALK, releases.observations())
     assert pursued.realised_error == pytest.approx((table @ smooth.beliefs[moment]).min())
     if asked is not None:
         assert found >= asked - 1e-9 or release.remarks

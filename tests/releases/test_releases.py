@@ -27,7 +27,7 @@ def test_the_belief_is_bayes_on_the_mechanism_used_then_the_move() -> None:
     assert releases.belief == PROBLEM.prior
     by_hand = PROBLEM.prior
     for number, secret in enumerate(["cell-0", "cell-1", "cell-1", "cell-2"]):
-        before = by_hand if number == 0 else WALK.moved(by_hand)
+        before = by_hand if number == 0 else WALK.advance(by_hand)
         choice = releases.preview().choice
         assert choice is not None
         assert choice.mechanism.certificate.bounds.distortion is not None
@@ -41,7 +41,7 @@ def test_the_belief_is_bayes_on_the_mechanism_used_then_the_move() -> None:
         assert release.realised_error == pytest.approx(pg.max_distortion(PROBLEM.with_prior(by_hand)))
         assert release.entropy == pytest.approx(by_hand.entropy())
         assert release.mechanism == choice.mechanism.digest
-    track = tracking.filtered(PROBLEM, WALK, releases.observations())
+    track = tracking.filtering_attack(PROBLEM, WALK, releases.observations())
     assert track.beliefs[-1] == pytest.approx(releases.belief.probabilities)
 
 
@@ -51,7 +51,7 @@ def test_elapsed_time_moves_the_belief_by_whole_steps() -> None:
     releases = Releases(PROBLEM, mobility, mechanism=NOISY)
     first = NOISY.posterior(releases.release("cell-0", at=start).observable, PROBLEM.prior)
     preview = releases.preview(at=start + timedelta(minutes=59))
-    assert preview.belief.probabilities == pytest.approx(mobility.moved(first, 5).probabilities)
+    assert preview.belief.probabilities == pytest.approx(mobility.advance(first, 5).probabilities)
     second = releases.release("cell-0", at=(start + timedelta(minutes=9)).timestamp())
     twice = NOISY.posterior(second.observable, first)  # the same slot: the secret has not moved
     assert releases.belief.probabilities == pytest.approx(twice.probabilities)
@@ -137,7 +137,7 @@ def test_when_spent() -> None:
     second = repeat.release("cell-0")
     assert (second.observable, second.source, second.epsilon) == (first.observable, "repeated", 0.0)
     assert second.mechanism is None
-    moved = WALK.moved(FIXED.posterior(first.observable, PROBLEM.prior))
+    moved = WALK.advance(FIXED.posterior(first.observable, PROBLEM.prior))
     assert repeat.belief.probabilities == pytest.approx(moved.probabilities)
     blind = Releases(PROBLEM, WALK, when_spent="belief", **settings_of)
     blind.release("cell-2")

@@ -49,7 +49,7 @@ def test_a_replay_is_what_it_says() -> None:
     by_hours = sum(float(measured[f"cost at {hour}"] or 0) for hour in range(24))
     assert by_hours / len(person.cells) == pytest.approx(measured["cost"])
     seen = tracking.Observations(np.zeros((len(person.cells), len(GRID))), person.times // 600)
-    blind = tracking.filtered(person.problem, person.mobility, seen)
+    blind = tracking.filtering_attack(person.problem, person.mobility, seen)
     assert measured["blind"] == pytest.approx(person.problem.distance[blind.guesses, person.cells].mean())
     assert float(measured["now"] or 0) < float(measured["blind"] or 0)
 

@@ -71,11 +71,11 @@ def test_every_attack_against_all_paths(
     total, size = sum(paths.values()), len(problem.space)
     if total == 0:
         with pytest.raises(pg.InvalidProblem, match="impossible"):
-            tracking.smoothed(problem, mobility, given_answers)
+            tracking.smoothing_attack(problem, mobility, given_answers)
         return
-    smooth = tracking.smoothed(problem, mobility, given_answers)
-    viterbi = tracking.most_likely_path(problem, mobility, given_answers)
-    forward = tracking.filtered(problem, mobility, given_answers)
+    smooth = tracking.smoothing_attack(problem, mobility, given_answers)
+    viterbi = tracking.viterbi_attack(problem, mobility, given_answers)
+    forward = tracking.filtering_attack(problem, mobility, given_answers)
     assert smooth.log_likelihood == pytest.approx(log(total))
     for at in range(len(slots)):
         marginal = np.array([sum(w for path, w in paths.items() if path[at] == s) for s in range(size)]) / total
@@ -96,7 +96,9 @@ def test_the_shift_of_the_odds_at_one_moment(situation: tuple[pg.Problem, pg.Mob
     problem, mobility, likelihoods, slots = situation
     likelihoods = likelihoods + 0.1
     size = len(problem.space)
-    shifts = tracking.smoothed(problem, mobility, observations(likelihoods, slots)).shift(problem.distinguishability)
+    shifts = tracking.smoothing_attack(problem, mobility, observations(likelihoods, slots)).odds_shift(
+        problem.distinguishability
+    )
     paths = all_paths(problem, mobility, likelihoods, slots)
     unseen = all_paths(problem, mobility, np.ones_like(likelihoods), slots)
     for at in range(len(slots)):
@@ -118,11 +120,11 @@ def test_the_shift_between_secrets_that_nothing_separates_is_infinite() -> None:
     problem = pg.Problem(pg.Prior(rooms, [0.5, 0.5, 0, 0]), distinguishability=apart)
     leads = pg.Mobility(rooms, [[0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 0, 1]])
     told = np.array([[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.7, 0.3]])
-    shifts = tracking.smoothed(problem, leads, observations(told, [0, 1])).shift(apart)
+    shifts = tracking.smoothing_attack(problem, leads, observations(told, [0, 1])).odds_shift(apart)
     assert shifts == pytest.approx([np.inf, log(0.7 / 0.3)])
     same = pg.Mobility(rooms, [[0, 0, 0.3, 0.7], [0, 0, 0.3, 0.7], [0, 0, 1, 0], [0, 0, 0, 1]])
     many = np.tile([0.5, 0.5, 0.7, 0.3], (300, 1))
-    shifts = tracking.smoothed(problem, same, observations(many, list(range(300)))).shift(apart)
+    shifts = tracking.smoothing_attack(problem, same, observations(many, list(range(300)))).odds_shift(apart)
     assert np.isfinite(shifts).all()  # rounding is no shift
     releases = pg.Releases(problem, leads, epsilon=1.0)
     releases.release("east room")
@@ -136,10 +138,10 @@ def test_by_the_hour_the_right_matrix_is_used_forward_and_back() -> None:
     mobility = pg.Mobility(space, [swap if hour == 0 else stay for hour in range(24)], step=3600)
     problem = pg.Problem(pg.Prior.uniform(space))
     seen = observations(np.array([[0.9, 0.1], [0.5, 0.5]]), [0, 1])
-    for track in (tracking.smoothed, tracking.filtered, tracking.most_likely_path):
+    for track in (tracking.smoothing_attack, tracking.filtering_attack, tracking.viterbi_attack):
         assert track(problem, mobility, seen).estimates == ["a", "b"]
     later = observations(np.array([[0.5, 0.5], [0.9, 0.1]]), [0, 3])
-    assert tracking.smoothed(problem, mobility, later).estimates == ["b", "a"]
+    assert tracking.smoothing_attack(problem, mobility, later).estimates == ["b", "a"]
 
 
 @settings(max_examples=30)
@@ -158,7 +160,7 @@ def test_steps_by_the_hour_against_one_step_at_a_time(parts: list[Array], gaps: 
         rows += [*([[1.0, 1.0]] * len(between)), likelihoods[number]]
         at.append(len(rows) - 1)
     short, long = observations(likelihoods, slots), observations(np.array(rows), every)
-    for track in (tracking.filtered, tracking.smoothed):
+    for track in (tracking.filtering_attack, tracking.smoothing_attack):
         expected = track(problem, mobility, long).beliefs[at]
         assert track(problem, mobility, short).beliefs == pytest.approx(expected, abs=1e-12)
     best = 0.0
@@ -170,7 +172,7 @@ def test_steps_by_the_hour_against_one_step_at_a_time(parts: list[Array], gaps: 
                 moved = moved @ parts[mobility.hour(slot) % 3]
             weight *= moved[places[number - 1], places[number]] * likelihoods[number, places[number]]
         best = max(best, float(weight))
-    assert exp(tracking.most_likely_path(problem, mobility, short).log_likelihood) == pytest.approx(best)
+    assert exp(tracking.viterbi_attack(problem, mobility, short).log_likelihood) == pytest.approx(best)
 
 
 def test_a_place_as_good_as_ruled_out_comes_back() -> None:
@@ -180,11 +182,11 @@ def test_a_place_as_good_as_ruled_out_comes_back() -> None:
     for mobility in (pg.Mobility.still(space), pg.Mobility(space, [[1 - 1e-12, 1e-12], [1e-12, 1 - 1e-12]])):
         one, other = np.array([[0.9, 0.1]]), np.array([[0.1, 0.9]])
         seen = observations(np.concatenate([np.repeat(one, 1000, 0), np.repeat(other, 1010, 0)]), list(range(2010)))
-        track = tracking.filtered(problem, mobility, seen)
+        track = tracking.filtering_attack(problem, mobility, seen)
         assert track.estimates[999] == "a"
         assert track.estimates[-1] == "b"
-    assert tracking.averaged(problem, seen).guesses[-1] == 1
-    assert tracking.averaged(problem, seen).name == "averaging"
+    assert tracking.averaging_attack(problem, seen).guesses[-1] == 1
+    assert tracking.averaging_attack(problem, seen).name == "averaging"
 
 
 def test_a_chain_of_places_that_underflows_is_computed_in_logarithms() -> None:
@@ -194,10 +196,10 @@ def test_a_chain_of_places_that_underflows_is_computed_in_logarithms() -> None:
     problem = pg.Problem(pg.Prior(space, [0.5, 0.25, 0.25, 0]))
     tiny = np.array([0.0, -1.0, -2000.0, -3.0])
     seen = Observations(np.array([tiny, [0.0, 0.0, 0.0, 0.0], [-5000.0, -5000.0, 0.0, 0.0]]), np.arange(3))
-    track = tracking.filtered(problem, pg.Mobility(space, chain), seen)
+    track = tracking.filtering_attack(problem, pg.Mobility(space, chain), seen)
     assert track.beliefs[1, 3] == 0.0
     assert track.estimates[-1] == "d"
-    assert tracking.smoothed(problem, pg.Mobility(space, chain), seen).estimates == ["c", "d", "d"]
+    assert tracking.smoothing_attack(problem, pg.Mobility(space, chain), seen).estimates == ["c", "d", "d"]
 
 
 def test_observations_of_mechanisms() -> None:
@@ -206,7 +208,7 @@ def test_observations_of_mechanisms() -> None:
     seen = Observations.of(mechanism, ["cell-0", "cell-2"])
     assert np.exp(seen.log_likelihoods) == pytest.approx(mechanism.probabilities[:, [0, 2]].T)
     assert len(seen) == 2
-    track = tracking.filtered(problem, pg.Mobility.still(problem.space), seen)
+    track = tracking.filtering_attack(problem, pg.Mobility.still(problem.space), seen)
     by_rule = mechanism.posterior("cell-2", mechanism.posterior("cell-0"))
     assert track.beliefs[-1] == pytest.approx(by_rule.probabilities)
 
@@ -221,8 +223,8 @@ def test_wrong_input_is_refused() -> None:
     with pytest.raises(pg.InvalidProblem, match="numbers or"):
         Observations(np.full((1, 2), np.nan), np.array([0]))
     with pytest.raises(pg.InvalidProblem, match="another number"):
-        tracking.filtered(problem, still, Observations(np.zeros((1, 3)), np.array([0])))
+        tracking.filtering_attack(problem, still, Observations(np.zeros((1, 3)), np.array([0])))
     with pytest.raises(pg.InvalidProblem, match="other secrets"):
-        tracking.filtered(
+        tracking.filtering_attack(
             problem, pg.Mobility.still(pg.Categories("xy")), Observations(np.zeros((1, 2)), np.array([0]))
         )

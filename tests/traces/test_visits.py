@@ -198,7 +198,7 @@ def test_visits_of_some_days_and_hours() -> None:
 
 def test_resampled_priors_are_of_as_many_visits() -> None:
     visits = visits_of("aaab", [0, 600, 1200, 1800])
-    for prior in visits.resampled_priors(GRID, "anna", 5, generator=np.random.default_rng(0)):
+    for prior in visits.bootstrap_priors(GRID, "anna", 5, generator=np.random.default_rng(0)):
         shares = prior.probabilities * 4
         assert shares.tolist() == np.round(shares).tolist()
         assert shares[2:].tolist() == [0.0, 0.0]

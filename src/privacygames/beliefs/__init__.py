@@ -1,7 +1,7 @@
-"""What an adversary believes about secrets, and how such a belief moves."""
+"""Beliefs about secrets: the prior, and the Markov model by which beliefs change over time."""
 
-from privacygames.beliefs.mobility import Mobility, Moment, moment
+from privacygames.beliefs.mobility import Mobility, Timestamp, to_seconds
 from privacygames.beliefs.moves import Moves
 from privacygames.beliefs.prior import Prior, entropy
 
-__all__ = ["Mobility", "Moment", "Moves", "Prior", "entropy", "moment"]
+__all__ = ["Mobility", "Moves", "Prior", "Timestamp", "entropy", "to_seconds"]

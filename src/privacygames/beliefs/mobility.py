@@ -1,4 +1,4 @@
-"""Mobility: how a secret changes from one step to the next, and so how a belief about it moves when time passes."""
+"""Mobility: a Markov model of how a secret, and therefore a belief about it, changes over time."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import SMALLEST_POSITIVE, FloatArray, IntArray, freeze, require_nonnegative
-from privacygames.beliefs.moves import Tracked, counted_moves
+from privacygames.beliefs.moves import SlottedVisits, extract_moves
 from privacygames.beliefs.prior import SUM_TOLERANCE, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
@@ -20,38 +20,48 @@ from privacygames.time_zones import time_zone
 from privacygames.validation import is_integer, is_number, require_choice, require_instance
 
 Matrix = Any
-"""A transition matrix: a dense array, or SciPy's compressed rows where most entries are 0."""
+"""A transition matrix: a dense array, or a SciPy CSR matrix if most entries are 0."""
 
 Toward = Literal["prior", "neighbours"]
-Moment = float | datetime
+Timestamp = float | datetime
 
 HOURS, HOUR = 24, 3600
-SPARSE_BELOW = 0.2
-SPARSE_FROM = 64
-"""A matrix is kept sparse from so many secrets on, where at most that share of it is not 0."""
+MAX_SPARSE_DENSITY = 0.2
+"""Share of non-zero entries up to which a matrix is stored sparse."""
 
-MOST_DENSE = 3000
-"""Up to so many secrets, powers of the matrix are computed; beyond, a belief is moved step by step."""
+MIN_SPARSE_SIZE = 64
+"""Number of secrets from which a matrix may be stored sparse."""
 
-LATEST = 1e11
-"""Seconds: the year 5138. A number above is in other units, and windows of time would be too short."""
+MAX_DENSE_POWER_SIZE = 3000
+"""Number of secrets up to which powers of the matrix are computed; beyond, a belief is advanced step by step."""
 
-FEW_STEPS = 16
-MOST_STEPS = 1_000_000
-"""So many steps that differ by the hour: 19 years of ten minutes."""
+MAX_TIME = 1e11
+"""Unix seconds of the year 5138. A larger number is in other units, and windows of time would be too short."""
 
-ABOUT = 1 + 1e-9
+MAX_SINGLE_STEPS = 16
+"""Steps up to which a belief is advanced one by one rather than by powers of the matrix."""
+
+MAX_HOURLY_STEPS = 1_000_000
+"""Steps by the hour of the day that one call may advance: 19 years of ten minutes."""
+
+NEAREST = 1 + 1e-9
+"""Distances up to this factor of the smallest one belong to nearest neighbours; the rest is rounding."""
 
 
 class Mobility(Value):
-    """A Markov chain over secrets: P(x → y) in one step, the same always or by the hour of the day.
+    """A Markov chain over secrets, homogeneous or by the hour of the day.
 
     Args:
         space: the secrets.
-        matrix: P, (from, to), every row summing to 1; dense or SciPy sparse. Or 24 of them, for the steps that begin in
-            each hour of the day.
-        step: how many seconds a step takes. None: times are counted in steps.
-        timezone: whose hours of the day, where there are 24 matrices.
+        matrix: P(x → y) in one step, (from, to), every row summing to 1; dense or SciPy sparse. Or 24 of them, for the
+            steps that begin in each hour of the day.
+        step: seconds per step. None: times are counted in steps.
+        timezone: of the hours of the day, with 24 matrices.
+
+    >>> weather = pg.Categories(["sun", "rain"])
+    >>> chain = pg.Mobility(weather, [[0.9, 0.1], [0.5, 0.5]])
+    >>> chain.advance(pg.Prior(weather, [1.0, 0.0]), steps=2)["rain"]
+    0.14
     """
 
     space: Space
@@ -78,12 +88,16 @@ class Mobility(Value):
 
     @cached_property
     def fingerprint(self) -> tuple[object, ...]:
-        """What makes the chain, short: the same in every process, whoever builds it."""
+        """Digests of the matrices, with step and time zone: equal for equal chains in every process."""
         return tuple(_hash(each) for each in self.matrices), self.step, self.timezone
 
     @classmethod
     def still(cls, space: Space) -> "Mobility":
-        """The secret does not change: an age, a home, a diagnosis."""
+        """The chain of a secret that does not change, such as an age, a home or a diagnosis.
+
+        >>> pg.Mobility.still(pg.Numbers([20, 30])).is_still
+        True
+        """
         require_instance(space, Space, "what a Mobility is over")
         return cls(space, _identity(len(space)))
 
@@ -91,7 +105,7 @@ class Mobility(Value):
     def from_visits(
         cls,
         space: Space,
-        visits: Tracked | Sequence[Label | None],
+        visits: SlottedVisits | Sequence[Label | None],
         user: str | None = None,
         *,
         smoothing: float = 1.0,
@@ -101,30 +115,35 @@ class Mobility(Value):
         within: float | None = None,
         step: float | None = None,
     ) -> "Mobility":
-        """The chain estimated from a trace: how often each secret followed each, one slot later.
+        """The chain estimated from a sequence of visits.
 
-        Row x is (N(x,·) + smoothing·r_x) / (N(x) + smoothing), where N counts moves and r_x is where one goes if
-        nothing is known: to each secret as often as it was visited (``"prior"``), or to x itself and its nearest
-        neighbours alike (``"neighbours"``). A row with no moves is r_x, also without smoothing.
+        Row x is (N(x,·) + smoothing·r_x) / (N(x) + smoothing), where N counts moves and r_x is the default
+        distribution: each secret as often as it was visited (``"prior"``), or x itself and its nearest neighbours with
+        equal probability (``"neighbours"``). A row without moves is r_x, also without smoothing.
 
         Args:
             space: the secrets.
             visits: :class:`privacygames.traces.Visits`, whose slots become steps; or labels, one per step, with None
-                where nothing is known (moves from and to there do not count).
-            user: whose visits, where there are several people's.
-            smoothing: how many moves r_x counts for, in every row.
-            toward: what r_x is.
-            by_hour: a matrix for each hour of the day; each row is smoothed toward that of the whole day.
-            timezone: whose hours.
+                for unknown ones (moves from and to these do not count).
+            user: whose visits, if there are several people's.
+            smoothing: the number of moves that r_x counts for, in every row.
+            toward: the default distribution r_x.
+            by_hour: one matrix for each hour of the day; each row is smoothed toward that of the whole day.
+            timezone: of the hours.
             within: as in :meth:`privacygames.traces.Visits.transitions`.
             step: seconds between labels; visits have their slot.
+
+        >>> week = ["home", "work", "home", "work", "home", "home"]
+        >>> chain = pg.Mobility.from_visits(pg.Categories(["home", "work"]), week, smoothing=0.0)
+        >>> chain.transition(0, 1).round(2).tolist()
+        [[0.33, 0.67], [1.0, 0.0]]
         """
         require_instance(space, Space, "what a Mobility is over")
         require_choice(toward, get_args(Toward), "toward")
         require_instance(by_hour, bool, "by_hour")
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
             raise InvalidProblem(f"smoothing is {repr(smoothing)[:40]}; it must be a number, 0 or more")
-        moves = counted_moves(space, visits, user, within)
+        moves = extract_moves(space, visits, user, within)
         if by_hour and moves.times is None:
             raise InvalidProblem("by_hour needs visits with times: privacygames.traces.Visits, not a list of labels")
         if step is not None and moves.slot is not None:
@@ -144,7 +163,7 @@ class Mobility(Value):
 
     @cached_property
     def is_still(self) -> bool:
-        """Whether nothing ever changes."""
+        """Whether the secret never changes."""
         only = self.matrices[0]
         return len(self.matrices) == 1 and _is_identity(_csr(only))
 
@@ -153,15 +172,15 @@ class Mobility(Value):
         """Whether steps depend on the hour of the day."""
         return len(self.matrices) > 1
 
-    def slot(self, at: Moment) -> int:
-        """Which step of the chain a time is in: seconds or a datetime where it has a step in seconds, else steps."""
-        seconds = moment(at)
+    def slot(self, at: Timestamp) -> int:
+        """The step of the chain that contains a time. Without a step in seconds, times count steps."""
+        seconds = to_seconds(at)
         if isinstance(at, datetime) and self.step is None and not self.is_still:
             raise InvalidProblem("the mobility has no step in seconds, so times are counted in steps: give a number")
         return floor(seconds / (self.step or 1.0))
 
     def transition(self, start: int, steps: int) -> Matrix:
-        """The matrix of ``steps`` steps from slot ``start`` on: a power, or a product over the hours."""
+        """The transition matrix of ``steps`` steps from slot ``start`` on: a power, or a product over the hours."""
         if not is_integer(steps, minimum=0):
             raise InvalidProblem(f"steps is {repr(steps)[:40]}; it must be a whole number, 0 or more")
         if self.is_still or steps == 1:
@@ -173,13 +192,17 @@ class Mobility(Value):
             product = product @ self._at(slot)
         return np.asarray(product)
 
-    def moved(self, belief: Prior, steps: int = 1, *, start: Moment | None = None) -> Prior:
-        """The belief after ``steps`` steps.
+    def advance(self, belief: Prior, steps: int = 1, *, start: Timestamp | None = None) -> Prior:
+        """The belief after some steps.
 
         Args:
             belief: over the same secrets.
-            steps: how many; elapsed time divided by ``step``.
-            start: the time from which, needed where steps depend on the hour of the day.
+            steps: number of steps, such as elapsed time divided by ``step``.
+            start: the time of the belief; required if steps depend on the hour of the day.
+
+        >>> ages = pg.Numbers([20, 30])
+        >>> pg.Mobility.still(ages).advance(pg.Prior.uniform(ages), steps=10)[20]
+        0.5
         """
         if require_instance(belief, Prior, "the belief").space != self.space:
             raise InvalidProblem("the belief is over other secrets than the mobility's")
@@ -188,26 +211,28 @@ class Mobility(Value):
         if not is_integer(steps, minimum=0):
             raise InvalidProblem(f"steps is {repr(steps)[:40]}; it must be a whole number, 0 or more")
         slot = 0 if start is None else self.slot(start)
-        found = self.pushed(belief.probabilities, slot, steps)
-        return Prior(self.space, found / found.sum())
+        weights = self.push_forward(belief.probabilities, slot, steps)
+        return Prior(self.space, weights / weights.sum())
 
-    def pushed(self, weights: FloatArray, start: int, steps: int) -> FloatArray:
-        """Weights at slot ``start`` carried forward: w·P^steps. No checks, and no normalisation."""
-        return self._carried(weights, range(start, start + steps), lambda before, matrix: before @ matrix)
+    def push_forward(self, weights: FloatArray, start: int, steps: int) -> FloatArray:
+        """Weights at slot ``start`` advanced by some steps, w·P^steps, without checks or normalisation."""
+        return self._propagate(weights, range(start, start + steps), lambda before, matrix: before @ matrix)
 
-    def pulled(self, weights: FloatArray, start: int, steps: int) -> FloatArray:
-        """Weights of what comes ``steps`` after slot ``start`` carried back: P^steps·w. No checks either."""
-        return self._carried(weights, range(start + steps - 1, start - 1, -1), lambda before, matrix: matrix @ before)
+    def pull_back(self, weights: FloatArray, start: int, steps: int) -> FloatArray:
+        """Weights ``steps`` after slot ``start`` carried back to it, P^steps·w, without checks or normalisation."""
+        return self._propagate(weights, range(start + steps - 1, start - 1, -1), lambda before, matrix: matrix @ before)
 
-    def _carried(
+    def _propagate(
         self, weights: FloatArray, slots: range, apply: Callable[[FloatArray, Matrix], FloatArray]
     ) -> FloatArray:
         steps = len(slots)
         if self.is_still or steps == 0:
             return weights
-        if self.by_hour and steps > MOST_STEPS:
-            raise InvalidProblem(f"{steps} steps have passed, hour by hour: are times in seconds? At most {MOST_STEPS}")
-        if not self.by_hour and steps > FEW_STEPS and len(self.space) <= MOST_DENSE:
+        if self.by_hour and steps > MAX_HOURLY_STEPS:
+            raise InvalidProblem(
+                f"{steps} steps have passed, hour by hour: are times in seconds? At most {MAX_HOURLY_STEPS}"
+            )
+        if not self.by_hour and steps > MAX_SINGLE_STEPS and len(self.space) <= MAX_DENSE_POWER_SIZE:
             for bit, matrix in enumerate(self._squares(steps.bit_length())):
                 if steps >> bit & 1:
                     weights = np.asarray(apply(weights, matrix))
@@ -222,7 +247,7 @@ class Mobility(Value):
         return self.matrices[self.hour(slot) if self.by_hour else 0]
 
     def hour(self, slot: int) -> int:
-        """The local hour of the day in which a step begins."""
+        """The local hour of the day at which a step begins."""
         try:
             return datetime.fromtimestamp(slot * (self.step or 1.0), time_zone(self.timezone)).hour
         except (ValueError, OverflowError, OSError):
@@ -233,7 +258,7 @@ class Mobility(Value):
         return [self.matrices[0]]
 
     def _squares(self, count: int) -> list[Matrix]:
-        """P, P², P⁴, … as many as asked for; kept."""
+        """P, P², P⁴, …, cached."""
         while len(self._powers) < count:
             last = self._powers[-1]
             dense = last.toarray() if _is_sparse(last) else last
@@ -246,21 +271,21 @@ class Mobility(Value):
         return f"Mobility({len(self.space)} secrets, {kind}{step})"
 
 
-def moment(at: Moment) -> float:
-    """A time as a number: unix seconds of a datetime, or the number itself."""
+def to_seconds(at: Timestamp) -> float:
+    """A time in seconds: unix seconds of a datetime, or the number itself."""
     if isinstance(at, datetime):
         if at.tzinfo is None:
             raise InvalidProblem("a time without a time zone could mean anything: give it one, such as UTC")
         return at.timestamp()
     if is_number(at) and isfinite(at):
-        if abs(at) > LATEST:
+        if abs(at) > MAX_TIME:
             raise InvalidProblem("a time is too far away for seconds: is it in milliseconds? Divide it by 1000")
         return float(at)
     raise InvalidProblem("a time must be a finite number or a datetime with a time zone")
 
 
 def _csr(matrix: Any) -> Any:
-    """Compressed rows. SciPy is loaded here and not before: a verifier needs no mobility."""
+    """A CSR matrix. SciPy is imported here only, since a verifier needs no mobility."""
     from scipy.sparse import csr_matrix
 
     return csr_matrix(matrix)
@@ -288,7 +313,7 @@ def _several(matrix: Any) -> list[Any]:
 
 
 def _tried(values: Iterable[Any]) -> list[Any]:
-    """The parts of a list, each as an array where it is one; what is ragged is left to the check that follows."""
+    """The items of a list as arrays; None for ragged ones, which the check that follows refuses."""
     found = []
     for each in values:
         try:
@@ -324,12 +349,12 @@ def _checked_matrix(given: Any, space: Space) -> Matrix:
 
 
 def _stored(rows: Matrix, sums: FloatArray) -> Matrix:
-    """Rows that sum to one as nearly as floats do, sparse where that pays, and read-only."""
+    """Rows normalised to sum to one within rounding, sparse where that saves work, and read-only."""
     sums = np.where(abs(sums - 1) <= 1e-12, 1.0, sums)
     scaled = _csr(rows) if _is_sparse(rows) else rows
     filled = scaled.nnz if _is_sparse(scaled) else np.count_nonzero(scaled)
     size = len(sums)
-    pays = size >= SPARSE_FROM and filled <= SPARSE_BELOW * size * size
+    pays = size >= MIN_SPARSE_SIZE and filled <= MAX_SPARSE_DENSITY * size * size
     if pays or (_is_sparse(scaled) and _is_identity(scaled)):
         found = _csr(scaled).multiply(1.0 / sums[:, None]).tocsr()
         found.eliminate_zeros()
@@ -365,7 +390,7 @@ def _power(matrix: Matrix, steps: int) -> Matrix:
 
 
 def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:
-    """r: where one goes if nothing is known, a row for each secret."""
+    """The default distributions r_x, one row per secret."""
     size = len(space)
     if toward == "prior":
         counts = np.bincount(visits, minlength=size).astype(np.float64)
@@ -377,13 +402,13 @@ def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:
 
 
 def _neighbours(space: Space) -> NDArray[np.bool_]:
-    """Which secrets are next to each other: cells that touch, else the nearest; every secret is next to itself."""
+    """Which secrets are neighbours: touching cells, or the nearest secrets; every secret is its own neighbour."""
     if isinstance(space, Grid):
         row, column = np.divmod(np.arange(len(space)), space.columns)
         return np.asarray((abs(row[:, None] - row) <= 1) & (abs(column[:, None] - column) <= 1))
     apart = space.distance(space.default_distance, space).astype(np.float64, copy=True)
     np.fill_diagonal(apart, np.inf)
-    near = apart <= ABOUT * apart.min(axis=1, keepdims=True)
+    near = apart <= NEAREST * apart.min(axis=1, keepdims=True)
     near |= near.T
     np.fill_diagonal(near, val=True)
     return np.asarray(near)

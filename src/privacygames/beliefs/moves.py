@@ -1,4 +1,4 @@
-"""Moves: pairs of secrets one step apart, from a trace of labels or from visits in time slots."""
+"""Observed moves: pairs of secrets one step apart, from a sequence of labels or from visits in time slots."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -12,14 +12,14 @@ from privacygames.validation import as_list
 
 
 class Moves(NamedTuple):
-    """Moves from one step to the next.
+    """Observed moves from one step to the next.
 
     Attributes:
-        before: positions of secrets.
-        after: where each was a step later.
-        times: when each move began, in unix seconds; None where nobody knows.
-        visits: positions of all secrets seen, moves or not.
-        slot: how many seconds a step takes; None where nobody knows.
+        before: indices of secrets.
+        after: the index of each one step later.
+        times: when each move began, in unix seconds; None if unknown.
+        visits: indices of all secrets seen, with or without a move.
+        slot: seconds per step; None if unknown.
     """
 
     before: IntArray
@@ -30,8 +30,8 @@ class Moves(NamedTuple):
 
 
 @runtime_checkable
-class Tracked(Protocol):
-    """Visits in time slots, which know what moves they hold: :class:`privacygames.traces.Visits`."""
+class SlottedVisits(Protocol):
+    """Visits in time slots, from which moves can be extracted: :class:`privacygames.traces.Visits`."""
 
     @property
     def users(self) -> tuple[str, ...]:
@@ -43,11 +43,11 @@ class Tracked(Protocol):
         ...
 
 
-def counted_moves(
-    space: Space, visits: Tracked | Sequence[Label | None], user: str | None, within: float | None
+def extract_moves(
+    space: Space, visits: SlottedVisits | Sequence[Label | None], user: str | None, within: float | None
 ) -> Moves:
-    """The moves in visits of one person, or in a list of labels."""
-    if isinstance(visits, Tracked):
+    """The moves in one person's visits, or in a sequence of labels."""
+    if isinstance(visits, SlottedVisits):
         if user is None and len(visits.users) != 1:
             raise InvalidProblem(f"the visits are of {len(visits.users)} people: say whose with user=")
         return visits.moves(space, visits.users[0] if user is None else user, within=within)

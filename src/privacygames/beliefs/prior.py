@@ -1,4 +1,4 @@
-"""Beliefs over secrets: the prior leakage π of the paper (eq:prior:pdf)."""
+"""The prior: a belief over secrets, π in the paper (eq:prior:pdf)."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -23,12 +23,17 @@ SUM_TOLERANCE = 1e-9
 
 
 class Prior(Value):
-    """A probability for every secret of a space: what an adversary already believes.
+    """A probability for every secret of a space: the adversary's belief before they see an output.
 
     Args:
         space: the secrets.
         weights: one probability per secret, in the order of the space's labels, summing to 1. Counts go to
             :meth:`from_visits` or :meth:`from_counts`, which normalise.
+
+    >>> ages = pg.Numbers([20, 30, 40])
+    >>> prior = pg.Prior(ages, [0.5, 0.25, 0.25])
+    >>> prior[20], prior.entropy()
+    (0.5, 1.5)
     """
 
     space: Space
@@ -54,7 +59,11 @@ class Prior(Value):
 
     @classmethod
     def uniform(cls, space: Space) -> "Prior":
-        """Every secret equally likely."""
+        """The uniform prior: every secret is equally likely.
+
+        >>> pg.Prior.uniform(pg.Categories("abcd"))["c"]
+        0.25
+        """
         return cls(space, np.full(len(space), 1.0 / len(space)))
 
     @classmethod
@@ -65,6 +74,9 @@ class Prior(Value):
             space: the secrets.
             counts: how often each was seen; need not be whole.
             smoothing: added to every count first (0 is maximum likelihood, as in the paper).
+
+        >>> pg.Prior.from_counts(pg.Categories("abc"), [6, 3, 1])["a"]
+        0.6
         """
         seen = require_nonnegative(counts, what="the counts", shape=(len(space),), meaning="one count per secret")
         if not (is_number(smoothing) and 0 <= smoothing < np.inf):
@@ -83,8 +95,11 @@ class Prior(Value):
         Args:
             space: the secrets.
             visits: labels one by one (a list, an array, a column of a table); or counts by label (a dict, a Counter,
-                what pandas' ``value_counts()`` returns). What could mean both is refused.
+                what pandas' ``value_counts()`` returns). Anything ambiguous is refused.
             smoothing: as in :meth:`from_counts`.
+
+        >>> pg.Prior.from_visits(pg.Categories("abc"), ["a", "b", "a", "a"])["a"]
+        0.75
         """
         positions, times = count_visits(space, visits)
         counts = np.zeros(len(space))
@@ -92,7 +107,7 @@ class Prior(Value):
         return cls.from_counts(space, counts, smoothing=smoothing)
 
     @classmethod
-    def resampled(
+    def bootstrap(
         cls,
         space: Space,
         visits: Iterable[Label] | Mapping[Label, float],
@@ -101,17 +116,21 @@ class Prior(Value):
         smoothing: float = 0.0,
         generator: np.random.Generator | None = None,
     ) -> list["Prior"]:
-        """Priors from bootstrap resamples of the visits: what else they might have said, had they been drawn again.
+        """Priors estimated from bootstrap resamples of the visits.
 
-        Each is estimated from as many visits, drawn from those there are with replacement. A promise against all of
-        them holds for every mixture of them, and so does not hang on one estimate (docs/how-to/against-whom.md).
+        Each is estimated from as many visits, drawn with replacement. A guarantee against all of them holds for every
+        mixture of them, and so does not depend on one estimate (docs/how-to/against-whom.md).
 
         Args:
             space: the secrets.
             visits: as in :meth:`from_visits`, whole numbers of them.
-            times: how many priors.
+            times: number of priors.
             smoothing: as in :meth:`from_counts`.
             generator: for a reproducible draw.
+
+        >>> priors = pg.Prior.bootstrap(pg.Categories("ab"), {"a": 60, "b": 40}, times=5)
+        >>> len(priors)
+        5
         """
         if not is_integer(times):
             raise InvalidProblem(f"times is {repr(times)[:40]}; it must be a whole number, 1 or more")
@@ -126,15 +145,19 @@ class Prior(Value):
         )
         return [cls.from_counts(space, each, smoothing=smoothing) for each in draws]
 
-    def sharpened(self, strength: float, *, places: int = 2) -> "Prior":
-        """What somebody believes who has more evidence on the likeliest places, such as home and work (section 8.4).
+    def sharpen(self, strength: float, *, places: int = 2) -> "Prior":
+        """The belief of an adversary with more evidence on likely secrets, such as home and work (section 8.4).
 
-        Bayes' rule with evidence that is ``strength`` times as likely where the secret is one of the likeliest
-        ``places``. The entropy is never higher: these gain and keep their order, so the new belief majorises the old.
+        This is Bayes' rule with evidence that is ``strength`` times as likely if the secret is one of the ``places``
+        most likely ones. These gain probability and keep their order, so that the new belief majorises the old one, and
+        the entropy does not increase.
 
         Args:
-            strength: 1 is no evidence; more is more.
-            places: about how many of the likeliest secrets.
+            strength: likelihood ratio of the evidence; 1 is no evidence.
+            places: number of the most likely secrets that the evidence is about.
+
+        >>> pg.Prior(pg.Categories("abc"), [0.5, 0.25, 0.25]).sharpen(4.0, places=1)["a"]
+        0.8
         """
         if not (is_number(strength) and 1 <= strength < np.inf):
             raise InvalidProblem(f"strength is {repr(strength)[:40]}; it must be a number, 1 or more")
@@ -145,10 +168,16 @@ class Prior(Value):
         return self.posterior(likelihood)
 
     def posterior(self, likelihood: ArrayLike) -> "Prior":
-        """Bayes' rule: the belief after an observation o, given p(o|s) for every secret.
+        """The belief after an output, by Bayes' rule.
+
+        Args:
+            likelihood: p(o|s) for every secret.
 
         Raises:
             InvalidProblem: the observation was impossible, since p(o|s) is 0 for every secret that the belief allows.
+
+        >>> round(pg.Prior.uniform(pg.Categories("ab")).posterior([0.9, 0.1])["a"], 6)
+        0.9
         """
         values = as_floats(likelihood, "the likelihood")
         require_nonnegative(
@@ -164,19 +193,19 @@ class Prior(Value):
         return Prior(self.space, joint / total)
 
     def entropy(self) -> float:
-        """Shannon entropy in bits: 0 when the secret is known, log₂ n when nothing is."""
+        """Shannon entropy in bits: 0 if the secret is known, log₂ n for the uniform prior."""
         return entropy(self.probabilities)
 
     def __getitem__(self, label: Label) -> float:
         return float(self.probabilities[self.space.index(label)])
 
     def __repr__(self) -> str:
-        held = int((self.probabilities > 0).sum())
-        return f"Prior({held} of {len(self.space)} secrets possible, {self.entropy():.3g} bits)"
+        possible = int((self.probabilities > 0).sum())
+        return f"Prior({possible} of {len(self.space)} secrets possible, {self.entropy():.3g} bits)"
 
 
 def _scaled(likelihood: FloatArray) -> FloatArray:
-    """A likelihood relative to its largest entry; what is next to nothing beside that is 0."""
+    """A likelihood divided by its largest entry; entries negligible beside it become 0."""
     scale = float(likelihood.max(initial=0.0))
     scaled = likelihood / scale if 0 < scale < np.inf else likelihood
     return np.where((scaled > 0) & (scaled < SMALLEST_POSITIVE), 0.0, scaled)

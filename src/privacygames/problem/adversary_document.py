@@ -93,7 +93,7 @@ def _prior(given: TableReader, problem: Problem, folder: Path | None) -> Prior |
     if "sharpened" not in given:
         return prior
     evidence = TableReader(given.value("sharpened"), "sharpened", ("strength", "places"))
-    return (prior or problem.prior).sharpened(evidence.number("strength"), places=evidence.integer("places", 2))
+    return (prior or problem.prior).sharpen(evidence.number("strength"), places=evidence.integer("places", 2))
 
 
 def _space(labels: list[Any]) -> Space:

@@ -7,7 +7,7 @@ import numpy as np
 
 from privacygames.beliefs import Mobility
 from privacygames.problem import Problem, Scale, distinguishability_scale
-from privacygames.tracking import Observations, filtered, smoothed
+from privacygames.tracking import Observations, filtering_attack, smoothing_attack
 
 
 @dataclass(frozen=True)
@@ -119,12 +119,12 @@ def guarantees_after(
     )
     if observations is None:
         return trace
-    smoothing = smoothed(problem, mobility, observations)
-    filtering = filtered(problem, mobility, observations)
+    smoothing = smoothing_attack(problem, mobility, observations)
+    filtering = filtering_attack(problem, mobility, observations)
     return replace(
         trace,
-        moment_epsilon_under_chain=float(smoothing.shift(problem.distinguishability).max()),
-        moment_any_pair_under_chain=float(smoothing.shift(1.0 - np.eye(len(problem.space))).max()),
+        moment_epsilon_under_chain=float(smoothing.odds_shift(problem.distinguishability).max()),
+        moment_any_pair_under_chain=float(smoothing.odds_shift(1.0 - np.eye(len(problem.space))).max()),
         error_now=float(filtering.errors[-1]),
         errors_past=tuple(float(error) for error in smoothing.errors),
     )

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, as_floats, require_nonnegative
-from privacygames.beliefs import Mobility, Moment, moment
+from privacygames.beliefs import Mobility, Timestamp, to_seconds
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Adversary, DistortionGuarantee, Problem
 from privacygames.releases.ledger import Ledger
 from privacygames.releases.timeline import ReleaseTime, Timeline
-from privacygames.tracking import normalised
+from privacygames.tracking import normalise
 from privacygames.validation import is_integer, is_number
 
 SUM_TOLERANCE = 1e-9
@@ -48,7 +48,7 @@ class InferenceTarget:
     name: str
     distortion: float | None = None
     ago: int | None = None
-    at: Moment | None = None
+    at: Timestamp | None = None
     given: ArrayLike | None = None
     errors: ArrayLike | None = None
 
@@ -62,7 +62,7 @@ class InferenceTarget:
         if self.ago is not None and self.at is not None:
             raise InvalidProblem(f"{self.name!r} has ago and at: give one of them")
         if self.at is not None:
-            moment(self.at)
+            to_seconds(self.at)
 
     def table(self, problem: Problem) -> FloatArray:
         """E[e(g, a) | x] for the secret x at the target's time, (guesses, secrets)."""
@@ -145,11 +145,11 @@ class TargetInference:
     ) -> FloatArray:
         """Weights advanced from one slot to another, and multiplied by the likelihood of each output on the way."""
         for slot, likelihood in outputs:
-            weights = self._mobility.pushed(weights, start, slot - start)
+            weights = self._mobility.push_forward(weights, start, slot - start)
             if likelihood is not None:
-                weights = weights * normalised(likelihood)
+                weights = weights * normalise(likelihood)
             weights, start = _scaled(weights), slot
-        return _scaled(self._mobility.pushed(weights, start, end - start))
+        return _scaled(self._mobility.push_forward(weights, start, end - start))
 
 
 def _scaled(weights: FloatArray) -> FloatArray:

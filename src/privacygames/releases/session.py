@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.beliefs import Mobility, Moment, Prior, entropy
+from privacygames.beliefs import Mobility, Prior, Timestamp, entropy
 from privacygames.errors import BudgetExceeded, InvalidFile, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import DistortionGuarantee, Problem, max_distortion
@@ -41,7 +41,7 @@ from privacygames.releases.validation import (
 )
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, display_label
-from privacygames.tracking import Observations, best_guess, normalised
+from privacygames.tracking import Observations, best_guess, normalise
 
 IMPOSSIBLE = "this answer is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
 
@@ -152,9 +152,9 @@ class Releases:
         """The belief after the last release, at its time; before the first release, the problem's prior."""
         self._require_belief()
         head = self._head()
-        return Prior(self.problem.space, normalised(head.log_belief)) if head.since_change else self.problem.prior
+        return Prior(self.problem.space, normalise(head.log_belief)) if head.since_change else self.problem.prior
 
-    def release(self, secret: Label | set[str], at: Moment | None = None, key: str | None = None) -> Release:
+    def release(self, secret: Label | set[str], at: Timestamp | None = None, key: str | None = None) -> Release:
         """Draw one output for the present secret; it is charged and committed before it is returned.
 
         Args:
@@ -178,7 +178,7 @@ class Releases:
             raise AssertionError("the ledger changed under a lock")
         return release
 
-    def preview(self, at: Moment | None = None) -> Preview:
+    def preview(self, at: Timestamp | None = None) -> Preview:
         """The mechanism and the charges of the next release; nothing is drawn or charged, and no secret is needed."""
         head = self._head()
         return self._preview(head, self._timeline.release_time(head, at))
@@ -202,7 +202,7 @@ class Releases:
         spent = self.ledger.spent(self.accounts[:1], head.time)[0]
         return guarantees_after(self.problem, self.mobility, observations, spent.amount, self._earlier_releases())
 
-    def _try_release(self, position: int, at: Moment | None, key: str | None) -> Release | None:
+    def _try_release(self, position: int, at: Timestamp | None, key: str | None) -> Release | None:
         """The stored release with this key, or a new one; None if the ledger changed meanwhile."""
         stored = None if key is None else self.ledger.find(key)
         if stored is not None:
@@ -220,7 +220,7 @@ class Releases:
     def _preview(self, head: LedgerHead, when: ReleaseTime) -> Preview:
         """Compute the belief and the balances, choose from public information, and check every budget."""
         log_belief = self._timeline.log_belief(head, when)
-        now = self.problem.with_prior(Prior(self.problem.space, normalised(log_belief)))
+        now = self.problem.with_prior(Prior(self.problem.space, normalise(log_belief)))
         spent = self.ledger.spent(self.accounts, when.time)
         last = head.observable if head.since_change else None
         targets = self._targets.guarantees(self.ledger, when)
@@ -276,7 +276,7 @@ class Releases:
         if impossible:  # an error would depend on the secret, so the belief stays as it was
             likelihood = np.zeros_like(before)
         after = before if likelihood is None else before + likelihood
-        belief = normalised(after)
+        belief = normalise(after)
         known = self._belief_is_known
         report: dict[str, object] = {  # the keys are part of the file format
             "answer": display_label(self.problem.observables.labels[drawn.observable]),

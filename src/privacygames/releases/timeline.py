@@ -6,10 +6,10 @@ from time import time as system_time
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.beliefs import Mobility, Moment, Prior, moment
+from privacygames.beliefs import Mobility, Prior, Timestamp, to_seconds
 from privacygames.errors import InvalidProblem
 from privacygames.releases.ledger import LedgerHead
-from privacygames.tracking import log_moved
+from privacygames.tracking import advance_log_belief
 
 CLOCK_TOLERANCE = 300.0
 """Seconds that the time of a release may be ahead of this machine's clock. Clocks set by a network differ by less, and
@@ -45,7 +45,7 @@ class Timeline:
         self._prior, self._mobility, self._windows = prior, mobility, windows
         self._clock_tolerance = clock_tolerance
 
-    def release_time(self, head: LedgerHead, at: Moment | None) -> ReleaseTime:
+    def release_time(self, head: LedgerHead, at: Timestamp | None) -> ReleaseTime:
         """The time of a release, never before the previous one."""
         if at is not None:
             return self._by_clock(head, at)
@@ -67,11 +67,13 @@ class Timeline:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self._prior.probabilities))
         start = self.slot(head.time, clocked=head.clocked)
-        return log_moved(head.log_belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start)
+        return advance_log_belief(
+            head.log_belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start
+        )
 
-    def _by_clock(self, head: LedgerHead, at: Moment) -> ReleaseTime:
+    def _by_clock(self, head: LedgerHead, at: Timestamp) -> ReleaseTime:
         self._mobility.slot(at)
-        time = moment(at)
+        time = to_seconds(at)
         ahead = time - system_time()
         if self._clock_tolerance is not None and ahead > self._clock_tolerance:
             raise InvalidProblem(

@@ -191,7 +191,7 @@ def _adversary(number: int, table: Tables) -> list[str]:
         given = table["attribute"]["given"]
         return [f"{name} = pg.Adversary.of_attribute({table['name']!r}, given={given!r}, guesses={guesses})"]
     strength, places = table["sharpened"]["strength"], table["sharpened"]["places"]
-    return [f"{name} = pg.Adversary({table['name']!r}, prior=prior.sharpened({strength!r}, places={places!r}))"]
+    return [f"{name} = pg.Adversary({table['name']!r}, prior=prior.sharpen({strength!r}, places={places!r}))"]
 
 
 def _public_tables(stored: StoredMechanism) -> Tables:

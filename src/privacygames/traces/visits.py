@@ -71,7 +71,7 @@ class VisitData(ABC):
             counts = counts + pooling * self.pooled_prior(grid, without=user, outside=outside).probabilities
         return Prior.from_counts(grid, counts, smoothing=smoothing)
 
-    def resampled_priors(
+    def bootstrap_priors(
         self,
         grid: Grid,
         user: str,
@@ -81,7 +81,7 @@ class VisitData(ABC):
         outside: Outside = "drop",
         generator: np.random.Generator | None = None,
     ) -> list[Prior]:
-        """Priors from bootstrap resamples of the user's visits: :meth:`privacygames.Prior.resampled`.
+        """Priors from bootstrap resamples of the user's visits: :meth:`privacygames.Prior.bootstrap`.
 
         Args:
             grid: the cells.
@@ -93,7 +93,7 @@ class VisitData(ABC):
         """
         counts = self.counts(grid, user, outside=outside)
         by_label = dict(zip(grid.labels, counts.tolist(), strict=True))
-        return Prior.resampled(grid, by_label, times, smoothing=smoothing, generator=generator)
+        return Prior.bootstrap(grid, by_label, times, smoothing=smoothing, generator=generator)
 
     def pooled_prior(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
         """The mean of all users' priors: a prior for somebody without data.

@@ -14,7 +14,7 @@ from privacygames.errors import BudgetExceeded, PrivacyGamesError
 from privacygames.jobs import Measured
 from privacygames.problem import Problem
 from privacygames.releases import Release, Releases
-from privacygames.tracking import Observations, Track
+from privacygames.tracking import Observations, TrackingResult
 from privacygames_study.replays.strategies import STRATEGIES, Daily
 
 FORMAT = 2
@@ -98,9 +98,12 @@ def _measured(job: Sharing) -> Measured:
     pairs = zip(positions, person.cells, strict=True)
     costs = np.array([np.nan if o is None else person.problem.cost[o, s] for o, s in pairs])
     spent = np.array([0.0 if each is None else each.balances[-1].charged for each in answers])  # in the daily budget
-    now, past = (attack(person.problem, person.mobility, observed) for attack in (tracking.filtered, tracking.smoothed))
-    path = tracking.most_likely_path(person.problem, person.mobility, observed)
-    blind = tracking.filtered(person.problem, person.mobility, _nothing_seen(observed))
+    now, past = (
+        attack(person.problem, person.mobility, observed)
+        for attack in (tracking.filtering_attack, tracking.smoothing_attack)
+    )
+    path = tracking.viterbi_attack(person.problem, person.mobility, observed)
+    blind = tracking.filtering_attack(person.problem, person.mobility, _nothing_seen(observed))
     fresh = np.array([each is not None and each.source in FRESH for each in answers])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
     understood = releases.policy.counts == "releases" or person.mobility.is_still
@@ -160,7 +163,7 @@ def _nothing_seen(observed: Observations) -> Observations:
     return Observations(np.zeros_like(observed.log_likelihoods), observed.slots)
 
 
-def _errors(person: Days, track: Track) -> FloatArray:
+def _errors(person: Days, track: TrackingResult) -> FloatArray:
     """How far off an attack really was at each request."""
     return person.problem.distance[track.guesses, person.cells]
 
@@ -185,7 +188,9 @@ def _home(job: Sharing, releases: Releases, observed: Observations, answers: lis
             rows = rows[[given.index(usual)]]
         error = float((stranger.distance @ stranger.prior.probabilities).min())
         if len(rows):
-            guess = tracking.averaged(stranger, Observations(rows, np.zeros(len(rows), dtype=np.int64))).guesses[-1]
+            guess = tracking.averaging_attack(
+                stranger, Observations(rows, np.zeros(len(rows), dtype=np.int64))
+            ).guesses[-1]
             error = float(person.problem.distance[guess, person.home])
         found[f"home after {day + 1}"] = error
     return found | {"home": error}

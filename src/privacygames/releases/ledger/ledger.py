@@ -13,7 +13,7 @@ from time import time
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.beliefs import Moment, moment
+from privacygames.beliefs import Timestamp, to_seconds
 from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, UnreadableFile
 from privacygames.releases.budgets import Account, Spent
 from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger
@@ -141,7 +141,7 @@ class Ledger(LedgerFile):
             connection.execute("INSERT OR REPLACE INTO beliefs VALUES (1, ?)", (_bytes(entry.log_belief),))
             return release_record(event, state.releases, state.change.number)
 
-    def correct_clock(self, to: Moment | None = None) -> float:
+    def correct_clock(self, to: Timestamp | None = None) -> float:
         """Set the ledger's clock back to the present, after a release with a time in the future.
 
         Charges at later times then count as charged now, so that windows hold them for as long as possible.
@@ -152,7 +152,7 @@ class Ledger(LedgerFile):
         Returns:
             The seconds by which the ledger was ahead; 0 if it was not, and nothing was written.
         """
-        at = moment(time() if to is None else to)
+        at = to_seconds(time() if to is None else to)
         with self._transaction() as connection:
             state = self._synchronise(connection)
             ahead = state.time - at

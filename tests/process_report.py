@@ -22,9 +22,9 @@ from privacygames.releases import Budget, Memoised, Releases
 from privacygames.releases.ledger.subject import subject_digests
 from privacygames.spaces import space_digest
 from privacygames.tables import ReleaseKey, Rule, apply
-from privacygames_study.replays import Days
-from privacygames_study.replays.sharing_task import Sharing
-from privacygames_study.replays.strategies import Daily
+from privacygames_study.replays import PersonDays
+from privacygames_study.replays.strategies import DailyBudget
+from privacygames_study.replays.task import ReplayTask
 from privacygames_study.tasks import Task
 
 FILMS = [["Alien", "Brazil", "Casablanca"], ["Alien", "Dune"], ["Brazil", "Élan", "Zorro", "80 Blocks"], [], ["Dune"]]
@@ -100,7 +100,7 @@ def memoised(path: Path, problem: pg.Problem, mechanism: pg.Mechanism, films: li
 def replays(problem: pg.Problem) -> list[Any]:
     """A replay's draws follow from its key; which of two equally frequent answers is believed, from when it came."""
     hours = np.array([23, 23, 0, 1])
-    days = Days(
+    days = PersonDays(
         label="user 1",
         problem=problem,
         mobility=pg.Mobility.still(problem.space),
@@ -112,7 +112,7 @@ def replays(problem: pg.Problem) -> list[Any]:
         requests=4,
         places=4,
     )
-    jobs = [Sharing(days, "memoised", Daily(20.0, 4, 4), seed) for seed in range(6)]
+    jobs = [ReplayTask(days, "memoised", DailyBudget(20.0, 4, 4), seed) for seed in range(6)]
     return [[job.key, job.run()] for job in jobs]
 
 

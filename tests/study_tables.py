@@ -4,9 +4,9 @@ from dataclasses import replace
 from math import inf
 
 from privacygames.jobs import Table, Value
-from privacygames_study.metadata import About
+from privacygames_study.manifest import StudyManifest
 
-ABOUT = About(
+ABOUT = StudyManifest(
     data="Tiny town",
     format="synthetic",
     users=2,
@@ -37,7 +37,7 @@ ABOUT = About(
 )
 
 
-def about(**changes: object) -> About:
+def manifest(**changes: object) -> StudyManifest:
     """The setting, changed here and there."""
     return replace(ABOUT, **changes)  # type: ignore[arg-type]
 

@@ -149,7 +149,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "most_likely_path": lambda odd: pg.tracking.viterbi_attack(PROBLEM, odd, odd),
     "averaged": lambda odd: pg.tracking.averaging_attack(PROBLEM, odd),
     "replay": lambda odd: replays.replay(odd, budget=1.0),
-    "days_of": lambda odd: replays.days_of(odd, GRID, 1),
+    "learn_days": lambda odd: replays.learn_days(odd, GRID, 1),
     "load": lambda odd: pg.load(odd),
     "traces.read": lambda odd: pg.traces.read(odd),
     "read_counts": lambda odd: pg.traces.read_counts(odd),

@@ -18,10 +18,10 @@ from privacygames.jobs import (
 )
 from privacygames_study import replays
 from privacygames_study.claims import check_claims
-from privacygames_study.metadata import About, read_about
+from privacygames_study.manifest import StudyManifest, read_manifest
 from privacygames_study.parts import approximation, effect_of_the_prior, robust, scenario_1, scenario_2, scenario_3
-from privacygames_study.people import Person, coarser, informed, people_of
-from privacygames_study.provenance import DataDigest, digest_of
+from privacygames_study.people import Person, coarsen, informed_prior, select_people
+from privacygames_study.provenance import DataDigest, data_digest
 from privacygames_study.publish import publish, read_study
 from privacygames_study.runner import Study, compute, run
 from privacygames_study.settings import PARTS, QUICK, Settings
@@ -29,7 +29,6 @@ from privacygames_study.settings import PARTS, QUICK, Settings
 __all__ = [
     "PARTS",
     "QUICK",
-    "About",
     "DaskExecutor",
     "DataDigest",
     "Executor",
@@ -39,18 +38,18 @@ __all__ = [
     "Settings",
     "Store",
     "Study",
+    "StudyManifest",
     "Table",
     "approximation",
     "check_claims",
-    "coarser",
+    "coarsen",
     "compute",
-    "digest_of",
+    "data_digest",
     "effect_of_the_prior",
     "executor_for",
-    "informed",
-    "people_of",
+    "informed_prior",
     "publish",
-    "read_about",
+    "read_manifest",
     "read_study",
     "read_table",
     "replays",
@@ -59,5 +58,6 @@ __all__ = [
     "scenario_1",
     "scenario_2",
     "scenario_3",
+    "select_people",
     "write_table",
 ]

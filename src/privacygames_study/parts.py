@@ -1,4 +1,4 @@
-"""Each part of the paper's evaluation as a function: people in, a tidy table out (columns: docs/how-to/study.md)."""
+"""Each part of the paper's evaluation as a function from people to a table (columns: docs/how-to/study.md)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,14 @@ def scenario_1(
     store: Store | None = None,
     workers: Executor | None = None,
 ) -> Table:
-    """Differential mechanisms at each ε, and distortion and joint ones with the privacy these turn out to give."""
+    """Differential mechanisms at each ε, and distortion and joint ones with the distortion privacy of these.
+
+    >>> import privacygames_study as study
+    >>> town = pg.Grid(columns=2, rows=1, width=2.0, height=1.0)
+    >>> ada = study.Person("user 1", pg.Prior(town, [0.75, 0.25]), visits=4)
+    >>> [row["reused"] for row in study.scenario_1([ada], epsilons=[0.6])]
+    [False, False, True]
+    """
     return _part("scenario-1", people, store, workers, epsilons=tuple(epsilons))
 
 
@@ -31,7 +38,7 @@ def scenario_2(
     store: Store | None = None,
     workers: Executor | None = None,
 ) -> Table:
-    """The same with d_m above that: shares of the way up to the largest possible."""
+    """The same with larger d_m, at shares of the way to the largest possible."""
     return _part("scenario-2", people, store, workers, epsilons_2=tuple(epsilons), shares=tuple(shares))
 
 
@@ -79,13 +86,13 @@ def robust(
     store: Store | None = None,
     workers: Executor | None = None,
 ) -> Table:
-    """The effect of the prior where adversaries with more evidence are promised something, too: not in the paper.
+    """Distortion mechanisms with guarantees against adversaries with more evidence: not in the paper.
 
-    A distortion mechanism that promises each of them what the differential one leaves her: privacy kept, extra cost.
+    The guarantees are the differential mechanism's privacy against each of them; the table has their extra cost.
     """
     return _part("robust", people, store, workers, epsilons=tuple(epsilons), strengths=tuple(strengths))
 
 
-def _part(name: str, people: list[Person], store: Store | None, workers: Executor | None, **given: Any) -> Table:
-    settings = replace(PAPER, parts=(name,), **given)
+def _part(name: str, people: list[Person], store: Store | None, workers: Executor | None, **values: Any) -> Table:
+    settings = replace(PAPER, parts=(name,), **values)
     return compute(people, settings, store=store, workers=workers)[name]

@@ -1,4 +1,4 @@
-"""People: whose priors a study runs on. Known by rank only: no name and no trace goes any further."""
+"""The people of a study, known by rank only: no name and no trace is passed on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from privacygames.traces import VisitData
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with habits.
+    """A person's prior over the cells of a grid.
 
     Attributes:
         label: "user 1", "user 2", …
-        prior: how likely each cell of the grid is.
-        visits: how many visits that was estimated from.
+        prior: over the cells.
+        visits: number of visits it was estimated from.
     """
 
     label: str
@@ -26,14 +26,19 @@ class Person:
     visits: int
 
 
-def people_of(visited: VisitData, grid: Grid, users: int | Sequence[str], *, cells: int = 1) -> list[Person]:
-    """The people of a data set, the busiest first.
+def select_people(visited: VisitData, grid: Grid, users: int | Sequence[str], *, cells: int = 1) -> list[Person]:
+    """The people of a data set, those with most visits first.
 
     Args:
         visited: visits or counts.
         grid: the cells.
-        users: how many of the busiest, or which by name.
-        cells: leave out people seen in fewer cells than this.
+        users: how many of those with most visits, or which by name.
+        cells: leave out people who visited fewer cells than this.
+
+    >>> from privacygames_study import select_people
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
+    >>> [person.label for person in select_people(pg.traces.synthetic(2, days=3), city, users=2)]
+    ['user 1', 'user 2']
     """
     if isinstance(users, int):
         chosen = visited.busiest(users, grid, cells=cells)
@@ -52,8 +57,8 @@ def people_of(visited: VisitData, grid: Grid, users: int | Sequence[str], *, cel
     ]
 
 
-def coarser(prior: Prior, *, most: int) -> Prior:
-    """The same belief over larger cells: blocks of the grid's, at most ``most``, as square as can be."""
+def coarsen(prior: Prior, *, most: int) -> Prior:
+    """A prior over larger cells: blocks of the grid's cells, at most ``most`` of them, as square as possible."""
     grid = prior.space
     if not isinstance(grid, Grid):
         raise InvalidProblem("a coarser prior needs secrets that are the cells of a Grid")
@@ -73,6 +78,6 @@ def coarser(prior: Prior, *, most: int) -> Prior:
     return Prior(Grid(columns=columns, rows=rows, width=grid.width, height=grid.height), blocks.ravel())
 
 
-def informed(prior: Prior, strength: float, places: int) -> Prior:
-    """What an adversary believes who has more evidence on the most visited places, such as home and work."""
+def informed_prior(prior: Prior, strength: float, places: int) -> Prior:
+    """The belief of an adversary with more evidence on the most visited places, such as home and work."""
     return prior.sharpen(strength, places=places)

@@ -1,8 +1,8 @@
-"""The plan: which tasks a person's part in a study needs.
+"""The plan of a study: the tasks that one person needs.
 
-What a differential mechanism was found to give decides about others: scenarios 1 and 2 and appendix C set d_m by it.
-And where it gives a d_m already, it *is* an optimal joint mechanism (it keeps both bounds, and costs the least that
-keeping one of them can), so none is designed. A plan is therefore asked again once the tasks it named are finished.
+Scenarios 1 and 2 and appendix C set d_m by the distortion privacy of a differential mechanism. If that mechanism has
+a d_m already, it *is* an optimal joint mechanism, since it satisfies both bounds at the least cost that ε alone
+allows, and none is designed. A plan therefore names further tasks once the first ones are finished.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,37 +14,38 @@ from typing import TypedDict
 from privacygames.beliefs import Prior
 from privacygames.jobs import Measured, number
 from privacygames.problem import Problem, max_distortion
-from privacygames_study.people import Person, coarser, informed
+from privacygames_study.people import Person, coarsen, informed_prior
 from privacygames_study.settings import Settings
-from privacygames_study.tasks import DONE, Task, against
+from privacygames_study.tasks import DONE, Task, privacy_column
 
 Results = Mapping[str, Measured]
-"""What is known so far, by the key of the task."""
+"""Finished results, by the key of the task."""
 
-TOP = 1 - 1e-5
-"""How much of the largest distortion possible is asked for at most: a centimetre less than a kilometre.
+MAX_DISTORTION_SHARE = 1 - 1e-5
+"""Largest d_m that is requested, as a share of the largest possible: a centimetre less than a kilometre.
 
-At the very top the program has no inside, and only the reference solver, slow at the paper's size, can take it.
+At the maximum the program has no interior, and only the reference solver, slow at the paper's size, can solve it.
 """
 
 
 class Adversaries(TypedDict):
-    """The better informed adversaries every mechanism of a study is tried against."""
+    """The better informed adversaries that attack every mechanism of a study."""
 
     strengths: tuple[float, ...]
     places: int
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Bounds to compare mechanisms under: ε alone, d_m alone, and both.
+class Comparison:
+    """The bounds under which three mechanisms are compared: ε alone, d_m alone, and both.
 
     Attributes:
         epsilon: ε.
         distortion: d_m.
-        share: how far d_m is on the way from the differential mechanism's privacy to the largest, where that chose it.
+        share: position of d_m between the differential mechanism's privacy (0) and the largest possible (1); None if it
+            was not chosen so.
         differential: the task of the mechanism for ε alone.
-        reused: whether that is the joint mechanism, too.
+        reused: whether that is also the joint mechanism.
     """
 
     epsilon: float
@@ -65,70 +66,70 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a person's part in a study takes."""
+    """The tasks of one person in a study."""
 
     person: Person
     settings: Settings
 
     @cached_property
     def most(self) -> float:
-        """d_m^max: no mechanism gives more distortion privacy."""
+        """d_m^max, the largest distortion privacy of any mechanism."""
         return max_distortion(Problem(self.person.prior))
 
     @cached_property
     def coarse(self) -> Prior:
         """The prior on the grid of the approximations."""
-        return coarser(self.person.prior, most=self.settings.coarse_cells)
+        return coarsen(self.person.prior, most=self.settings.coarse_cells)
 
     def tasks(self, results: Results) -> Iterator[Task]:
-        """Every task whose bounds are known, given what is known so far."""
+        """Every task whose bounds follow from the results so far."""
         for part in self.settings.parts:
-            yield from (self._differential(part, epsilon) for epsilon in self._epsilons(part))
+            yield from (self._differential_task(part, epsilon) for epsilon in self._epsilons(part))
             if part == "scenario-3":
                 yield from (Task(self.person.prior, distortion=d_m, **self._adversaries()) for d_m in self.thresholds())
-            for setting in self.compared(part, results):
+            for comparison in self.comparisons(part, results):
                 if part == "approximation":
-                    yield from (setting.tasks()["joint"], self.written_out(setting))
-                    yield from (task for tasks in self.pruned(setting).values() for task in tasks)
+                    yield from (comparison.tasks()["joint"], self.exact_highs_task(comparison))
+                    yield from (task for tasks in self.approximation_tasks(comparison).values() for task in tasks)
                 elif part == "robust":
-                    yield from (setting.tasks()["distortion"], self.robust(setting, results))
+                    yield from (comparison.tasks()["distortion"], self.robust(comparison, results))
                 else:
-                    yield from setting.tasks().values()
+                    yield from comparison.tasks().values()
 
-    def compared(self, part: str, results: Results) -> list[Setting]:
-        """The settings in which a part compares mechanisms, as far as they are known."""
-        found = []
+    def comparisons(self, part: str, results: Results) -> list[Comparison]:
+        """The comparisons of a part that follow from the results so far."""
+        comparisons = []
         for epsilon in self._epsilons(part):
-            task = self._differential(part, epsilon)
+            task = self._differential_task(part, epsilon)
             reached = _privacy(task, results)
             if reached is not None:
-                found += [
-                    Setting(epsilon, distortion, share, task, reused=reached >= distortion)
+                comparisons += [
+                    Comparison(epsilon, distortion, share, task, reused=reached >= distortion)
                     for distortion, share in self._distortions(part, reached)
                 ]
-        return found
+        return comparisons
 
     def failed(self, part: str, results: Results) -> list[tuple[float, Measured]]:
-        """Each ε for which not even the differential mechanism was found, so that nothing can be compared with it."""
-        found = [(epsilon, results[self._differential(part, epsilon).key]) for epsilon in self._epsilons(part)]
-        return [(epsilon, measured) for epsilon, measured in found if measured["status"] != DONE]
+        """Each ε for which the design of the differential mechanism failed, so that there is no comparison."""
+        designs = [(epsilon, results[self._differential_task(part, epsilon).key]) for epsilon in self._epsilons(part)]
+        return [(epsilon, measured) for epsilon, measured in designs if measured["status"] != DONE]
 
     def thresholds(self) -> list[float]:
         """Scenario 3's d_m: multiples of the step, and last the largest possible."""
-        step, last = self.settings.step, self.most * TOP
+        step, last = self.settings.step, self.most * MAX_DISTORTION_SHARE
         return [*(step * count for count in range(1, ceil(last / step))), last] if last > 0 else []
 
-    def written_out(self, setting: Setting) -> Task:
-        """The exact joint design by HiGHS: what approximations that only HiGHS can solve are compared with."""
-        return replace(setting.differential, distortion=setting.distortion, solver="highs")
+    def exact_highs_task(self, comparison: Comparison) -> Task:
+        """The exact joint design by HiGHS, to compare approximations with that only HiGHS can solve."""
+        return replace(comparison.differential, distortion=comparison.distortion, solver="highs")
 
-    def pruned(self, setting: Setting) -> dict[str, list[Task]]:
+    def approximation_tasks(self, comparison: Comparison) -> dict[str, list[Task]]:
         """The approximations of a joint design: for each reading of appendix C, one with each radius.
 
         Left out are ratio constraints between far secrets ("secrets"); also those about an observable and a far secret
         ("ratios"); and then also the guess constraints about an observable and a far estimate ("both").
         """
-        exact = replace(setting.differential, distortion=setting.distortion)
+        exact = replace(comparison.differential, distortion=comparison.distortion)
         readings = {
             "secrets": exact,
             "ratios": replace(exact, reach=True, all_guesses=True),
@@ -138,24 +139,30 @@ class Plan:
             kind: [replace(task, radius=radius) for radius in self.settings.radii] for kind, task in readings.items()
         }
 
-    def robust(self, setting: Setting, results: Results) -> Task:
-        """The distortion mechanism that promises every adversary what the differential one turned out to leave her.
+    def robust(self, comparison: Comparison, results: Results) -> Task:
+        """The distortion mechanism that guarantees the differential one's privacy against every adversary.
 
-        The differential mechanism keeps these promises, so they can be kept, and at no more than its cost.
+        The differential mechanism has these guarantees, so they are feasible, at no more than its cost.
         """
-        found = results[setting.differential.key]
+        measured = results[comparison.differential.key]
         promised = tuple(
-            (strength, min(number(found, against(strength)), self._most_against(strength) * TOP))
+            (
+                strength,
+                min(
+                    number(measured, privacy_column(strength)),
+                    self._largest_distortion_against(strength) * MAX_DISTORTION_SHARE,
+                ),
+            )
             for strength in self.settings.strengths
         )
-        return replace(setting.tasks()["distortion"], promised=promised)
+        return replace(comparison.tasks()["distortion"], promised=promised)
 
-    def _most_against(self, strength: float) -> float:
-        prior = informed(self.person.prior, strength, self.settings.places)
+    def _largest_distortion_against(self, strength: float) -> float:
+        prior = informed_prior(self.person.prior, strength, self.settings.places)
         return max_distortion(Problem(prior))
 
     def expected(self) -> int:
-        """At most so many tasks there will be."""
+        """An upper bound on the number of tasks."""
         settings, parts = self.settings, self.settings.parts
         count = len({epsilon for part in parts if part != "approximation" for epsilon in self._epsilons(part)})
         if {"scenario-1", "prior", "robust"} & set(parts):
@@ -180,7 +187,7 @@ class Plan:
             "approximation": self.settings.epsilons_approximation,
         }[part]
 
-    def _differential(self, part: str, epsilon: float) -> Task:
+    def _differential_task(self, part: str, epsilon: float) -> Task:
         if part == "approximation":
             return Task(self.coarse, epsilon=epsilon)
         return Task(self.person.prior, epsilon=epsilon, **self._adversaries())
@@ -189,15 +196,15 @@ class Plan:
         return {"strengths": self.settings.strengths, "places": self.settings.places}
 
     def _distortions(self, part: str, reached: float) -> list[tuple[float, float | None]]:
-        """Which d_m to compare under, given what the differential mechanism gives; and which share of the way up."""
+        """Each d_m to compare under, given the differential mechanism's privacy, with its share."""
         if part == "scenario-3":
             return [(distortion, None) for distortion in self.thresholds()]
         most = max_distortion(Problem(self.coarse)) if part == "approximation" else self.most
         shares = {"scenario-2": self.settings.shares, "approximation": (self.settings.share_approximation,)}
         between = [(share, reached + share * (most - reached)) for share in shares.get(part, (0.0,))]
-        return [(min(distortion, most * TOP), share) for share, distortion in between]
+        return [(min(distortion, most * MAX_DISTORTION_SHARE), share) for share, distortion in between]
 
 
 def _privacy(task: Task, results: Results) -> float | None:
-    found = results.get(task.key)
-    return number(found, "privacy_km") if found is not None and found["status"] == DONE else None
+    measured = results.get(task.key)
+    return number(measured, "privacy_km") if measured is not None and measured["status"] == DONE else None

@@ -1,4 +1,4 @@
-"""Provenance of a study: which data, software and machine its numbers come from; no name, path or address."""
+"""Provenance of a study: the data, software and machine behind its numbers, without names, paths or addresses."""
 
 import platform
 import subprocess
@@ -17,15 +17,15 @@ PACKAGES = ("privacygames", "privacygames_study")
 
 LIBRARIES = ("privacygames", "numpy", "scipy", "highspy")
 PROCESSORS = Path("/proc/cpuinfo")
-"""Where Linux describes its processors."""
+"""The file in which Linux describes its processors."""
 
 
 @dataclass(frozen=True)
 class DataDigest:
-    """What identifies the data that was read.
+    """The digest of the data that was read.
 
     Attributes:
-        files: how many files.
+        files: number of files.
         size: of all files together, in bytes.
         sha256: of the file; for a folder, of the lines ``<SHA-256>  <relative path>`` of its files, sorted by path.
     """
@@ -35,7 +35,7 @@ class DataDigest:
     sha256: str
 
 
-def digest_of(path: Path) -> DataDigest:
+def data_digest(path: Path) -> DataDigest:
     """The digest of a file, or of every file in a folder."""
     if path.is_file():
         return DataDigest(1, path.stat().st_size, _sha256(path))
@@ -66,16 +66,16 @@ def revision() -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What Git prints; None where it fails or is not installed."""
+    """The output of a Git command; None if it fails or Git is not installed."""
     try:
-        done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True)  # noqa: S603, S607
+        completed = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=True)  # noqa: S603, S607
     except (OSError, subprocess.CalledProcessError):
         return None
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 def processor_model() -> str:
-    """The model of this machine's processor, or its architecture where the system does not tell."""
+    """The model of this machine's processor, or its architecture if the model is unknown."""
     try:
         named = _fields(PROCESSORS.read_text(encoding="utf-8").splitlines()).get("model name", "")
     except OSError:
@@ -87,8 +87,8 @@ def _fields(lines: Iterable[str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def workforce(workers: Executor | None) -> tuple[int | None, int | None]:
-    """How many processes work, and how many threads each may use; None where a cluster decides."""
+def worker_counts(workers: Executor | None) -> tuple[int | None, int | None]:
+    """The number of processes, and of threads per process; None if a cluster decides."""
     if workers is None or isinstance(workers, SerialExecutor):
         return 1, available_processors()
     if isinstance(workers, ProcessExecutor):

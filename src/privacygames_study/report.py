@@ -1,4 +1,4 @@
-"""One page that ties a study together: what was run, what the paper claims and what was found, every figure."""
+"""The report of a study as one HTML page: settings, claims with verdicts, figures and times."""
 
 from base64 import b64encode
 from collections import Counter
@@ -10,15 +10,26 @@ import numpy as np
 from privacygames.atomic_io import write_text
 from privacygames.jobs import Row, Table, Value, where
 from privacygames.presentation import render
-from privacygames_study.figures import PLANS, DrawnFigure, columns, count, distinct, done, plain, seconds, size, tidy
-from privacygames_study.metadata import MANIFEST, About
+from privacygames_study.figures import (
+    PLANS,
+    DrawnFigure,
+    columns,
+    counted_noun,
+    distinct,
+    done,
+    duration,
+    kilometres,
+    parameter,
+    rounded,
+)
+from privacygames_study.manifest import MANIFEST, StudyManifest
 
 REPORT = "report.html"
 VERDICTS = {"holds": "holds", "holds except": "except", "does not hold": "fails", "not tested": "untested"}
-"""How a verdict begins, to how it is shown."""
+"""The beginning of a verdict, and the CSS class of its badge."""
 
 SOURCES = {"paper": "the paper", "ours": "ours"}
-"""The source of a claim, to how it is shown."""
+"""The source of a claim, and how it is printed."""
 
 USER_COLUMNS = {
     "user": "User",
@@ -30,8 +41,10 @@ USER_COLUMNS = {
 }
 
 
-def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, figures: list[DrawnFigure]) -> Path:
-    """Write the report: one file with its figures inside; links lead to their data in the folder, and nowhere else."""
+def write(
+    folder: Path, manifest: StudyManifest, tables: dict[str, Table], claims: Table, figures: list[DrawnFigure]
+) -> Path:
+    """Write the report as one file that contains its figures, with links to their data in the same folder."""
     users = [tuple(_text(row.get(name)) for name in USER_COLUMNS) for row in tables.get("users", [])]
     files = _files(folder, tables)
     optional = {"Claims": claims, "Users": users, "Files": files}
@@ -39,17 +52,17 @@ def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, f
     text = render(
         "study.html",
         package="privacygames_study",
-        title=f"The paper's evaluation: {about.data}",
-        lead=_lead(about),
-        quick=about.quick,
+        title=f"The paper's evaluation: {manifest.data}",
+        lead=_lead(manifest),
+        quick=manifest.quick,
         tally=_tally(claims),
         sections=[name for name in names if optional.get(name, True)],
         claims=[_claim(claim, {figure.name: figure.title for figure in figures}) for claim in claims],
         figures=[_figure(folder, figure) for figure in figures],
         left_out=[plan.title for plan in PLANS if plan.table not in tables],
-        setting=_setting(about),
+        setting=_setting(manifest),
         users={"head": tuple(USER_COLUMNS.values()), "rows": users} if users else None,
-        times=_times(about, tables),
+        times=_times(manifest, tables),
         files=files,
     )
     path = folder / REPORT
@@ -57,17 +70,18 @@ def write(folder: Path, about: About, tables: dict[str, Table], claims: Table, f
     return path
 
 
-def _lead(about: About) -> str:
-    invented = "invented " if about.format == "synthetic" else ""
+def _lead(manifest: StudyManifest) -> str:
+    invented = "invented " if manifest.format == "synthetic" else ""
     return (
-        f"{count(about.users, invented + 'user')}, {about.columns} × {about.rows} cells over "
-        f"{size(about.width_km)} × {size(about.height_km)} km. {count(about.designs, 'mechanism')} designed, "
-        f"{about.failed or 'none'} failed."
+        f"{counted_noun(manifest.users, invented + 'user')}, {manifest.columns} × {manifest.rows} cells over "
+        f"{kilometres(manifest.width_km)} × {kilometres(manifest.height_km)} km. "
+        f"{counted_noun(manifest.designs, 'mechanism')} designed, "
+        f"{manifest.failed or 'none'} failed."
     )
 
 
 def _tally(claims: Table) -> list[tuple[str, str]]:
-    """How many claims hold, hold in part, do not, or were not tested; each with how it is shown."""
+    """The number of claims that hold, hold with exceptions, do not hold, or were not tested, with CSS classes."""
     tally = Counter(_kind(claim.get("verdict")) for claim in claims)
     return [(f"{text}: {tally[kind]}", kind) for text, kind in VERDICTS.items() if tally[kind]]
 
@@ -105,60 +119,71 @@ def _figure(folder: Path, figure: DrawnFigure) -> dict[str, object]:
 
 
 def _inside(picture: Path) -> str:
-    """A picture as an address that holds it: the page is whole wherever it is sent."""
+    """A picture as a data URL, so that the page needs no other file."""
     return f"data:image/png;base64,{b64encode(picture.read_bytes()).decode()}"
 
 
-def _setting(about: About) -> list[tuple[str, str]]:
-    window = ", ".join(f"{degrees:.4f}°" for degrees in about.window or ())
+def _setting(manifest: StudyManifest) -> list[tuple[str, str]]:
+    window = ", ".join(f"{degrees:.4f}°" for degrees in manifest.window or ())
     return [
-        ("Data", f"{about.data}, read as {about.format}"),
-        ("Users", str(about.users)),
-        ("Grid", f"{about.columns} × {about.rows} cells over {size(about.width_km)} × {size(about.height_km)} km"),
+        ("Data", f"{manifest.data}, read as {manifest.format}"),
+        ("Users", str(manifest.users)),
+        (
+            "Grid",
+            f"{manifest.columns} × {manifest.rows} cells over "
+            f"{kilometres(manifest.width_km)} × {kilometres(manifest.height_km)} km",
+        ),
         ("Window", f"{window} (west, south, east, north)" if window else "plain kilometres"),
-        ("Scenario 1", f"ε = {_list(about.epsilons)} per km"),
+        ("Scenario 1", f"ε = {_list(manifest.epsilons)} per km"),
         (
             "Scenario 2",
-            f"ε = {_list(about.epsilons_2)} per km; d_m at {_list(about.shares)} of the way from what the "
+            f"ε = {_list(manifest.epsilons_2)} per km; d_m at {_list(manifest.shares)} of the way from what the "
             "differential mechanism reaches to the largest possible",
         ),
         (
             "Scenario 3",
-            f"ε = {_list(about.epsilons_3)} per km; d_m = every {plain(about.step_km)} km, and the largest",
+            f"ε = {_list(manifest.epsilons_3)} per km; d_m = every {parameter(manifest.step_km)} km, and the largest",
         ),
-        ("Prior", f"{_list(about.strengths)} times the evidence on the {count(about.places, 'most visited place')}"),
+        (
+            "Prior",
+            f"{_list(manifest.strengths)} times the evidence on the "
+            f"{counted_noun(manifest.places, 'most visited place')}",
+        ),
         (
             "Approximation",
-            f"ε = {_list(about.epsilons_approximation)} per km; d_m at {plain(about.share_approximation)} "
-            f"of the same way; constraints up to {_list(about.radii_km)} km; "
-            f"{about.approximation_columns} × {about.approximation_rows} cells",
+            f"ε = {_list(manifest.epsilons_approximation)} per km; d_m at {parameter(manifest.share_approximation)} "
+            f"of the same way; constraints up to {_list(manifest.radii_km)} km; "
+            f"{manifest.approximation_columns} × {manifest.approximation_rows} cells",
         ),
-        ("Robust", "scenario 1's ε; promises against all adversaries of the effect of the prior"),
-        ("Parts run", ", ".join(about.parts)),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in about.versions.items())),
-        *((name, text) for name, text in _provenance(about) if text),
+        ("Robust", "scenario 1's ε; guarantees against all adversaries of the effect of the prior"),
+        ("Parts run", ", ".join(manifest.parts)),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in manifest.versions.items())),
+        *((name, text) for name, text in _provenance(manifest) if text),
     ]
 
 
-def _provenance(about: About) -> list[tuple[str, str]]:
-    """Which command, data, source and machine the numbers come from; empty where not known."""
-    read = f"{count(about.data_files, 'file')}, {about.data_bytes} bytes, SHA-256 {about.data_sha256}"
-    parallel = f"{count(about.processes or 0, 'worker')} with {count(about.threads or 0, 'thread')} each"
+def _provenance(manifest: StudyManifest) -> list[tuple[str, str]]:
+    """Command, data, source and machine behind the numbers; empty if unknown."""
+    read = f"{counted_noun(manifest.data_files, 'file')}, {manifest.data_bytes} bytes, SHA-256 {manifest.data_sha256}"
+    parallel = (
+        f"{counted_noun(manifest.processes or 0, 'worker')} with {counted_noun(manifest.threads or 0, 'thread')} each"
+    )
     return [
-        ("Command", about.command),
-        ("Data files", read if about.data_sha256 else ""),
-        ("Source", f"Git revision {about.revision}" if about.revision else ""),
-        ("Machine", about.processor),
-        ("Parallel", parallel if about.processes else ""),
-        ("Finished", about.finished),
+        ("Command", manifest.command),
+        ("Data files", read if manifest.data_sha256 else ""),
+        ("Source", f"Git revision {manifest.revision}" if manifest.revision else ""),
+        ("Machine", manifest.processor),
+        ("Parallel", parallel if manifest.processes else ""),
+        ("Finished", manifest.finished),
     ]
 
 
-def _times(about: About, tables: dict[str, Table]) -> dict[str, object]:
-    cores = f" on a machine with {count(about.cores, 'core')}" if about.cores else ""
+def _times(manifest: StudyManifest, tables: dict[str, Table]) -> dict[str, object]:
+    cores = f" on a machine with {counted_noun(manifest.cores, 'core')}" if manifest.cores else ""
     text = (
-        f"All designs together took {seconds(about.design_seconds)}, added up over all processes and runs; the last "
-        f"run took {seconds(about.wall_seconds)}{cores}."
+        f"All designs together took {duration(manifest.design_seconds)}, added up over all processes and runs; "
+        "the last "
+        f"run took {duration(manifest.wall_seconds)}{cores}."
     )
     rows = []
     for part, whole in tables.items():
@@ -166,7 +191,7 @@ def _times(about: About, tables: dict[str, Table]) -> dict[str, object]:
         for (mechanism,) in distinct(designed, "mechanism"):
             (times,) = columns(where(designed, mechanism=mechanism), "seconds")
             if len(times):
-                middle, longest = seconds(float(np.median(times))), seconds(float(times.max()))
+                middle, longest = duration(float(np.median(times))), duration(float(times.max()))
                 rows.append((part, _text(mechanism) or "approximate joint", middle, longest))
     return {"text": text, "rows": rows}
 
@@ -177,15 +202,15 @@ def _files(folder: Path, tables: dict[str, Table]) -> list[str]:
 
 
 def _link(path: Path, folder: Path) -> str:
-    """A path as an address relative to the report."""
+    """A path as a URL relative to the report."""
     return quote(path.relative_to(folder).as_posix())
 
 
 def _list(values: tuple[float, ...]) -> str:
-    return ", ".join(plain(value) for value in values)
+    return ", ".join(parameter(value) for value in values)
 
 
 def _text(value: Value) -> str:
     if value is None:
         return ""
-    return tidy(value) if isinstance(value, float) else str(value)
+    return rounded(value) if isinstance(value, float) else str(value)

@@ -1,12 +1,12 @@
-"""From the results of tasks to the tables of a study: one function per table."""
+"""The tables of a study from the results of its tasks: one function per table."""
 
 from collections.abc import Iterable
 
 from privacygames.jobs import Row, Table, Value, number
 from privacygames.spaces import Grid
-from privacygames_study.people import informed
+from privacygames_study.people import informed_prior
 from privacygames_study.plan import Plan, Results
-from privacygames_study.tasks import DONE, Task, against
+from privacygames_study.tasks import DONE, Task, privacy_column
 
 MEASURED = (
     "status",
@@ -76,8 +76,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 """The columns of every table."""
 
 
-def tables_of(plans: list[Plan], results: Results) -> dict[str, Table]:
-    """Every table that was asked for, by name."""
+def result_tables(plans: list[Plan], results: Results) -> dict[str, Table]:
+    """The tables of all requested parts, by name."""
     rows = {"prior": _prior_rows, "approximation": _approximation_rows, "robust": _robust_rows}
     made: dict[str, list[Row]] = {"users": [_user(plan) for plan in plans]}
     for part in plans[0].settings.parts:
@@ -104,16 +104,16 @@ def _user(plan: Plan) -> Row:
 
 
 def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
-    """Scenarios 1, 2 and 3: three mechanisms in every setting; one row where even the differential one failed."""
-    for setting in plan.compared(part, results):
-        for mechanism, task in setting.tasks().items():
+    """Scenarios 1, 2 and 3: three mechanisms per comparison; one row if even the differential one failed."""
+    for comparison in plan.comparisons(part, results):
+        for mechanism, task in comparison.tasks().items():
             yield {
                 "user": plan.person.label,
-                "epsilon": setting.epsilon,
-                "d_m_km": setting.distortion,
-                "share": setting.share,
+                "epsilon": comparison.epsilon,
+                "d_m_km": comparison.distortion,
+                "share": comparison.share,
                 "mechanism": mechanism,
-                "reused": mechanism == "joint" and setting.reused,
+                "reused": mechanism == "joint" and comparison.reused,
                 **results[task.key],
             }
     for epsilon, found in plan.failed(part, results):
@@ -121,67 +121,68 @@ def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
 
 
 def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
-    """Scenario 1's mechanisms against adversaries who know more and more."""
-    for setting in plan.compared("prior", results):
-        for mechanism, task in setting.tasks().items():
-            found = results[task.key]
-            for strength in (1.0, *plan.settings.strengths) if found["status"] == DONE else ():
-                belief = informed(plan.person.prior, strength, plan.settings.places)
+    """Scenario 1's mechanisms against increasingly informed adversaries."""
+    for comparison in plan.comparisons("prior", results):
+        for mechanism, task in comparison.tasks().items():
+            measured = results[task.key]
+            for strength in (1.0, *plan.settings.strengths) if measured["status"] == DONE else ():
+                belief = informed_prior(plan.person.prior, strength, plan.settings.places)
                 yield {
                     "user": plan.person.label,
-                    "epsilon": setting.epsilon,
+                    "epsilon": comparison.epsilon,
                     "mechanism": mechanism,
                     "strength": strength,
                     "prior_entropy_bits": plan.person.prior.entropy(),
                     "entropy_bits": belief.entropy(),
-                    "privacy_km": found["privacy_km" if strength == 1.0 else against(strength)],
+                    "privacy_km": measured["privacy_km" if strength == 1.0 else privacy_column(strength)],
                     "blind_km": blind(task, strength),
                 }
 
 
 def _robust_rows(plan: Plan, results: Results) -> Iterable[Row]:
-    """The effect of the prior once better informed adversaries are promised something, too: privacy and cost."""
-    for setting in plan.compared("robust", results):
-        robust = plan.robust(setting, results)
-        made = {**setting.tasks(), "robust": robust}
-        promised = {1.0: setting.distortion, **dict(robust.promised)}
+    """The effect of the prior on mechanisms with guarantees against better informed adversaries: privacy and cost."""
+    for comparison in plan.comparisons("robust", results):
+        robust = plan.robust(comparison, results)
+        tasks = {**comparison.tasks(), "robust": robust}
+        promised = {1.0: comparison.distortion, **dict(robust.promised)}
         for mechanism in ("differential", "distortion", "robust"):
-            task = made[mechanism]
-            found = results[task.key]
-            kept = {name: found.get(name) for name in ("status", "cost", "gap", "seconds")}
+            task = tasks[mechanism]
+            measured = results[task.key]
+            quality = {name: measured.get(name) for name in ("status", "cost", "gap", "seconds")}
             for strength in (1.0, *plan.settings.strengths):
                 own = mechanism == "robust" or (mechanism == "distortion" and strength == 1.0)
                 yield {
                     "user": plan.person.label,
-                    "epsilon": setting.epsilon,
+                    "epsilon": comparison.epsilon,
                     "mechanism": mechanism,
                     "strength": strength,
                     "promised_km": promised[strength] if own else None,
-                    "privacy_km": found.get("privacy_km" if strength == 1.0 else against(strength)),
+                    "privacy_km": measured.get("privacy_km" if strength == 1.0 else privacy_column(strength)),
                     "blind_km": blind(task, strength),
-                    **kept,
+                    **quality,
                 }
 
 
 def blind(task: Task, strength: float) -> float:
-    """What guessing by an adversary's belief alone errs by, where the belief is the truth."""
+    """The expected error of the best guess under an adversary's belief alone, if the belief is true."""
     grid = task.prior.space
-    belief = informed(task.prior, strength, task.places)
+    belief = informed_prior(task.prior, strength, task.places)
     return float((grid.distance("euclidean") @ belief.probabilities).min())
 
 
 def _approximation_rows(plan: Plan, results: Results) -> Iterable[Row]:
-    """Appendix C: each approximation beside the exact design; times beside those of the exact design by HiGHS.
+    """Appendix C: each approximation beside the exact design, with times of the same solver.
 
-    Only with pairs of secrets left out can the block method, which designs exactly, solve the approximation, too.
+    The interior-point method can solve approximations that leave out pairs of secrets only; the others, and the exact
+    design they are compared with, are solved by HiGHS.
     """
     grid = plan.coarse.space
-    for setting in plan.compared("approximation", results):
-        exact = results[setting.tasks()["joint"].key]
-        for kind, tasks in plan.pruned(setting).items():
-            timed = exact if kind == "secrets" else results[plan.written_out(setting).key]
+    for comparison in plan.comparisons("approximation", results):
+        exact = results[comparison.tasks()["joint"].key]
+        for kind, tasks in plan.approximation_tasks(comparison).items():
+            timed = exact if kind == "secrets" else results[plan.exact_highs_task(comparison).key]
             for task in tasks:
-                found = results[task.key]
+                measured = results[task.key]
                 yield {
                     "user": plan.person.label,
                     "epsilon": task.epsilon,
@@ -190,9 +191,9 @@ def _approximation_rows(plan: Plan, results: Results) -> Iterable[Row]:
                     "rows": grid.rows if isinstance(grid, Grid) else None,
                     "kind": kind,
                     "radius_km": task.radius,
-                    **found,
+                    **measured,
                     "exact_privacy_km": exact.get("privacy_km"),
-                    "error_km": _difference(exact, found, "privacy_km"),
+                    "error_km": _difference(exact, measured, "privacy_km"),
                     "exact_cost": exact.get("cost"),
                     "exact_epsilon": exact.get("realised_epsilon"),
                     "exact_processor_seconds": timed.get("processor_seconds"),

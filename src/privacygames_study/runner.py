@@ -1,4 +1,4 @@
-"""Running a study: what is finished is kept, what is left is handed out, and tables are made of it all."""
+"""Running a study: unfinished tasks are distributed, results stored, and tables computed from them."""
 
 import os
 from contextlib import closing
@@ -14,11 +14,11 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Grid
 from privacygames.threads import available_processors
 from privacygames_study.claims import CLAIM_COLUMNS, check_claims
-from privacygames_study.metadata import About
+from privacygames_study.manifest import StudyManifest
 from privacygames_study.people import Person
 from privacygames_study.plan import Plan
-from privacygames_study.provenance import DataDigest, processor_model, revision, versions, workforce
-from privacygames_study.result_tables import COLUMNS, tables_of
+from privacygames_study.provenance import DataDigest, processor_model, revision, versions, worker_counts
+from privacygames_study.result_tables import COLUMNS, result_tables
 from privacygames_study.settings import Settings
 from privacygames_study.tasks import DONE, Task
 
@@ -33,17 +33,17 @@ class Study:
         about: its setting.
         tables: by name.
         claims: the paper's claims, checked against the tables.
-        fresh: how many designs this run made; the others were known.
+        fresh: number of designs of this run; the others were stored.
     """
 
-    about: About
+    manifest: StudyManifest
     tables: dict[str, Table]
     claims: Table
     fresh: int
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, for JSON: how much was designed, and the claims."""
-        return {"designed": self.fresh, "failed": self.about.failed, "claims": self.claims}
+        """Plain values, for JSON: number of designs, and the claims."""
+        return {"designed": self.fresh, "failed": self.manifest.failed, "claims": self.claims}
 
 
 def compute(
@@ -54,22 +54,29 @@ def compute(
     workers: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, Table]:
-    """Every table of a study.
+    """The tables of a study.
 
     Args:
         people: whose priors.
         settings: the paper's by default.
-        store: what is known already, and where results are kept.
-        workers: who does the work; by default this process.
-        progress: called with a :class:`privacygames.Progress` after every design; what it raises ends the study, and
-            what is finished is kept in the store.
+        store: earlier results, to which new ones are added.
+        workers: runs the tasks; by default this process.
+        progress: called with a :class:`privacygames.Progress` after every design; an exception from it ends the study,
+            and finished results stay in the store.
+
+    >>> import privacygames_study as study
+    >>> town = pg.Grid(columns=2, rows=1, width=2.0, height=1.0)
+    >>> ada = study.Person("user 1", pg.Prior(town, [0.75, 0.25]), visits=4)
+    >>> tables = study.compute([ada], study.Settings(epsilons=(0.6,), parts=("scenario-1",)))
+    >>> [row["mechanism"] for row in tables["scenario-1"]]
+    ['differential', 'distortion', 'joint']
     """
     if not people:
         raise InvalidProblem("a study needs at least one person")
     plans = [Plan(person, settings or Settings()) for person in people]
     kept = Store() if store is None else store
-    _finish(plans, kept, workers or SerialExecutor(), progress)
-    return tables_of(plans, kept.results)
+    _run_tasks(plans, kept, workers or SerialExecutor(), progress)
+    return result_tables(plans, kept.results)
 
 
 def run(
@@ -85,18 +92,18 @@ def run(
     workers: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> Study:
-    """A study in a folder: tables, claims and manifest; finished designs are kept there and never made again.
+    """A study in a folder: tables, claims and manifest; finished designs are stored there and reused.
 
     Args:
         people: whose priors, all over the same grid.
         settings: what to study.
-        folder: where; an interrupted study goes on from there.
+        folder: for all files; an interrupted study continues from its contents.
         data: the data set's name, for captions.
         read_as: which format.
-        quick: whether to call it the coarse version.
+        quick: whether the settings are the coarse ones.
         command: the command that asked for it, for the manifest; without names, paths and addresses.
         digest: of the data that was read, for the manifest.
-        workers: who does the work; by default this process.
+        workers: runs the tasks; by default this process.
         progress: called after every design.
     """
     if not all(isinstance(person.prior.space, Grid) for person in people):
@@ -107,8 +114,10 @@ def run(
     tables = compute(people, settings, store=store, workers=workers, progress=progress)
     fresh = len(store.results) - known
     claims = check_claims(tables)
-    about = _about(people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start)
-    about = _with_provenance(about, command, digest, workers)
+    manifest = _study_manifest(
+        people, settings, store, data=data, read_as=read_as, quick=quick, seconds=monotonic() - start
+    )
+    manifest = _with_provenance(manifest, command, digest, workers)
     (folder / TABLES).mkdir(exist_ok=True)
     for name, columns in COLUMNS.items():
         path = folder / TABLES / f"{name}.csv"
@@ -117,26 +126,26 @@ def run(
         else:  # of an earlier study, maybe of other people
             path.unlink(missing_ok=True)
     write_table(folder / TABLES / "claims.csv", claims, CLAIM_COLUMNS)
-    about.write(folder)
-    return Study(about, tables, claims, fresh)
+    manifest.write(folder)
+    return Study(manifest, tables, claims, fresh)
 
 
-def needed(plans: list[Plan], store: Store) -> list[Task]:
-    """Every task whose bounds are known, finished or not."""
+def known_tasks(plans: list[Plan], store: Store) -> list[Task]:
+    """Every task whose bounds follow from the results so far, finished or not."""
     return list({task.key: task for plan in plans for task in plan.tasks(store.results)}.values())
 
 
-def _finish(plans: list[Plan], store: Store, workers: Executor, progress: ProgressCallback | None) -> None:
-    """Do what is left; results may name further tasks, so ask again until there are none."""
+def _run_tasks(plans: list[Plan], store: Store, workers: Executor, progress: ProgressCallback | None) -> None:
+    """Run unfinished tasks until there are none; results may lead to further tasks."""
     expected = sum(plan.expected() for plan in plans)
     started, before = monotonic(), len(store.results)
     while True:
-        tasks = needed(plans, store)
+        tasks = known_tasks(plans, store)
         left = unfinished(tasks, store.results)
         done, expected = len(tasks) - len(left), max(expected, len(tasks))
         if not left:
             return
-        with closing(workers.work(left)) as finished:  # whatever happens here, no work goes on
+        with closing(workers.work(left)) as finished:  # stops the work if anything here fails
             for key, measured in finished:
                 store.add(key, measured)
                 done += 1
@@ -145,16 +154,16 @@ def _finish(plans: list[Plan], store: Store, workers: Executor, progress: Progre
                     message = f"{done} of {total} designs, {fresh} of them in this run"
                     seconds = monotonic() - started
                     progress(Progress(job="study", done=done, total=total, seconds=seconds, message=message))
-        expected = 0  # what was found names all the others
+        expected = 0  # from here on, the results name all other tasks
 
 
-def _about(
+def _study_manifest(
     people: list[Person], settings: Settings, store: Store, *, data: str, read_as: str, quick: bool, seconds: float
-) -> About:
+) -> StudyManifest:
     plans = [Plan(person, settings) for person in people]
     grid, coarse = (cast("Grid", space) for space in (people[0].prior.space, plans[0].coarse.space))
-    found = [store.results[task.key] for task in needed(plans, store)]
-    return About(
+    measured = [store.results[task.key] for task in known_tasks(plans, store)]
+    return StudyManifest(
         data=data,
         format=read_as,
         users=len(people),
@@ -177,19 +186,21 @@ def _about(
         approximation_rows=coarse.rows,
         parts=settings.parts,
         quick=quick,
-        designs=len(found),
-        failed=sum(measured["status"] != DONE for measured in found),
-        design_seconds=sum(number(measured, "seconds") for measured in found),
+        designs=len(measured),
+        failed=sum(result["status"] != DONE for result in measured),
+        design_seconds=sum(number(result, "seconds") for result in measured),
         wall_seconds=seconds,
     )
 
 
-def _with_provenance(about: About, command: str, digest: DataDigest | None, workers: Executor | None) -> About:
-    """The manifest with what the numbers depend on beside the setting: data, software and machine."""
+def _with_provenance(
+    manifest: StudyManifest, command: str, digest: DataDigest | None, workers: Executor | None
+) -> StudyManifest:
+    """The manifest with its provenance: data, software and machine."""
     read = digest or DataDigest(files=0, size=0, sha256="")
-    processes, threads = workforce(workers)
+    processes, threads = worker_counts(workers)
     return replace(
-        about,
+        manifest,
         cores=os.cpu_count() or available_processors(),
         versions=versions(),
         command=command,

@@ -1,4 +1,4 @@
-"""What to study: the paper's values by default, and a coarse version."""
+"""The parameters of a study: the paper's values by default, and coarse ones."""
 
 from dataclasses import dataclass
 from math import inf
@@ -10,10 +10,10 @@ PARTS = ("scenario-1", "scenario-2", "scenario-3", "prior", "approximation", "ro
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of every part; ε is per km.
+    """The parameters of all parts; ε is per km.
 
     Attributes:
-        epsilons: of scenario 1, of the effect of the prior and of promises against better informed adversaries.
+        epsilons: of scenario 1, of the effect of the prior, and of guarantees against better informed adversaries.
         epsilons_2: of scenario 2 ("some values").
         shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
         epsilons_3: of scenario 3.
@@ -23,8 +23,12 @@ class Settings:
         epsilons_approximation: of appendix C.
         share_approximation: its d_m, as a share of the same way.
         radii: beyond which constraints are left out there, in km.
-        coarse_cells: on blocks of the grid's cells, at most so many: leaving out both kinds has only the slow solver.
-        parts: which of the parts to run.
+        coarse_cells: largest number of cells there, as blocks of the grid's, since only the slow solver applies.
+        parts: the parts to run.
+
+    >>> from privacygames_study import Settings
+    >>> Settings(parts=("scenario-1",)).epsilons
+    (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
     """
 
     epsilons: tuple[float, ...] = (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
@@ -67,4 +71,4 @@ QUICK = Settings(
     radii=(3.0, 6.0),
     coarse_cells=30,
 )
-"""A coarse version, for a look in a minute."""
+"""Coarse settings for a run of a minute."""

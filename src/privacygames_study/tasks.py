@@ -1,4 +1,4 @@
-"""A task of a study: one mechanism for one person, designed and measured. Tasks know nothing of each other."""
+"""A task of a study: one mechanism for one person, designed and measured, independent of all other tasks."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -17,30 +17,30 @@ from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.solvers import Highs
 from privacygames.spaces import Grid, space_digest
-from privacygames_study.people import informed
+from privacygames_study.people import informed_prior
 
 FORMAT = 2
-"""Raise when what a task means or what is measured changes: older results are then not used again."""
+"""Version of tasks and measurements, part of every key: results of another version are not reused."""
 
 DONE = "done"
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What to design, and for whom.
+    """One mechanism to design and measure.
 
     Attributes:
-        prior: the person's.
-        epsilon: ε per km; None: no differential privacy.
-        distortion: d_m in km; None: no distortion privacy.
-        radius: in km: leave out constraints between secrets further apart (appendix C); None: exact.
-        reach: leave out constraints about observables and secrets further apart than ``radius``, too.
+        prior: of the person.
+        epsilon: ε per km; None: no bound.
+        distortion: d_m in km; None: no bound.
+        radius: in km: leave out constraints between secrets farther apart (appendix C); None: exact.
+        reach: also leave out constraints about outputs and secrets farther apart than ``radius``.
         all_guesses: with ``reach``, leave out ratio constraints only.
-        solver: of an exact design: the one that is chosen for its size, or HiGHS on the program written out, with which
-            approximations that only HiGHS can solve are compared.
-        strengths: the better informed adversaries to try it against.
-        places: about how many places these know more.
-        promised: of some of these, the strength and what is promised against each, in km, beside d_m.
+        solver: of an exact design: the default for its size, or HiGHS on the full program, to compare approximations
+            with that only HiGHS can solve.
+        strengths: of the better informed adversaries that attack it.
+        places: number of places that these know more about.
+        promised: for some of these, the strength and the distortion guaranteed against them in km, besides d_m.
     """
 
     prior: Prior
@@ -56,11 +56,11 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """The same for the same work, whoever asks for it and whenever."""
+        """A digest of the task, under which its result is stored. The names in it are part of the format of stores."""
         grid = self.prior.space
         shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else space_digest(grid)
-        asked = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "prior"}
-        return digest_of("study task", FORMAT, shape, asked, content_hash(self.prior.probabilities))[:32]
+        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "prior"}
+        return digest_of("study task", FORMAT, shape, settings, content_hash(self.prior.probabilities))[:32]
 
     def run(self) -> Measured:
         """Design the task's mechanism and measure it."""
@@ -68,7 +68,7 @@ class Task:
 
 
 def measure(task: Task) -> Measured:
-    """Design the task's mechanism and measure it; a design that fails is a result, too."""
+    """Design the task's mechanism and measure it; a failed design is a result with that status."""
     problem = Problem(task.prior, cost="hamming", distance="euclidean")
     start, worked = perf_counter(), process_time()
     try:
@@ -91,21 +91,21 @@ def measure(task: Task) -> Measured:
         "processor_seconds": worked,
         "solver": _solver(mechanism),
         **{
-            against(strength): attacks.optimal(
-                mechanism, problem, prior=informed(task.prior, strength, task.places)
+            privacy_column(strength): attacks.optimal(
+                mechanism, problem, prior=informed_prior(task.prior, strength, task.places)
             ).error
             for strength in task.strengths
         },
     }
 
 
-def against(strength: float) -> str:
-    """The name of the privacy against an adversary with so much more evidence, who is right about it."""
+def privacy_column(strength: float) -> str:
+    """The column of the distortion privacy against a better informed adversary."""
     return f"privacy_km against {strength:g}"
 
 
 def _solver(mechanism: Mechanism) -> str:
-    """The name of the solver that designed a mechanism, and whether another one had failed before it."""
+    """The name of the solver that designed a mechanism, and whether another one failed before it."""
     origin = mechanism.certificate.provenance.solver.split(";")[0]
     name = origin.partition(":")[0].partition(",")[0]
     return f"{name} after another" if ", after " in origin else name
@@ -113,11 +113,11 @@ def _solver(mechanism: Mechanism) -> str:
 
 def _mechanism(task: Task, problem: Problem) -> Mechanism:
     if task.promised:
-        crowd: dict[Adversary, float | None] = {Adversary("no more evidence"): task.distortion or 0.0}
-        for strength, least in task.promised:
-            belief = informed(task.prior, strength, task.places)
-            crowd[Adversary(f"{strength:g} times the evidence", prior=belief)] = least
-        return design_bounds(problem, Bounds.asked(epsilon=task.epsilon, distortion=crowd))
+        guaranteed: dict[Adversary, float | None] = {Adversary("no more evidence"): task.distortion or 0.0}
+        for strength, distortion in task.promised:
+            belief = informed_prior(task.prior, strength, task.places)
+            guaranteed[Adversary(f"{strength:g} times the evidence", prior=belief)] = distortion
+        return design_bounds(problem, Bounds.asked(epsilon=task.epsilon, distortion=guaranteed))
     if task.radius is None:
         bounds = Bounds(epsilon=task.epsilon, distortion=task.distortion)
         return (

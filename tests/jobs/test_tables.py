@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from privacygames.jobs import Table, number, read_table, where, write_table
-from privacygames_study.metadata import read_about
+from privacygames_study.manifest import read_manifest
 from study_tables import ABOUT
 
 
@@ -35,4 +35,4 @@ def test_rows_are_chosen_by_value_and_numbers_must_be_numbers() -> None:
 
 def test_the_manifest_comes_back(tmp_path: Path) -> None:
     ABOUT.write(tmp_path)
-    assert read_about(tmp_path) == ABOUT
+    assert read_manifest(tmp_path) == ABOUT

@@ -10,13 +10,13 @@ import privacygames as pg
 from interruptions import Counting
 from privacygames import tracking
 from privacygames.jobs import DaskExecutor, ProcessExecutor
-from privacygames_study.replays import STRATEGIES, Days, days_of, plots, replay, runner
-from privacygames_study.replays.sharing_task import Sharing
-from privacygames_study.replays.strategies import Daily
+from privacygames_study.replays import STRATEGIES, PersonDays, learn_days, plots, replay, runner
+from privacygames_study.replays.strategies import DailyBudget
+from privacygames_study.replays.task import ReplayTask
 from support import shared
 
 GRID = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
-PEOPLE = days_of(pg.traces.synthetic(2, days=4), GRID, 2)
+PEOPLE = learn_days(pg.traces.synthetic(2, days=4), GRID, 2)
 
 
 def test_people_share_later_days_and_are_known_by_earlier_ones() -> None:
@@ -38,10 +38,10 @@ def test_people_share_later_days_and_are_known_by_earlier_ones() -> None:
 
 def test_a_replay_is_what_it_says() -> None:
     person = PEOPLE[0]
-    daily = Daily(8.0, person.requests, person.places)
-    measured = Sharing(person, "independent", daily, seed=0).run()
-    again = Sharing(person, "independent", daily, seed=0).run()
-    other = Sharing(person, "independent", daily, seed=1).run()
+    daily = DailyBudget(8.0, person.requests, person.places)
+    measured = ReplayTask(person, "independent", daily, seed=0).run()
+    again = ReplayTask(person, "independent", daily, seed=0).run()
+    other = ReplayTask(person, "independent", daily, seed=1).run()
     assert measured == again
     assert measured["cost"] != other["cost"]
     assert measured["requests"] == len(person.cells)
@@ -57,15 +57,15 @@ def test_a_replay_is_what_it_says() -> None:
 @pytest.mark.parametrize("way", STRATEGIES)
 def test_every_way_stays_within_its_budget(way: str) -> None:
     person = PEOPLE[1]
-    few = Days(
+    few = PersonDays(
         person.label, person.problem, person.mobility, person.cells[:30], person.times[:30], person.days[:30],
         person.hours[:30], person.home, 20, person.places,
     )  # fmt: skip
-    releases = STRATEGIES[way](few.problem, few.mobility, Daily(4.0, 20, few.places), np.random.default_rng(1))
+    releases = STRATEGIES[way](few.problem, few.mobility, DailyBudget(4.0, 20, few.places), np.random.default_rng(1))
     for cell, time in zip(few.cells, few.times, strict=True):
         releases.release(GRID.labels[cell], at=float(time))
     assert releases.ledger.verify().releases == len(few.cells)
-    measured = Sharing(few, way, Daily(4.0, 20, few.places), seed=3).run()
+    measured = ReplayTask(few, way, DailyBudget(4.0, 20, few.places), seed=3).run()
     assert measured["status"] == "done"
     assert 0 < float(measured["answered"] or 0) <= 1
 
@@ -119,7 +119,7 @@ def test_real_people() -> None:
     columns = {"user": "user", "time": "time", "latitude": "lat", "longitude": "lon"}
     visits = pg.traces.read(path, window=box, timezone="America/Sao_Paulo", columns=columns, users=["u06"])
     grid = pg.Grid.over(box, columns=5, rows=4)
-    (person,) = days_of(visits, grid, ["u06"], timezone="America/Sao_Paulo")
+    (person,) = learn_days(visits, grid, ["u06"], timezone="America/Sao_Paulo")
     made = replay([person], budget=20.0, ways=["noise", "independent", "memoised"])
     assert made.failed == 0
     by_way = {row["way"]: row for row in made.ways}
@@ -143,4 +143,4 @@ def test_wrong_replays_are_refused(options: dict[str, Any], message: str) -> Non
     with pytest.raises(pg.InvalidProblem, match="needs people"):
         replay([], budget=1.0)
     with pytest.raises(pg.InvalidProblem, match="learn"):
-        days_of(pg.traces.synthetic(1, days=3), GRID, 1, learn=1.0)
+        learn_days(pg.traces.synthetic(1, days=3), GRID, 1, learn=1.0)

@@ -8,7 +8,7 @@ import pytest
 
 from privacygames.jobs import Table, Value
 from privacygames_study.claims import CLAIM_COLUMNS, CLAIMS, OURS, READINGS, check_claims
-from privacygames_study.claims.evidence import Evidence, spread
+from privacygames_study.claims.evidence import Evidence, summary
 from study_tables import robust
 from support import shared
 
@@ -156,8 +156,8 @@ def test_a_few_exceptions_are_counted() -> None:
 
 
 def test_numbers_are_brief_and_rounding_noise_is_none() -> None:
-    assert spread([-6e-10, 0.07061, 12.34567], " km") == "median 0.0706 km, between 0 and 12.3"
-    assert spread([]) == "no cases"
+    assert summary([-6e-10, 0.07061, 12.34567], " km") == "median 0.0706 km, between 0 and 12.3"
+    assert summary([]) == "no cases"
 
 
 def test_failed_designs_are_no_evidence_and_nothing_at_all_is_not_tested() -> None:

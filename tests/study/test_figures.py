@@ -6,9 +6,9 @@ import pytest
 
 from privacygames.jobs import Table, read_table
 from privacygames_study.figures import PLANS, DrawnFigure, draw
-from privacygames_study.figures.captions import seconds, tidy
+from privacygames_study.figures.captions import duration, rounded
 from privacygames_study.figures.style import MARKS
-from study_tables import about, approximation, failed, scenario_1, tables
+from study_tables import approximation, failed, manifest, scenario_1, tables
 
 NAMES = ["privacy-epsilon", "cost-privacy", "bayesian", "attacks", "joint-privacy", "sorted-privacy", "sorted-cost"]
 NAMES += ["prior", "robust", "approximation-error", "approximation-time", "approximation-epsilon"]
@@ -16,11 +16,11 @@ NAMES += ["prior", "robust", "approximation-error", "approximation-time", "appro
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, DrawnFigure]:
-    return {figure.name: figure for figure in draw(tables(), about(), tmp_path_factory.mktemp("study") / "figures")}
+    return {figure.name: figure for figure in draw(tables(), manifest(), tmp_path_factory.mktemp("study") / "figures")}
 
 
 def caption_of(name: str, given: dict[str, Table], folder: Path) -> str:
-    (caption,) = (figure.caption for figure in draw(given, about(), folder) if figure.name == name)
+    (caption,) = (figure.caption for figure in draw(given, manifest(), folder) if figure.name == name)
     return caption
 
 
@@ -94,7 +94,7 @@ def test_data_behind_a_figure(drawn: dict[str, DrawnFigure]) -> None:
 
 
 def test_the_same_tables_make_the_same_files(drawn: dict[str, DrawnFigure], tmp_path: Path) -> None:
-    (again, *_rest) = draw({"scenario-1": scenario_1(), "users": tables()["users"]}, about(), tmp_path)
+    (again, *_rest) = draw({"scenario-1": scenario_1(), "users": tables()["users"]}, manifest(), tmp_path)
     for old, new in zip(drawn["privacy-epsilon"].files, again.files, strict=True):
         assert old.read_bytes() == new.read_bytes()
 
@@ -111,7 +111,7 @@ def test_failed_designs_are_counted_and_left_out(tmp_path: Path) -> None:
 def test_a_table_without_results_makes_figures_that_say_so(empty: str, tmp_path: Path) -> None:
     given = {name: [] if empty == "no rows" else failed(table) for name, table in tables().items() if name != "prior"}
     given["prior"] = []
-    figures = draw(given, about(), tmp_path)
+    figures = draw(given, manifest(), tmp_path)
     assert [figure.name for figure in figures] == NAMES
     for figure in figures:
         assert "No result to draw." in figure.caption
@@ -120,7 +120,7 @@ def test_a_table_without_results_makes_figures_that_say_so(empty: str, tmp_path:
 
 
 def test_parts_that_were_not_run_have_no_figures(tmp_path: Path) -> None:
-    figures = draw({"prior": tables()["prior"]}, about(), tmp_path)
+    figures = draw({"prior": tables()["prior"]}, manifest(), tmp_path)
     assert [figure.name for figure in figures] == ["prior"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["prior.csv", "prior.pdf", "prior.png"]
 
@@ -129,7 +129,7 @@ def test_one_user_one_epsilon(tmp_path: Path) -> None:
     one = {name: [row for row in table if row["user"] == "user 1"] for name, table in tables().items()}
     one["scenario-1"] = one["scenario-1"][:3]
     one["prior"] = [row for row in one["prior"] if row["strength"] == 1.0]
-    figures = {figure.name: figure.caption for figure in draw(one, about(users=1), tmp_path)}
+    figures = {figure.name: figure.caption for figure in draw(one, manifest(users=1), tmp_path)}
     assert list(figures) == NAMES
     assert "At ε = 0.3 per km it is 2.00 km; there 0 of 1 users are below 1 km" in figures["privacy-epsilon"]
     assert "1 user;" in figures["prior"]
@@ -138,7 +138,7 @@ def test_one_user_one_epsilon(tmp_path: Path) -> None:
 
 def test_approximations_on_two_grids_with_enough_values_for_boxes(tmp_path: Path) -> None:
     table = approximation(users=6, grids=((3, 2), (4, 3)))
-    figures = {figure.name: figure.caption for figure in draw({"approximation": table}, about(), tmp_path)}
+    figures = {figure.name: figure.caption for figure in draw({"approximation": table}, manifest(), tmp_path)}
     assert "grid of 3 × 2 and 4 × 3 cells" in figures["approximation-time"]
     assert "guesses pruned on 4 × 3 (HiGHS): median 0.10 s" in figures["approximation-time"]
 
@@ -174,7 +174,7 @@ def test_figure_names_and_mechanism_colours_are_unique() -> None:
     ],
 )
 def test_numbers_in_sentences(value: float, text: str) -> None:
-    assert tidy(value) == text
+    assert rounded(value) == text
 
 
 @pytest.mark.parametrize(
@@ -182,4 +182,4 @@ def test_numbers_in_sentences(value: float, text: str) -> None:
     [(0.42, "0.42 s"), (9.96, "10.0 s"), (76.1, "76 s"), (150.0, "2 min"), (3600.0, "1 h"), (12000.0, "3 h 20 min")],
 )
 def test_times_in_sentences(value: float, text: str) -> None:
-    assert seconds(value) == text
+    assert duration(value) == text

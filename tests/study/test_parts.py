@@ -10,7 +10,7 @@ from privacygames_study import Person, Settings, Table, compute
 @pytest.fixture(scope="module")
 def people() -> list[Person]:
     city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)
-    return study.people_of(pg.traces.synthetic(2), city, users=2)
+    return study.select_people(pg.traces.synthetic(2), city, users=2)
 
 
 def untimed(table: Table) -> Table:

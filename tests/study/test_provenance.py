@@ -10,7 +10,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.jobs import DaskExecutor, ProcessExecutor, SerialExecutor
-from privacygames_study import Person, Settings, digest_of, provenance, read_about, run
+from privacygames_study import Person, Settings, data_digest, provenance, read_manifest, run
 
 PERSON = Person("user 1", pg.Prior(pg.Grid(columns=2, rows=1, width=2.0, height=1.0), [0.75, 0.25]), 4)
 SETTINGS = Settings(epsilons=(0.6,), parts=("scenario-1",))
@@ -19,7 +19,7 @@ SETTINGS = Settings(epsilons=(0.6,), parts=("scenario-1",))
 def test_the_digest_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_bytes(b"user,cell,visits\nann,0,3\n")
-    digest = digest_of(path)
+    digest = data_digest(path)
     assert (digest.files, digest.size) == (1, 25)
     assert digest.sha256 == sha256(path.read_bytes()).hexdigest()
 
@@ -29,34 +29,34 @@ def test_the_digest_of_a_folder_is_that_of_what_sha256sum_lists(tmp_path: Path) 
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     listed = "".join(f"{sha256(text).hexdigest()}  {name}\n" for name, text in (("a.plt", b"one"), ("b/2.plt", b"two")))
-    digest = digest_of(tmp_path)
+    digest = data_digest(tmp_path)
     assert (digest.files, digest.size, digest.sha256) == (2, 6, sha256(listed.encode()).hexdigest())
     (tmp_path / "a.plt").rename(tmp_path / "c.plt")
-    assert digest_of(tmp_path).sha256 != digest.sha256
+    assert data_digest(tmp_path).sha256 != digest.sha256
 
 
 def test_a_study_keeps_its_provenance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "counts.csv"
     data.write_text("user,cell,visits\n")
-    digest = digest_of(data)
+    digest = data_digest(data)
     monkeypatch.setenv("PRIVACYGAMES_THREADS", "1")  # threads are limited; the machine is what it is
     told = {"command": "privacygames study", "digest": digest}
     run([PERSON], SETTINGS, tmp_path / "out", data="tiny", read_as="counts", **told)  # type: ignore[arg-type]
-    about = read_about(tmp_path / "out")
-    assert about.command == "privacygames study"
-    assert (about.data_files, about.data_bytes, about.data_sha256) == (1, digest.size, digest.sha256)
-    assert set(about.versions) == {"python", *provenance.LIBRARIES}
-    assert (about.processes, about.processor) == (1, provenance.processor_model())
-    assert (about.cores, about.threads) == (os.cpu_count(), 1)
-    assert about.finished.endswith("+00:00")
+    manifest = read_manifest(tmp_path / "out")
+    assert manifest.command == "privacygames study"
+    assert (manifest.data_files, manifest.data_bytes, manifest.data_sha256) == (1, digest.size, digest.sha256)
+    assert set(manifest.versions) == {"python", *provenance.LIBRARIES}
+    assert (manifest.processes, manifest.processor) == (1, provenance.processor_model())
+    assert (manifest.cores, manifest.threads) == (os.cpu_count(), 1)
+    assert manifest.finished.endswith("+00:00")
 
 
 def test_workers_tell_how_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "available_processors", lambda: 8)
-    assert provenance.workforce(None) == provenance.workforce(SerialExecutor()) == (1, 8)
-    assert provenance.workforce(ProcessExecutor(4)) == (4, 2)
-    assert provenance.workforce(ProcessExecutor(16)) == (16, 1)
-    assert provenance.workforce(DaskExecutor("tcp://10.0.0.1:8786")) == (None, None)
+    assert provenance.worker_counts(None) == provenance.worker_counts(SerialExecutor()) == (1, 8)
+    assert provenance.worker_counts(ProcessExecutor(4)) == (4, 2)
+    assert provenance.worker_counts(ProcessExecutor(16)) == (16, 1)
+    assert provenance.worker_counts(DaskExecutor("tcp://10.0.0.1:8786")) == (None, None)
 
 
 def test_the_processor_is_named_where_the_system_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

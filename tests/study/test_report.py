@@ -9,7 +9,7 @@ import pytest
 from privacygames.jobs import Table, Value, write_table
 from privacygames_study import report
 from privacygames_study.figures import PLANS, DrawnFigure
-from study_tables import about, tables
+from study_tables import manifest, tables
 
 NASTY = "<script>alert('&')</script>\"'"
 CLAIM: dict[str, Value] = {
@@ -82,7 +82,7 @@ def figures_of(given: dict[str, Table], folder: Path) -> list[DrawnFigure]:
 
 
 def written(folder: Path, claims: Table, given: dict[str, Table] | None = None, **changes: object) -> Reader:
-    setting, given = about(**changes), tables() if given is None else given
+    setting, given = manifest(**changes), tables() if given is None else given
     (folder / "tables").mkdir()
     for name, table in given.items():
         write_table(folder / "tables" / f"{name}.csv", table, tuple(table[0]) if table else ("user",))
@@ -139,7 +139,7 @@ def test_quick_version_says_so(tmp_path: Path) -> None:
 
 
 def test_writing_again_replaces(tmp_path: Path) -> None:
-    first = report.write(tmp_path, about(data="one"), {}, [], [])
-    report.write(tmp_path, about(data="two"), {}, [], [])
+    first = report.write(tmp_path, manifest(data="one"), {}, [], [])
+    report.write(tmp_path, manifest(data="two"), {}, [], [])
     assert "two" in read(first).text
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

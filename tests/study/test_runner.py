@@ -9,7 +9,7 @@ import privacygames as pg
 import privacygames_study as study
 from interruptions import Counting
 from privacygames.jobs import Table, number, where
-from privacygames_study import Person, Settings, Store, compute, read_about, read_table, run
+from privacygames_study import Person, Settings, Store, compute, read_manifest, read_table, run
 from privacygames_study import tasks as tasks_module
 from privacygames_study.runner import CELLS
 from support import optimum_by_hand
@@ -118,7 +118,7 @@ def test_approximations_stand_beside_the_exact_design(tables: dict[str, Table]) 
 
 def test_a_second_run_does_nothing_and_changes_nothing(tmp_path: Path) -> None:
     first = run(PEOPLE, SETTINGS, tmp_path, data="tiny", read_as="counts")
-    assert first.fresh == first.about.designs == len(list((tmp_path / CELLS).iterdir()))
+    assert first.fresh == first.manifest.designs == len(list((tmp_path / CELLS).iterdir()))
     before = {path: path.read_bytes() for path in (tmp_path / "tables").iterdir()}
     again = Counting()
     second = run(PEOPLE, SETTINGS, tmp_path, data="tiny", read_as="counts", workers=again)
@@ -127,7 +127,7 @@ def test_a_second_run_does_nothing_and_changes_nothing(tmp_path: Path) -> None:
     assert {path.stem for path in before} == {"users", *SETTINGS.parts, "claims"}
     for name, table in second.tables.items():
         assert read_table(tmp_path / "tables" / f"{name}.csv") == table
-    assert read_about(tmp_path).designs == first.about.designs
+    assert read_manifest(tmp_path).designs == first.manifest.designs
 
 
 def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, tables: dict[str, Table]) -> None:
@@ -138,9 +138,9 @@ def test_an_interrupted_study_goes_on_where_it_was(tmp_path: Path, tables: dict[
     rest = Counting()
     seen: list[pg.Progress] = []
     study = run(PEOPLE, SETTINGS, tmp_path, data="tiny", read_as="counts", workers=rest, progress=seen.append)
-    assert part.worked + rest.worked == study.about.designs
+    assert part.worked + rest.worked == study.manifest.designs
     assert seen[0].done == 6
-    assert seen[-1].done == seen[-1].total == study.about.designs
+    assert seen[-1].done == seen[-1].total == study.manifest.designs
     assert [row["status"] for row in study.tables["scenario-3"]] == [row["status"] for row in tables["scenario-3"]]
 
 

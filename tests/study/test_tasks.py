@@ -8,8 +8,8 @@ import pytest
 
 import privacygames as pg
 from privacygames.jobs import number
-from privacygames_study import informed, tasks
-from privacygames_study.tasks import Task, against, measure
+from privacygames_study import informed_prior, tasks
+from privacygames_study.tasks import Task, measure, privacy_column
 from support import optimum_by_hand
 
 PRIOR = pg.Prior(pg.Grid(columns=3, rows=2, width=3.0, height=2.0), [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -40,9 +40,9 @@ def test_measured_against_a_direct_evaluation() -> None:
         ("worst_cost", report.worst_cost),
     ):
         assert measured[column] == pytest.approx(expected, rel=1e-9)
-    sharper = informed(PRIOR, 4.0, 2)
+    sharper = informed_prior(PRIOR, 4.0, 2)
     known = pg.evaluate(mechanism, PROBLEM, adversary_prior=sharper, truth=sharper)
-    assert measured[against(4.0)] == pytest.approx(known.distortion, rel=1e-9)
+    assert measured[privacy_column(4.0)] == pytest.approx(known.distortion, rel=1e-9)
 
 
 @pytest.mark.parametrize(("reach", "all_guesses"), [(False, False), (True, False), (True, True)])

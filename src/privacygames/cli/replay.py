@@ -13,7 +13,7 @@ from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from privacygames.jobs import Row
-    from privacygames_study.replays import Replayed
+    from privacygames_study.replays import ReplayResult
 
 GRID, QUICK_GRID = (10, 8), (5, 4)
 BUDGET = 20.0
@@ -71,7 +71,7 @@ def replay(
     """
     from privacygames.jobs import executor_for
     from privacygames.presentation import needed
-    from privacygames_study.replays import STRATEGIES, days_of, plots
+    from privacygames_study.replays import STRATEGIES, learn_days, plots
     from privacygames_study.replays import replay as run
 
     needed("matplotlib", what="a replay's figures")  # before the work, which may take an hour
@@ -96,7 +96,7 @@ def replay(
         raise InvalidProblem("a replay needs visits with times; counts have none")
     with working("reading …") as show:
         visits, grid, wanted = visits_from(given, lambda message: typer.echo(message, err=True), show)
-        people = days_of(visits, grid, wanted, learn=learn, timezone=timezone or "UTC")
+        people = learn_days(visits, grid, wanted, learn=learn, timezone=timezone or "UTC")
     out.mkdir(parents=True, exist_ok=True)
     chosen = tuple(STRATEGIES) if ways is None else tuple(each.strip() for each in ways.split(","))
     try:
@@ -125,7 +125,7 @@ def replay(
     _print(made, out, as_json)
 
 
-def _print(made: "Replayed", out: Path, as_json: bool) -> None:
+def _print(made: "ReplayResult", out: Path, as_json: bool) -> None:
     if as_json:
         print_json(made.to_dict())
         return

@@ -79,7 +79,7 @@ def study(
     after an interruption, the same command goes on.
     """
     from privacygames.presentation import needed
-    from privacygames_study import digest_of, executor_for, publish, run
+    from privacygames_study import data_digest, executor_for, publish, run
 
     for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
         needed(library, what="a study's report")
@@ -115,7 +115,7 @@ def study(
                 read_as=given.kind,
                 quick=quick,
                 command=command_asked(context),
-                digest=None if data is None else digest_of(data),
+                digest=None if data is None else data_digest(data),
                 workers=workers,
                 progress=tick,
             )
@@ -143,17 +143,17 @@ def progress_bar(doing: str = "designing") -> "Iterator[ProgressCallback]":
 
 
 def _print(made: "Study", report: Path, as_json: bool) -> None:
-    about = made.about
+    manifest = made.manifest
     if as_json:
         print_json({"report": str(report)} | made.to_dict())
         return
     for source, heading in (("paper", "the paper says"), ("ours", "we add")):
         rows = [(str(row["statement"]), str(row["verdict"])) for row in made.claims if row["source"] == source]
         if rows:
-            title = f"{about.data}: {about.users} users, {about.columns} × {about.rows} cells"
+            title = f"{manifest.data}: {manifest.users} users, {manifest.columns} × {manifest.rows} cells"
             print_rows(title, rows, headings=(heading, "here it"))
     typer.echo(
-        f"{about.designs} designs ({made.fresh} of them now, {about.failed} failed), "
-        f"{about.design_seconds:.0f} s of work. "
+        f"{manifest.designs} designs ({made.fresh} of them now, {manifest.failed} failed), "
+        f"{manifest.design_seconds:.0f} s of work. "
         f"The report is {report}."
     )

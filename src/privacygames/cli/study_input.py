@@ -88,14 +88,14 @@ def visits_from(
 def people_from(given: Input, tell: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
     """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
     from privacygames import traces
-    from privacygames_study import people_of
+    from privacygames_study import select_people
 
     cells = CELLS if given.cells is None else given.cells
     if given.data is not None and given.kind == "counts":
         _check(given)
-        return people_of(traces.read_counts(given.data), _grid(given), _users(given), cells=cells)
+        return select_people(traces.read_counts(given.data), _grid(given), _users(given), cells=cells)
     visits, grid, wanted = visits_from(given, tell, show)
-    return people_of(visits, grid, wanted, cells=1 if given.data is None else cells)
+    return select_people(visits, grid, wanted, cells=1 if given.data is None else cells)
 
 
 def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":

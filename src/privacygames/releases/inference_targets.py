@@ -125,7 +125,7 @@ class TargetInference:
     def _errors(
         self, table: FloatArray, start: int, slots: list[int], likelihoods: list[FloatArray | None], now: int
     ) -> FloatArray:
-        """Σ_y P(secret at ``start`` = y | present secret = x, outputs so far) e(g, y): docs/theory/sharing.md, guarantee 3.
+        """Σ_y P(secret at ``start`` = y | present secret = x, outputs so far) e(g, y), as in docs/theory/sharing.md.
 
         With α the forward weights at ``start``, the rows e(g, ·)·α(·) and α itself are advanced together, so that their
         ratio is the conditional mean. Weights that underflow count as error 0, which guarantees less than is true.

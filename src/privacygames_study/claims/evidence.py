@@ -1,4 +1,4 @@
-"""Evidence for a claim: in how many cases it holds, and what the numbers are."""
+"""Evidence for a claim: the cases in which it holds, and the numbers behind them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from privacygames.jobs import Row, Table, Value, number
 from privacygames_study.tasks import DONE
 
 MOSTLY = 0.9
-"""A claim that holds in at least this share of cases "holds except" in the others; below, it does not hold."""
+"""Share of cases from which a claim "holds except" in the others; below, it "does not hold"."""
 
 Triple = dict[str, Row]
 """The rows of the three mechanisms in one setting, by mechanism."""
@@ -18,12 +18,12 @@ Triple = dict[str, Row]
 
 @dataclass(frozen=True)
 class Evidence:
-    """The cases looked at.
+    """The cases in which a claim was checked.
 
     Attributes:
-        held: for each, whether the claim holds in it.
-        numbers: the numbers behind it, in words.
-        tolerance: what still counts as equal, in words.
+        held: for each case, whether the claim holds.
+        numbers: a sentence with the numbers behind it.
+        tolerance: the difference that counts as equality.
     """
 
     held: Sequence[bool]
@@ -32,7 +32,7 @@ class Evidence:
 
     @property
     def verdict(self) -> str:
-        """Holds, holds except in so many cases, does not hold, or was not tested."""
+        """``holds``, ``holds except in …``, ``does not hold in …`` or ``not tested``."""
         cases, holds = len(self.held), sum(self.held)
         if not cases:
             return "not tested"
@@ -55,16 +55,16 @@ class Evidence:
 
 
 def triples(table: Table) -> list[Triple]:
-    """The settings of a scenario in which all three mechanisms were found."""
-    found: dict[tuple[Value, ...], Triple] = {}
+    """The comparisons of a scenario for which all three mechanisms were designed."""
+    by_comparison: dict[tuple[Value, ...], Triple] = {}
     for row in table:
         if row["status"] == DONE:
-            found.setdefault((row["user"], row["epsilon"], row["d_m_km"]), {})[str(row["mechanism"])] = row
-    return [triple for triple in found.values() if len(triple) == 3]
+            by_comparison.setdefault((row["user"], row["epsilon"], row["d_m_km"]), {})[str(row["mechanism"])] = row
+    return [triple for triple in by_comparison.values() if len(triple) == 3]
 
 
 def curves(rows: Iterable[Row], by: Sequence[str], x: str) -> Iterator[list[Row]]:
-    """Rows in groups of the same ``by``, each in the order of ``x``."""
+    """Rows grouped by the columns ``by``, each group sorted by ``x``."""
     groups: dict[tuple[Value, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in by), []).append(row)
@@ -73,20 +73,23 @@ def curves(rows: Iterable[Row], by: Sequence[str], x: str) -> Iterator[list[Row]
 
 
 def steps(rows: Iterable[Row], by: Sequence[str], x: str) -> list[tuple[Row, Row]]:
-    """Neighbours along ``x``, the lower first."""
+    """Pairs of rows that are neighbours along ``x``, the lower first."""
     return [pair for curve in curves(rows, by, x) for pair in pairwise(curve)]
 
 
-def brief(value: float) -> str:
-    """Three digits that matter; less than a millionth, a millimetre or the solver's last digits, is none."""
+def three_digits(value: float) -> str:
+    """Three significant digits; below a millionth, which is a solver's rounding, 0."""
     if np.isinf(value):
         return "infinite"
     return f"{value:.3g}" if abs(value) >= 1e-6 else "0"
 
 
-def spread(values: Iterable[float], unit: str = "") -> str:
-    """Median and range over all cases, in words."""
-    given = np.array(list(values), dtype=np.float64)
-    if not given.size:
+def summary(values: Iterable[float], unit: str = "") -> str:
+    """Median and range over all cases, as text."""
+    numbers = np.array(list(values), dtype=np.float64)
+    if not numbers.size:
         return "no cases"
-    return f"median {brief(float(np.median(given)))}{unit}, between {brief(given.min())} and {brief(given.max())}"
+    return (
+        f"median {three_digits(float(np.median(numbers)))}{unit}, between "
+        f"{three_digits(numbers.min())} and {three_digits(numbers.max())}"
+    )

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from privacygames.jobs import Table, Value, number, where
-from privacygames_study.claims.evidence import Evidence, brief, spread, steps
+from privacygames_study.claims.evidence import Evidence, steps, summary, three_digits
 from privacygames_study.claims.scenario_evidence import METRE, METRES, NEAR_KM, TENS_OF_METRES
 from privacygames_study.tasks import DONE
 
@@ -18,7 +18,7 @@ def knowledge_helps(table: Table) -> Evidence:
     """From one strength to the next, for every mechanism."""
     pairs = steps(table, ["user", "epsilon", "mechanism"], "strength")
     changes = [number(later, "privacy_km") - number(earlier, "privacy_km") for earlier, later in pairs]
-    return Evidence([change <= METRE for change in changes], f"change per step {spread(changes, ' km')}", METRES)
+    return Evidence([change <= METRE for change in changes], f"change per step {summary(changes, ' km')}", METRES)
 
 
 def equal_without_evidence(table: Table) -> Evidence:
@@ -26,7 +26,7 @@ def equal_without_evidence(table: Table) -> Evidence:
     gains = _differential_gains(table, informed=False)
     return Evidence(
         [abs(gain) <= NEAR_KM for gain in gains],
-        f"differential minus distortion {spread(gains, ' km')}",
+        f"differential minus distortion {summary(gains, ' km')}",
         TENS_OF_METRES,
     )
 
@@ -34,7 +34,9 @@ def equal_without_evidence(table: Table) -> Evidence:
 def differential_resists_knowledge(table: Table) -> Evidence:
     """Against adversaries with more evidence."""
     gains = _differential_gains(table, informed=True)
-    return Evidence([gain >= -METRE for gain in gains], f"differential minus distortion {spread(gains, ' km')}", METRES)
+    return Evidence(
+        [gain >= -METRE for gain in gains], f"differential minus distortion {summary(gains, ' km')}", METRES
+    )
 
 
 def promises_are_kept(table: Table) -> Evidence:
@@ -44,7 +46,7 @@ def promises_are_kept(table: Table) -> Evidence:
     ]
     return Evidence(
         [found >= least - MILLIMETRE for found, least in pairs],
-        f"privacy less promise {spread((found - least for found, least in pairs), ' km')}",
+        f"privacy less promise {summary((found - least for found, least in pairs), ' km')}",
         "1 mm",
     )
 
@@ -59,7 +61,7 @@ def robust_costs_no_more(table: Table) -> Evidence:
     cases = [case for case in costs["robust"] if case in costs["differential"] and case in costs["distortion"]]
     extra = [costs["robust"][case] - costs["distortion"][case] for case in cases]
     saved = [costs["differential"][case] - costs["robust"][case] for case in cases]
-    numbers = f"more than the distortion mechanism {spread(extra)}; less than the differential one {spread(saved)}"
+    numbers = f"more than the distortion mechanism {summary(extra)}; less than the differential one {summary(saved)}"
     return Evidence([value >= -SAME_COST for value in saved], numbers, "0.00001")
 
 
@@ -80,7 +82,7 @@ def error_vanishes(table: Table, *, kind: str) -> Evidence:
     errors = [number(row, "error_km") for row in where(done, radius_km=largest)]
     return Evidence(
         [abs(error) <= NEAR_KM for error in errors],
-        f"error at {largest:g} km {spread(errors, ' km')}",
+        f"error at {largest:g} km {summary(errors, ' km')}",
         TENS_OF_METRES,
     )
 
@@ -96,7 +98,7 @@ def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
         if row["exact_privacy_km"]  # somebody always in one place has none to lose
     ]
     return Evidence(
-        [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {spread(lost)}", "10 %"
+        [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {summary(lost)}", "10 %"
     )
 
 
@@ -117,7 +119,7 @@ def approximating_is_faster(table: Table, *, kind: str) -> Evidence:
     solvers = " or ".join(sorted({str(row["solver"]) for row in same})) or "no solver"
     return Evidence(
         [ratio > FASTER for ratio in ratios],
-        f"times as fast as the exact design, both by {solvers}, in processor time: {spread(ratios)}",
+        f"times as fast as the exact design, both by {solvers}, in processor time: {summary(ratios)}",
         "none",
     )
 
@@ -128,7 +130,7 @@ def epsilon_is_kept(table: Table, *, kind: str) -> Evidence:
     infinite = sum(bool(np.isinf(ratio)) for ratio in ratios)
     return Evidence(
         [ratio <= 1 + 1e-6 for ratio in ratios],
-        f"realised ε as a multiple of the nominal {spread(ratios)}; infinite in {infinite} of {len(ratios)}",
+        f"realised ε as a multiple of the nominal {summary(ratios)}; infinite in {infinite} of {len(ratios)}",
         "one millionth",
     )
 
@@ -166,4 +168,4 @@ def _medians(table: Table, column: str) -> list[tuple[float, float]]:
 
 
 def _listed(line: list[tuple[float, float]], unit: str) -> str:
-    return ", ".join(f"{brief(value)} {unit} at {radius:g} km" for radius, value in line)
+    return ", ".join(f"{three_digits(value)} {unit} at {radius:g} km" for radius, value in line)

@@ -1,4 +1,4 @@
-"""The claims of the paper's evaluation, and whether they hold on the data at hand."""
+"""The claims of the paper's evaluation and ours, and the check of each against the tables of a study."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ CLAIM_COLUMNS = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim that numbers can decide: the paper's, if it quotes the paper, otherwise ours.
+    """A claim that can be checked against a table: the paper's if it has a quotation, otherwise ours.
 
     Attributes:
         name: a short name.
         figure: the figure that shows it.
         table: the table it is checked on.
         statement: the claim in our words.
-        evidence: checks it, case by case.
-        quote: the words of the paper that make the claim, from its LaTeX source; empty for a claim of ours.
+        evidence: the function that checks it case by case.
+        quote: from the paper's LaTeX source; empty for a claim of ours.
     """
 
     name: str
@@ -64,7 +64,7 @@ too, it does not say.
 
 
 def _approximation_claims(kind: str, left_out: str) -> list[Claim]:
-    """The claims of appendix C for one reading; the paper's only where all is left out that the paper leaves out."""
+    """The claims of appendix C for one reading. Those of the first, partial reading are ours."""
 
     def claim(name: str, figure: str, statement: str, evidence: Callable[..., Evidence], quote: str = "") -> Claim:
         whole = f"Leaving out {left_out}: {statement}"
@@ -291,27 +291,31 @@ _ALL = (
         "robust-kept",
         "robust",
         "robust",
-        "A distortion mechanism can promise better informed adversaries what a differential one leaves them.",
+        "A distortion mechanism can guarantee the differential one's privacy against better informed adversaries.",
         robustness_evidence.promises_are_kept,
     ),
     Claim(
         "robust-cost",
         "robust",
         "robust",
-        "Promising better informed adversaries that costs no more than the differential mechanism (a theorem).",
+        "These guarantees cost no more than the differential mechanism (a theorem).",
         robustness_evidence.robust_costs_no_more,
     ),
 )
 
 CLAIMS = tuple(claim for claim in _ALL if claim.source == "paper")
-"""Everything the paper's section 8 and appendix C claim that numbers can decide."""
+"""The claims of the paper's section 8 and appendix C that numbers can decide."""
 
 OURS = tuple(claim for claim in _ALL if claim.source == "ours")
-"""What we claim beyond the paper: parts of its claims that are theorems, other readings of it, and new mechanisms."""
+"""Claims beyond the paper: theorems behind its claims, other readings of it, and new mechanisms."""
 
 
 def check_claims(tables: dict[str, Table]) -> Table:
-    """The table of claims, the paper's first, then ours: those whose part was studied."""
+    """The table of the claims whose part was run, the paper's first.
+
+    Args:
+        tables: of a study, by name.
+    """
     return [
         {
             "claim": claim.name,

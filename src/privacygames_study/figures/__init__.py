@@ -1,19 +1,19 @@
 """The figures of a study: each as PNG, PDF and the rows behind it, with a caption made from the same rows."""
 
-from privacygames_study.figures.captions import count, plain, seconds, size, tidy
+from privacygames_study.figures.captions import counted_noun, duration, kilometres, parameter, rounded
 from privacygames_study.figures.draw import PLANS, DrawnFigure, draw
-from privacygames_study.figures.figure_rows import columns, distinct, done
+from privacygames_study.figures.rows import columns, distinct, done
 
 __all__ = [
     "PLANS",
     "DrawnFigure",
     "columns",
-    "count",
+    "counted_noun",
     "distinct",
     "done",
     "draw",
-    "plain",
-    "seconds",
-    "size",
-    "tidy",
+    "duration",
+    "kilometres",
+    "parameter",
+    "rounded",
 ]

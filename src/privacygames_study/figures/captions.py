@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 from privacygames.jobs import Table
-from privacygames_study.figures.figure_rows import done
-from privacygames_study.metadata import About
+from privacygames_study.figures.rows import done
+from privacygames_study.manifest import StudyManifest
 
 NEAR = 0.01
 """Differences below this (km, or share of answers) cannot be seen in a figure and count as none."""
 
 
-def tidy(value: float) -> str:
+def rounded(value: float) -> str:
     """A number as people write it: three digits that matter, no exponent."""
     if not np.isfinite(value):
         return "infinite"
@@ -25,25 +25,25 @@ def tidy(value: float) -> str:
     return "0" if float(text) == 0 else text.replace("-", "−")
 
 
-def plain(value: float) -> str:
+def parameter(value: float) -> str:
     """A parameter as it was given: 0.15, 2, 0.9."""
     return f"{value:.6g}"
 
 
-def size(kilometres: float) -> str:
+def kilometres(kilometres: float) -> str:
     """The side of a map: ``15``, ``8.3``."""
     return f"{round(kilometres, 1 if kilometres >= 1 else 3):g}"
 
 
 def at_most(value: float) -> str:
     """A largest difference, which is hardly ever nothing: ``less than 0.001``."""
-    return "less than 0.001" if value < 0.001 else f"at most {tidy(value)}"
+    return "less than 0.001" if value < 0.001 else f"at most {rounded(value)}"
 
 
-def seconds(value: float) -> str:
+def duration(value: float) -> str:
     """A time span: ``0.42 s``, ``18 s``, ``12 min``, ``3 h 20 min``."""
     if value < 1:
-        return f"{tidy(value)} s"
+        return f"{rounded(value)} s"
     if value < 120:
         return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
     minutes = round(value / 60)
@@ -52,50 +52,52 @@ def seconds(value: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def middle(values: FloatArray, unit: str = "") -> str:
+def median_range(values: FloatArray, unit: str = "") -> str:
     """The median and the range: ``0.31 km in the median, between 0.02 and 0.6``."""
-    low, median, high = (tidy(float(value)) for value in np.quantile(values, (0, 0.5, 1)))
+    low, median, high = (rounded(float(value)) for value in np.quantile(values, (0, 0.5, 1)))
     unit = f" {unit}" if unit else ""
     return f"{median}{unit}" if low == high else f"{median}{unit} in the median, between {low} and {high}"
 
 
-def share(holds: NDArray[np.bool_]) -> str:
+def count_of(holds: NDArray[np.bool_]) -> str:
     """How many of how many: ``58 of 60``."""
     return f"{int(np.sum(holds))} of {len(holds)}"
 
 
-def against_diagonal(x: FloatArray, y: FloatArray) -> str:
+def diagonal_sentence(x: FloatArray, y: FloatArray) -> str:
     """How many points lie above, on and below the diagonal."""
     above, below = int(np.sum(y - x > NEAR)), int(np.sum(x - y > NEAR))
     return (
-        f"Of {count(len(x), 'point')}, {above} lie above the diagonal, {len(x) - above - below} on it "
-        f"(within {plain(NEAR)} km) and {below} below."
+        f"Of {counted_noun(len(x), 'point')}, {above} lie above the diagonal, {len(x) - above - below} on it "
+        f"(within {parameter(NEAR)} km) and {below} below."
     )
 
 
-def count(number: int, noun: str) -> str:
+def counted_noun(number: int, noun: str) -> str:
     """``1 user``, ``10 users``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def copied(rows: Table) -> str:
+def reused_sentence(rows: Table) -> str:
     """In how many settings the differential mechanism serves as the joint one, none being designed; empty for none."""
     same = np.array([row.get("joint_reused") is True for row in rows], dtype=np.bool_)
-    said = f"In {share(same)} the joint mechanism is the differential one, which reaches d_m by itself."
+    said = f"In {count_of(same)} the joint mechanism is the differential one, which reaches d_m by itself."
     return said if same.any() else ""
 
 
-def setting(about: About, grids: Sequence[tuple[int, int]] = ()) -> str:
+def data_sentence(manifest: StudyManifest, grids: Sequence[tuple[int, int]] = ()) -> str:
     """Where the numbers come from: the data set, the users and the grid (or the grids, where a figure has its own)."""
-    cells = " and ".join(f"{columns} × {rows}" for columns, rows in grids or [(about.columns, about.rows)])
-    invented = " (invented people)" if about.format == "synthetic" else ""
+    cells = " and ".join(f"{columns} × {rows}" for columns, rows in grids or [(manifest.columns, manifest.rows)])
+    invented = " (invented people)" if manifest.format == "synthetic" else ""
     return (
-        f"Data: {about.data}{invented}, {count(about.users, 'user')}; "
-        f"grid of {cells} cells over {size(about.width_km)} × {size(about.height_km)} km."
+        f"Data: {manifest.data}{invented}, {counted_noun(manifest.users, 'user')}; "
+        f"grid of {cells} cells over {kilometres(manifest.width_km)} × {kilometres(manifest.height_km)} km."
     )
 
 
-def missing(table: Table) -> str:
+def failed_sentence(table: Table) -> str:
     """How many rows have no result; empty where all have."""
     failed = len(table) - len(done(table))
-    return f"{failed} of {count(len(table), 'design')} of this part failed; they are not drawn." if failed else ""
+    return (
+        f"{failed} of {counted_noun(len(table), 'design')} of this part failed; they are not drawn." if failed else ""
+    )

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygames.jobs import Table, write_table
-from privacygames_study.figures.captions import missing, setting
-from privacygames_study.figures.figure_plan import FigurePlan, Tables
-from privacygames_study.figures.figure_rows import distinct
+from privacygames_study.figures.approximations import APPROXIMATION
+from privacygames_study.figures.captions import data_sentence, failed_sentence
 from privacygames_study.figures.joint_bounds import JOINT
+from privacygames_study.figures.plan import FigurePlan, Tables
 from privacygames_study.figures.prior_effect import PRIOR
-from privacygames_study.figures.pruning import APPROXIMATION
-from privacygames_study.figures.robust_promises import ROBUST
+from privacygames_study.figures.robust import ROBUST
+from privacygames_study.figures.rows import distinct
 from privacygames_study.figures.scenario_1 import SCENARIO_1
 from privacygames_study.figures.style import save, sentence
-from privacygames_study.metadata import About
+from privacygames_study.manifest import StudyManifest
 
 PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *ROBUST, *APPROXIMATION)
 """All figures, in the order in which the paper has them; ours beside the one it answers."""
@@ -39,23 +39,23 @@ class DrawnFigure:
     files: tuple[Path, ...]
 
 
-def draw(tables: Tables, about: About, folder: Path) -> list[DrawnFigure]:
+def draw(tables: Tables, manifest: StudyManifest, folder: Path) -> list[DrawnFigure]:
     """Draw every figure whose table is there into a folder, which is made if need be.
 
     A table without results makes a figure that says so.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    return [_draw(plan, tables, about, folder) for plan in PLANS if plan.table in tables]
+    return [_draw(plan, tables, manifest, folder) for plan in PLANS if plan.table in tables]
 
 
-def _draw(plan: FigurePlan, tables: Tables, about: About, folder: Path) -> DrawnFigure:
+def _draw(plan: FigurePlan, tables: Tables, manifest: StudyManifest, folder: Path) -> DrawnFigure:
     rows = plan.select(tables)
-    picture = plan.paint(rows) if rows else sentence(NOTHING)
+    picture = plan.draw(rows) if rows else sentence(NOTHING)
     data = folder / f"{plan.name}.csv"
     write_table(data, rows, plan.columns)
-    seen = plan.see(rows) if rows else NOTHING
-    where = setting(about, _grids(rows)) if plan.own_grid else setting(about)
-    caption = " ".join(filter(None, (plan.shows, seen, where, missing(tables[plan.table]))))
+    seen = plan.describe(rows) if rows else NOTHING
+    where = data_sentence(manifest, _grids(rows)) if plan.has_own_grid else data_sentence(manifest)
+    caption = " ".join(filter(None, (plan.caption, seen, where, failed_sentence(tables[plan.table]))))
     return DrawnFigure(plan.name, plan.title, caption, (*save(picture, folder, plan.name), data))
 
 

@@ -1,4 +1,4 @@
-"""Scenarios 2 and 3: the joint mechanism beside each of its two halves alone."""
+"""Figures of scenarios 2 and 3: the joint mechanism beside each of its two bounds alone."""
 
 from functools import partial
 
@@ -6,9 +6,9 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.jobs import Table
-from privacygames_study.figures.captions import NEAR, copied, middle, plain, share
-from privacygames_study.figures.figure_plan import FigurePlan, Tables
-from privacygames_study.figures.figure_rows import MECHANISMS, SETTING, columns, side_by_side, wide
+from privacygames_study.figures.captions import NEAR, count_of, median_range, parameter, reused_sentence
+from privacygames_study.figures.plan import FigurePlan, Tables
+from privacygames_study.figures.rows import MECHANISMS, SETTING, columns, side_by_side, wide
 from privacygames_study.figures.style import FAINT, MARKS, SQUARE, Canvas, canvas, diagonal_panel, legend, panel
 
 HALVES = ("differential", "distortion")
@@ -49,7 +49,7 @@ def _paint_sorted(measure: str, rows: Table) -> Canvas:
     return figure
 
 
-def _see(measure: str, rows: Table) -> str:
+def _describe(measure: str, rows: Table) -> str:
     """Whether joint is the larger of its halves, and where it is not, how far off."""
     joint, *halves = columns(rows, *(f"{name}_{measure}" for name in ("joint", *HALVES)))
     unit = "km" if measure == "privacy_km" else ""
@@ -57,17 +57,20 @@ def _see(measure: str, rows: Table) -> str:
     same = np.abs(extra) <= NEAR
     larger = halves[0] > halves[1]
     said = (
-        f"Joint's {_noun(measure)} is that of the larger of the other two, within {plain(NEAR)}{unit and ' km'}, in "
-        f"{share(same)} comparisons; the larger one is differential in {share(larger)}."
+        f"Joint's {_noun(measure)} is that of the larger of the other two, within {parameter(NEAR)}{unit and ' km'}, "
+        "in "
+        f"{count_of(same)} comparisons; the larger one is differential in {count_of(larger)}."
     )
     rest = "" if same.all() else f"In the rest joint's is {_offset(extra[~same], unit)}."
-    return " ".join(filter(None, (said, rest, copied(rows))))
+    return " ".join(filter(None, (said, rest, reused_sentence(rows))))
 
 
 def _offset(extra: FloatArray, unit: str) -> str:
     if (extra > 0).all():
-        return f"higher, by {middle(extra, unit)}"
-    return f"lower, by {middle(-extra, unit)}" if (extra < 0).all() else f"different by {middle(extra, unit)}"
+        return f"higher, by {median_range(extra, unit)}"
+    return (
+        f"lower, by {median_range(-extra, unit)}" if (extra < 0).all() else f"different by {median_range(extra, unit)}"
+    )
 
 
 def _noun(measure: str) -> str:
@@ -84,7 +87,7 @@ def _sorted_plan(name: str, title: str, measure: str) -> FigurePlan:
         "points on a vertical line are one user, ε and d_m.",
         partial(_select_sorted, measure),
         partial(_paint_sorted, measure),
-        partial(_see, measure),
+        partial(_describe, measure),
     )
 
 
@@ -100,7 +103,7 @@ JOINT = (
             tables["scenario-2"], SETTING, ("privacy_km", "reused"), needs=wide(("privacy_km",))
         ),
         _paint_privacy,
-        partial(_see, "privacy_km"),
+        partial(_describe, "privacy_km"),
     ),
     _sorted_plan("sorted-privacy", "All comparisons, sorted by privacy", "privacy_km"),
     _sorted_plan("sorted-cost", "All comparisons, sorted by cost", "cost"),

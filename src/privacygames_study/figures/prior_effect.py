@@ -3,9 +3,9 @@
 import numpy as np
 
 from privacygames.jobs import Table, where
-from privacygames_study.figures.captions import against_diagonal, plain, tidy
-from privacygames_study.figures.figure_plan import FigurePlan
-from privacygames_study.figures.figure_rows import columns, side_by_side, wide
+from privacygames_study.figures.captions import diagonal_sentence, parameter, rounded
+from privacygames_study.figures.plan import FigurePlan
+from privacygames_study.figures.rows import columns, side_by_side, wide
 from privacygames_study.figures.style import RED, SQUARE, Canvas, canvas, diagonal_panel, legend
 
 KEYS = ("user", "epsilon", "strength")
@@ -13,7 +13,7 @@ ENTROPIES = ("prior_entropy_bits", "entropy_bits")
 PAIR = wide(("privacy_km",), ("distortion", "differential"))
 
 
-def _paint(rows: Table) -> Canvas:
+def _draw_rows(rows: Table) -> Canvas:
     figure = canvas(SQUARE)
     names = ("with distortion obfuscation", "with differential obfuscation")
     values = columns(rows, *PAIR)
@@ -42,14 +42,16 @@ def _paint(rows: Table) -> Canvas:
     return figure
 
 
-def _see(rows: Table) -> str:
+def _describe(rows: Table) -> str:
     distortion, differential, strength = columns(rows, *PAIR, "strength")
     same = strength == 1
     said = [
-        f"Designed for the attacker's own prior (red): {against_diagonal(distortion[same], differential[same])}"
+        f"Designed for the attacker's own prior (red): {diagonal_sentence(distortion[same], differential[same])}"
         if same.any()
         else "",
-        f"Attackers who know more: {against_diagonal(distortion[~same], differential[~same])}" if (~same).any() else "",
+        f"Attackers who know more: {diagonal_sentence(distortion[~same], differential[~same])}"
+        if (~same).any()
+        else "",
     ]
     strongest = float(strength.max())
     if same.any() and strongest > 1:
@@ -57,8 +59,10 @@ def _see(rows: Table) -> str:
             name: [float(np.median(values[strength == level])) for level in (1.0, strongest)]
             for name, values in (("differential", differential), ("distortion", distortion))
         }
-        falls = " and ".join(f"from {tidy(old)} to {tidy(new)} km with {name}" for name, (old, new) in medians.items())
-        said.append(f"With {plain(strongest)} times the evidence the median falls {falls}.")
+        falls = " and ".join(
+            f"from {rounded(old)} to {rounded(new)} km with {name}" for name, (old, new) in medians.items()
+        )
+        said.append(f"With {parameter(strongest)} times the evidence the median falls {falls}.")
     return " ".join(filter(None, said))
 
 
@@ -71,7 +75,7 @@ PRIOR = (
         "Distortion privacy against the optimal attack by attackers with more evidence on the most visited places than "
         "the mechanisms were designed for; a point per user, ε and strength of the evidence.",
         lambda tables: side_by_side(tables["prior"], KEYS, ("privacy_km",), also=ENTROPIES, needs=PAIR),
-        _paint,
-        _see,
+        _draw_rows,
+        _describe,
     ),
 )

@@ -3,9 +3,17 @@
 import numpy as np
 
 from privacygames.jobs import Table, where
-from privacygames_study.figures.captions import against_diagonal, at_most, copied, middle, plain, share, tidy
-from privacygames_study.figures.figure_plan import FigurePlan, Tables
-from privacygames_study.figures.figure_rows import MECHANISMS, SETTING, columns, distinct, done, side_by_side, wide
+from privacygames_study.figures.captions import (
+    at_most,
+    count_of,
+    diagonal_sentence,
+    median_range,
+    parameter,
+    reused_sentence,
+    rounded,
+)
+from privacygames_study.figures.plan import FigurePlan, Tables
+from privacygames_study.figures.rows import MECHANISMS, SETTING, columns, distinct, done, side_by_side, wide
 from privacygames_study.figures.style import (
     MARKS,
     REFERENCE,
@@ -55,12 +63,12 @@ def _see_privacy(rows: Table) -> str:
     low, high = float(epsilon.min()), float(epsilon.max())
     first, last = privacy[epsilon == low], privacy[epsilon == high]
     line = " (dashed)" if privacy.max() > GOAL_KM else ""
-    goal = f"there {share(last < GOAL_KM)} users are below {plain(GOAL_KM)} km{line}"
+    goal = f"there {count_of(last < GOAL_KM)} users are below {parameter(GOAL_KM)} km{line}"
     if low == high:
-        return f"At ε = {plain(low)} per km it is {middle(last, 'km')}; {goal}."
+        return f"At ε = {parameter(low)} per km it is {median_range(last, 'km')}; {goal}."
     return (
-        f"The median falls from {tidy(float(np.median(first)))} km at ε = {plain(low)} per km to "
-        f"{tidy(float(np.median(last)))} km at ε = {plain(high)}; {goal}."
+        f"The median falls from {rounded(float(np.median(first)))} km at ε = {parameter(low)} per km to "
+        f"{rounded(float(np.median(last)))} km at ε = {parameter(high)}; {goal}."
     )
 
 
@@ -81,12 +89,12 @@ def _see_cost(rows: Table) -> str:
     if len(differential):
         said.append(
             "At the same distortion privacy, differential costs "
-            f"{middle(differential - distortion)} more than distortion."
+            f"{median_range(differential - distortion)} more than distortion."
         )
     differential, joint = columns(rows, "differential_cost", "joint_cost")
     if len(joint):
         said.append(f"Joint and differential differ by {at_most(float(np.abs(joint - differential).max()))}.")
-    return " ".join(filter(None, (*said, copied(rows))))
+    return " ".join(filter(None, (*said, reused_sentence(rows))))
 
 
 def _paint_bayesian(rows: Table) -> Canvas:
@@ -101,7 +109,7 @@ def _paint_bayesian(rows: Table) -> Canvas:
 
 def _see_bayesian(rows: Table) -> str:
     x, y = columns(rows, "distortion_bayesian_km", "differential_bayesian_km")
-    return f"Above the diagonal differential obfuscation holds up better. {against_diagonal(x, y)}"
+    return f"Above the diagonal differential obfuscation holds up better. {diagonal_sentence(x, y)}"
 
 
 def _paint_attacks(rows: Table) -> Canvas:
@@ -119,9 +127,9 @@ def _paint_attacks(rows: Table) -> Canvas:
 def _see_attacks(rows: Table) -> str:
     points = {name: columns(rows, f"{name}_privacy_km", f"{name}_bayesian_km") for name in MECHANISMS}
     excess = {name: bayesian - optimal for name, (optimal, bayesian) in points.items() if len(optimal)}
-    said = "; ".join(f"{name} {middle(values, 'km')}" for name, values in excess.items())
+    said = "; ".join(f"{name} {median_range(values, 'km')}" for name, values in excess.items())
     apart = f"On the diagonal both do equally well. How much further off the Bayesian attack is: {said}."
-    return " ".join(filter(None, (apart, copied(rows))))
+    return " ".join(filter(None, (apart, reused_sentence(rows))))
 
 
 SCENARIO_1 = (

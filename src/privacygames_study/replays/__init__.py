@@ -1,13 +1,13 @@
 """Days of real or invented people, released under several policies at one daily budget, and attacked.
 
-``days_of`` learns a prior and a Markov model from each person's earlier days; ``replay`` releases the later ones under
-each strategy and measures the tracking attacks on the outputs.
+``learn_days`` learns a prior and a Markov model from each person's earlier days; ``replay`` releases the later days
+under each strategy and measures the tracking attacks on the outputs.
 """
 
 from privacygames_study.replays import plots
-from privacygames_study.replays.days import days_of
-from privacygames_study.replays.runner import Replayed, replay
-from privacygames_study.replays.sharing_task import Days
+from privacygames_study.replays.days import learn_days
+from privacygames_study.replays.runner import ReplayResult, replay
 from privacygames_study.replays.strategies import STRATEGIES
+from privacygames_study.replays.task import PersonDays
 
-__all__ = ["STRATEGIES", "Days", "Replayed", "days_of", "plots", "replay"]
+__all__ = ["STRATEGIES", "PersonDays", "ReplayResult", "learn_days", "plots", "replay"]

@@ -14,7 +14,7 @@ from privacygames.spaces import Grid
 from privacygames.time_zones import time_zone
 from privacygames.traces import Visits
 from privacygames.validation import is_number, require_instance
-from privacygames_study.replays.sharing_task import NIGHT, Days
+from privacygames_study.replays.task import NIGHT, PersonDays
 
 SMOOTHING = 0.1
 """Added to every cell's count: she may go where she was never seen."""
@@ -23,7 +23,7 @@ MOVES = 1.0
 LEAST_DAYS = 2
 
 
-def days_of(
+def learn_days(
     visits: Visits,
     grid: Grid,
     users: int | Sequence[str],
@@ -32,7 +32,7 @@ def days_of(
     cost: Measure = "euclidean",
     timezone: str = "UTC",
     cells: int = 1,
-) -> list[Days]:
+) -> list[PersonDays]:
     """People's later days, with a prior and a chain learned from their earlier ones.
 
     Args:
@@ -52,7 +52,7 @@ def days_of(
         raise InvalidProblem("a replay needs visits in time slots: read them with a slot")
     names = visits.busiest(users, grid, cells=cells) if isinstance(users, int) else list(users)
     zone = time_zone(timezone)
-    found: list[Days] = []
+    found: list[PersonDays] = []
     for name in names:
         person = _person(visits, grid, name, f"user {len(found) + 1}", learn=learn, cost=cost, zone=zone)
         if person is not None:
@@ -64,7 +64,7 @@ def days_of(
 
 def _person(
     visits: Visits, grid: Grid, name: str, label: str, *, learn: float, cost: Measure, zone: tzinfo
-) -> Days | None:
+) -> PersonDays | None:
     cells, times = visits.trace(grid, name)
     clock = [datetime.fromtimestamp(int(time), zone) for time in times]
     dates = np.array([moment.toordinal() for moment in clock], dtype=np.int64)
@@ -77,7 +77,7 @@ def _person(
     prior = Prior.from_counts(grid, np.bincount(np.concatenate(before), minlength=len(grid)), smoothing=SMOOTHING)
     earlier = visits.before(int(times[shared][0]))
     mobility = Mobility.from_visits(grid, earlier, name, smoothing=MOVES, toward="neighbours")
-    return Days(
+    return PersonDays(
         label=label,
         problem=Problem(prior, cost=cost, distance="euclidean"),
         mobility=mobility,

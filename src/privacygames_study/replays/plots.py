@@ -8,7 +8,7 @@ import numpy as np
 from privacygames.errors import InvalidProblem
 from privacygames.presentation import needed
 from privacygames.validation import require_instance
-from privacygames_study.replays.runner import Replayed
+from privacygames_study.replays.runner import ReplayResult
 
 Figure = Any
 """A ``matplotlib.figure.Figure``."""
@@ -17,7 +17,7 @@ COLOURS = ("#c1121f", "#0072b2", "#009e73", "#b8860b", "#7e4e90", "0.4")
 MARKERS = "os^Dv"
 
 
-def day(replayed: Replayed) -> Figure:
+def day(replayed: ReplayResult) -> Figure:
     """A day of releases under several strategies, by the hour: error of two attacks, cost, budget spent."""
     panels = (
         ("now", "Attack on now (filter)", "km off on average"),
@@ -42,9 +42,9 @@ def day(replayed: Replayed) -> Figure:
     return figure
 
 
-def homes(replayed: Replayed) -> Figure:
+def homes(replayed: ReplayResult) -> Figure:
     """The averaging attack by an adversary without prior knowledge: mean distance from home after each day."""
-    if not require_instance(replayed, Replayed, "the replay").homes:
+    if not require_instance(replayed, ReplayResult, "the replay").homes:
         raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
     figure = _canvas((6.4, 4.2))
     axes = figure.subplots()
@@ -58,8 +58,8 @@ def homes(replayed: Replayed) -> Figure:
     return figure
 
 
-def _ways(replayed: Replayed) -> list[str]:
-    if not require_instance(replayed, Replayed, "the replay").ways:
+def _ways(replayed: ReplayResult) -> list[str]:
+    if not require_instance(replayed, ReplayResult, "the replay").ways:
         raise InvalidProblem("none of the replays could be done: there is nothing to draw")
     return [str(row["way"]) for row in replayed.ways]
 

@@ -14,11 +14,11 @@ from privacygames.jobs import Executor, Measured, SerialExecutor, Store, Table, 
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.releases import WhenSpent
 from privacygames.validation import as_list, is_integer, is_number, require_choice
-from privacygames_study.replays.days import days_of
-from privacygames_study.replays.sharing_task import DONE, HOURS, Days, Sharing
-from privacygames_study.replays.strategies import STRATEGIES, Daily
+from privacygames_study.replays.days import learn_days
+from privacygames_study.replays.strategies import STRATEGIES, DailyBudget
+from privacygames_study.replays.task import DONE, HOURS, PersonDays, ReplayTask
 
-__all__ = ["Days", "Replayed", "days_of", "replay"]
+__all__ = ["PersonDays", "ReplayResult", "learn_days", "replay"]
 
 CELLS = "cells"
 QUANTITIES = (
@@ -34,7 +34,7 @@ HOURLY = ("now", "past", "cost", "spent")
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """A finished replay.
 
     Attributes:
@@ -67,7 +67,7 @@ class Replayed:
 
 
 def replay(
-    people: Sequence[Days],
+    people: Sequence[PersonDays],
     *,
     budget: float,
     ways: Sequence[str] = tuple(STRATEGIES),
@@ -76,11 +76,11 @@ def replay(
     folder: Path | None = None,
     workers: Executor | None = None,
     progress: ProgressCallback | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Share people's days in several ways at the same daily budget, and attack what came out.
 
     Args:
-        people: from :func:`privacygames.replays.days_of`.
+        people: from :func:`privacygames.replays.learn_days`.
         budget: ε per unit of distance, in every 24 hours.
         ways: which, by name.
         when_spent: what becomes of requests that the budget has no room for.
@@ -104,9 +104,11 @@ def replay(
     return _summary(found, len(left))
 
 
-def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSpent, seeds: int) -> list[Sharing]:
-    if not people or not all(isinstance(each, Days) for each in people):
-        raise InvalidProblem("a replay needs people: a list from days_of")
+def _jobs(
+    people: list[PersonDays], budget: float, ways: list[str], when_spent: WhenSpent, seeds: int
+) -> list[ReplayTask]:
+    if not people or not all(isinstance(each, PersonDays) for each in people):
+        raise InvalidProblem("a replay needs people: a list from learn_days")
     if not (is_number(budget) and 0 < budget < np.inf):
         raise InvalidProblem(f"budget is {repr(budget)[:40]}; it must be a positive number")
     require_choice(when_spent, get_args(WhenSpent), "when_spent")
@@ -115,19 +117,19 @@ def _jobs(people: list[Days], budget: float, ways: list[str], when_spent: WhenSp
     if not ways or not is_integer(seeds):
         raise InvalidProblem("a replay needs at least one way of sharing and one seed")
     return [
-        Sharing(person, way, Daily(budget, person.requests, person.places, when_spent), seed)
+        ReplayTask(person, way, DailyBudget(budget, person.requests, person.places, when_spent), seed)
         for person in people
         for way in dict.fromkeys(ways)
         for seed in range(seeds)
     ]
 
 
-def _summary(found: list[tuple[Sharing, Measured]], fresh: int) -> Replayed:
+def _summary(found: list[tuple[ReplayTask, Measured]], fresh: int) -> ReplayResult:
     done = [(job, _with_home(job, measured)) for job, measured in found if measured["status"] == DONE]
     of_way: dict[str, list[Measured]] = {}
     for job, measured in done:
         of_way.setdefault(job.way, []).append(measured)
-    return Replayed(
+    return ReplayResult(
         people=[_settings(job) | {name: measured.get(name) for name in QUANTITIES} for job, measured in done],
         ways=[{"way": way} | {name: _mean(each, name) for name in QUANTITIES} for way, each in of_way.items()],
         hours=[_hour(way, each, hour) for way, each in of_way.items() for hour in range(HOURS)],
@@ -137,7 +139,7 @@ def _summary(found: list[tuple[Sharing, Measured]], fresh: int) -> Replayed:
     )
 
 
-def _settings(job: Sharing) -> dict[str, Value]:
+def _settings(job: ReplayTask) -> dict[str, Value]:
     daily = job.daily
     return {
         "person": job.days.label,
@@ -149,7 +151,7 @@ def _settings(job: Sharing) -> dict[str, Value]:
     }
 
 
-def _with_home(job: Sharing, measured: Measured) -> Measured:
+def _with_home(job: ReplayTask, measured: Measured) -> Measured:
     """What was measured; without home where too few requests came at night to average, or to tell where home is."""
     if job.days.at_night.sum() >= LEAST_NIGHT:
         return measured

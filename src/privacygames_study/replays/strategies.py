@@ -22,7 +22,7 @@ NEAR = 0.02
 
 
 @dataclass(frozen=True)
-class Daily:
+class DailyBudget:
     """What a day of sharing may cost.
 
     Attributes:
@@ -43,32 +43,32 @@ class Daily:
         return self.budget / self.requests
 
 
-Start = Callable[[Problem, Mobility, Daily, np.random.Generator], Releases]
+Start = Callable[[Problem, Mobility, DailyBudget, np.random.Generator], Releases]
 
 
-def noise(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+def noise(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
     """What others do: independent planar Laplace noise, each time with an even share of the budget."""
     return _sharing(problem, mobility, daily, generator, mechanism=planar_laplace(problem, daily.share))
 
 
-def independent(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+def independent(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
     """Independent draws, each with an even share, from one mechanism that is optimal for the prior."""
     return _sharing(problem, mobility, daily, generator, mechanism=_optimal(problem, daily.share))
 
 
-def adaptive(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+def adaptive(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
     """Each time an even share, with a mechanism that is optimal for what is believed by then."""
     return _sharing(problem, mobility, daily, generator, policy=Fixed(daily.share))
 
 
-def predictive(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+def predictive(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
     """The last answer while it passes a private test; else a new one, with several shares."""
     policy = Predictive(test=TEST_SHARE * daily.share, within=_reach(problem))
     mechanism = _optimal(problem, RENEW_SHARES * daily.share)
     return _sharing(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
 
 
-def memoised(problem: Problem, mobility: Mobility, daily: Daily, generator: np.random.Generator) -> Releases:
+def memoised(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
     """One answer per place, with an even share for each *place*: returns show, and are not counted."""
     policy = Memoised(sha256(generator.bytes(32)).digest())
     mechanism = _optimal(problem, daily.budget / daily.places)
@@ -88,7 +88,7 @@ STRATEGIES: dict[str, Start] = {
 def _sharing(
     problem: Problem,
     mobility: Mobility,
-    daily: Daily,
+    daily: DailyBudget,
     generator: np.random.Generator,
     *,
     policy: Policy | None = None,

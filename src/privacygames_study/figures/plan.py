@@ -29,8 +29,8 @@ class FigurePlan:
     title: str
     table: str
     columns: tuple[str, ...]
-    shows: str
+    caption: str
     select: Callable[[Tables], Table]
-    paint: Callable[[Table], Canvas]
-    see: Callable[[Table], str]
-    own_grid: bool = False
+    draw: Callable[[Table], Canvas]
+    describe: Callable[[Table], str]
+    has_own_grid: bool = False

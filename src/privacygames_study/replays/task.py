@@ -15,7 +15,7 @@ from privacygames.jobs import Measured
 from privacygames.problem import Problem
 from privacygames.releases import Release, Releases
 from privacygames.tracking import Observations, TrackingResult
-from privacygames_study.replays.strategies import STRATEGIES, Daily
+from privacygames_study.replays.strategies import STRATEGIES, DailyBudget
 
 FORMAT = 2
 """Raise when what a replay means or measures changes: older results are then not used again."""
@@ -29,7 +29,7 @@ HOURS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Days:
+class PersonDays:
     """Where somebody was, and what is known about that beforehand.
 
     Attributes:
@@ -63,12 +63,12 @@ class Days:
 
 
 @dataclass(frozen=True, eq=False)
-class Sharing:
+class ReplayTask:
     """One person's days, shared in one way: a job that needs nobody else's result."""
 
-    days: Days
+    days: PersonDays
     way: str
-    daily: Daily
+    daily: DailyBudget
     seed: int
 
     @cached_property
@@ -88,7 +88,7 @@ class Sharing:
             return {"status": f"failed: {type(error).__name__}"}
 
 
-def _measured(job: Sharing) -> Measured:
+def _measured(job: ReplayTask) -> Measured:
     person = job.days
     generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
     releases = STRATEGIES[job.way](person.problem, person.mobility, job.daily, generator)
@@ -127,14 +127,14 @@ def _measured(job: Sharing) -> Measured:
     }
 
 
-def _asked(releases: Releases, person: Days, at: int) -> Release | None:
+def _asked(releases: Releases, person: PersonDays, at: int) -> Release | None:
     try:
         return releases.release(person.problem.space.labels[person.cells[at]], at=float(person.times[at]))
     except BudgetExceeded:
         return None
 
 
-def _observations(releases: Releases, person: Days, answers: list[Release | None]) -> Observations:
+def _observations(releases: Releases, person: PersonDays, answers: list[Release | None]) -> Observations:
     """What an observer has: a likelihood for every request, flat where there was no answer or it said nothing.
 
     Memoised answers are taken as if drawn afresh each time: an attack, but not the best one, which is not known.
@@ -163,12 +163,12 @@ def _nothing_seen(observed: Observations) -> Observations:
     return Observations(np.zeros_like(observed.log_likelihoods), observed.slots)
 
 
-def _errors(person: Days, track: TrackingResult) -> FloatArray:
+def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
     """How far off an attack really was at each request."""
     return person.problem.distance[track.guesses, person.cells]
 
 
-def _home(job: Sharing, releases: Releases, observed: Observations, answers: list[Release | None]) -> Measured:
+def _home(job: ReplayTask, releases: Releases, observed: Observations, answers: list[Release | None]) -> Measured:
     """How far off home the averaging attack is after so many days, for an observer who knows nothing about her.
 
     He takes all answers given at night as answers from one place. Of memoised answers he takes the most frequent, once.
@@ -196,7 +196,7 @@ def _home(job: Sharing, releases: Releases, observed: Observations, answers: lis
     return found | {"home": error}
 
 
-def _by_hour(person: Days, columns: dict[str, FloatArray]) -> Measured:
+def _by_hour(person: PersonDays, columns: dict[str, FloatArray]) -> Measured:
     """Sums over each hour of the day, and how many requests these are of."""
     found: Measured = {}
     for hour in range(HOURS):

@@ -7,9 +7,9 @@ from math import inf, isfinite, isinf
 import numpy as np
 
 from privacygames.jobs import Table, number, where
-from privacygames_study.figures.captions import middle, plain, seconds, share, tidy
-from privacygames_study.figures.figure_plan import FigurePlan, Tables
-from privacygames_study.figures.figure_rows import columns, distinct, done
+from privacygames_study.figures.captions import count_of, duration, median_range, parameter, rounded
+from privacygames_study.figures.plan import FigurePlan, Tables
+from privacygames_study.figures.rows import columns, distinct, done
 from privacygames_study.figures.style import (
     FEW,
     INK,
@@ -56,7 +56,7 @@ def _select_epsilon(tables: Tables) -> Table:
     ]
 
 
-def _paint(value: str, exact: str | None, label: str, level: float | None, rows: Table) -> Canvas:
+def _draw_rows(value: str, exact: str | None, label: str, level: float | None, rows: Table) -> Canvas:
     """Box plots over the radius: a panel per grid, a box per way of pruning; at the end, without pruning.
 
     Where values are infinite, a lower panel shows how often.
@@ -90,7 +90,7 @@ def _boxes(axes: Axes, rows: Table, value: str, exact: str | None, level: float 
     for colour, place, width, here in _slots(rows):
         box(axes, _finite(number(row, value) for row in here), place=place, width=width, colour=colour)
     radii = distinct(rows, "radius_km")
-    ticks = [plain(float(str(radius))) for (radius,) in radii]
+    ticks = [parameter(float(str(radius))) for (radius,) in radii]
     if exact is not None:
         for colour, place, width, here in _slots([row | {"radius_km": inf} for row in rows], first=len(radii)):
             settings = {tuple(row[name] for name in KEYS[:5]): number(row, exact) for row in here}
@@ -157,8 +157,8 @@ def _median(rows: Table, value: str) -> float:
 
 def _see_error(rows: Table) -> str:
     said = [
-        f"{name}: median {tidy(_median(near, 'error_km'))} km at a radius of {plain(low)} km, "
-        f"{tidy(_median(far, 'error_km'))} km at {plain(high)} km"
+        f"{name}: median {rounded(_median(near, 'error_km'))} km at a radius of {parameter(low)} km, "
+        f"{rounded(_median(far, 'error_km'))} km at {parameter(high)} km"
         for name, low, near, high, far in _ends(rows)
     ]
     return f"Above zero privacy is lost. {_capital('; '.join(said))}."
@@ -173,18 +173,20 @@ def _select_time(tables: Tables) -> Table:
 def _see_time(rows: Table) -> str:
     said = [
         f"{name} ({' or '.join(str(solver) for (solver,) in distinct([*near, *far], 'solver'))}): median "
-        f"{seconds(_median(near, 'processor_seconds'))} at a radius of {plain(low)} km, "
-        f"{seconds(_median(far, 'processor_seconds'))} at {plain(high)} km, "
-        f"{seconds(_median(far, 'exact_processor_seconds'))} with all, by the same solver"
+        f"{duration(_median(near, 'processor_seconds'))} at a radius of {parameter(low)} km, "
+        f"{duration(_median(far, 'processor_seconds'))} at {parameter(high)} km, "
+        f"{duration(_median(far, 'exact_processor_seconds'))} with all, by the same solver"
         for name, low, near, high, far in _ends(rows)
     ]
     return f"{_capital('; '.join(said))}."
 
 
 def _see_epsilon(rows: Table) -> str:
-    said = [f"{name}: {_realised(near)} at a radius of {plain(low)} km" for name, low, near, _high, _far in _ends(rows)]
+    said = [
+        f"{name}: {_realised(near)} at a radius of {parameter(low)} km" for name, low, near, _high, _far in _ends(rows)
+    ]
     (ratios,) = columns(rows, "times_nominal")
-    over = share(ratios > 1 + 1e-6)
+    over = count_of(ratios > 1 + 1e-6)
     return (
         f"Above the dashed line the realised ε exceeds the one asked for: in {over} cases over all radii. "
         f"{_capital('; '.join(said))}."
@@ -195,10 +197,10 @@ def _realised(rows: Table) -> str:
     """In how many cases no ε is realised, and which multiple of the nominal one in the others."""
     (ratios,) = columns(rows, "times_nominal")
     finite = ratios[np.isfinite(ratios)]
-    multiple = f"{middle(finite)} times the nominal ε" if len(finite) else ""
+    multiple = f"{median_range(finite)} times the nominal ε" if len(finite) else ""
     if len(finite) == len(ratios):
         return multiple
-    infinite = f"infinite in {share(np.isinf(ratios))}"
+    infinite = f"infinite in {count_of(np.isinf(ratios))}"
     return f"{infinite} and {multiple} in the other {len(finite)}" if len(finite) else infinite
 
 
@@ -224,9 +226,9 @@ APPROXIMATION = (
         "Distortion privacy of the exact joint mechanism less that of the one designed with only the constraints "
         "between places nearer than a radius." + _KINDS + _BOX,
         partial(_select, ("error_km",)),
-        partial(_paint, "error_km", None, "privacy lost (km)", 0.0),
+        partial(_draw_rows, "error_km", None, "privacy lost (km)", 0.0),
         _see_error,
-        own_grid=True,
+        has_own_grid=True,
     ),
     FigurePlan(
         "approximation-time",
@@ -236,9 +238,9 @@ APPROXIMATION = (
         "Processor time to design the joint mechanism with only the constraints between places nearer than a radius, "
         "and with all of them by the same solver (right)." + _KINDS + _BOX,
         _select_time,
-        partial(_paint, "processor_seconds", "exact_processor_seconds", "processor time of the design (s)", None),
+        partial(_draw_rows, "processor_seconds", "exact_processor_seconds", "processor time of the design (s)", None),
         _see_time,
-        own_grid=True,
+        has_own_grid=True,
     ),
     FigurePlan(
         "approximation-epsilon",
@@ -248,8 +250,8 @@ APPROXIMATION = (
         "The realised ε, over all pairs of secrets, of a mechanism designed with only the constraints between places "
         "nearer than a radius, as a multiple of the ε asked for; not repaired." + _KINDS + _BOX,
         _select_epsilon,
-        partial(_paint, "times_nominal", "exact_times_nominal", "realised ε ÷ nominal ε", 1.0),
+        partial(_draw_rows, "times_nominal", "exact_times_nominal", "realised ε ÷ nominal ε", 1.0),
         _see_epsilon,
-        own_grid=True,
+        has_own_grid=True,
     ),
 )

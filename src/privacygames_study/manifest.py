@@ -1,4 +1,4 @@
-"""What a study is about: the manifest beside its tables, and what captions quote."""
+"""The manifest of a study: its settings and provenance, in the file ``study.json`` and in captions."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -11,12 +11,12 @@ MANIFEST = "study.json"
 
 
 @dataclass(frozen=True)
-class About:
-    """The setting of a study, in plain values.
+class StudyManifest:
+    """Settings and provenance of a study, as plain values.
 
     Attributes:
         data: the data set's name, for captions.
-        format: how it was read; "synthetic" for invented people.
+        format: the format it was read as; "synthetic" for invented people.
         users: how many people.
         columns: of the grid.
         rows: of the grid.
@@ -32,15 +32,15 @@ class About:
         places: on how many places.
         epsilons_approximation: ε per km of the approximations.
         share_approximation: their d_m, as a share of the same way as ``shares``.
-        radii_km: beyond which constraints are dropped there.
+        radii_km: beyond which their constraints are left out.
         approximation_columns: of the coarser grid the approximations run on.
         approximation_rows: of the same.
-        parts: what was asked for.
-        quick: whether this is the coarse version.
+        parts: the parts that were run.
+        quick: whether these are the coarse settings.
         designs: how many mechanisms were designed.
-        failed: how many of them no solver managed.
-        design_seconds: time spent designing, added up over all processes and runs.
-        wall_seconds: what the last run took.
+        failed: how many of these no solver could design.
+        design_seconds: time of all designs, summed over processes and runs.
+        wall_seconds: duration of the last run.
         cores: of the machine that handed out the work.
         versions: of Python, this library and what its numbers depend on.
         command: the command of the last run, with placeholders for people, files and addresses; empty from Python.
@@ -99,8 +99,8 @@ class About:
         write_text(folder / MANIFEST, text)
 
 
-def read_about(folder: Path) -> About:
+def read_manifest(folder: Path) -> StudyManifest:
     """The manifest of a folder."""
     values = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return About(**plain)
+    return StudyManifest(**plain)

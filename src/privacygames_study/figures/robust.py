@@ -3,9 +3,9 @@
 import numpy as np
 
 from privacygames.jobs import Table, where
-from privacygames_study.figures.captions import against_diagonal, middle
-from privacygames_study.figures.figure_plan import FigurePlan
-from privacygames_study.figures.figure_rows import columns, side_by_side, wide
+from privacygames_study.figures.captions import diagonal_sentence, median_range
+from privacygames_study.figures.plan import FigurePlan
+from privacygames_study.figures.rows import columns, side_by_side, wide
 from privacygames_study.figures.style import Axes, Canvas, canvas, diagonal_panel, legend
 
 KEYS = ("user", "epsilon", "strength")
@@ -18,7 +18,7 @@ LOOKS = {
 }
 
 
-def _paint(rows: Table) -> Canvas:
+def _draw_rows(rows: Table) -> Canvas:
     figure = canvas((9.4, 5.3))
     left, right = figure.subplots(1, 2)
     x = "with differential obfuscation"
@@ -38,15 +38,15 @@ def _panel(axes: Axes, rows: Table, names: tuple[str, ...], what: str, x: str) -
         axes.scatter(values[0], y, s=34 if "c" not in look else 18, linewidths=0.9, zorder=2, label=label, **look)
 
 
-def _see(rows: Table) -> str:
+def _describe(rows: Table) -> str:
     informed = [row for row in rows if row["strength"] != 1]
     differential, distortion, robust = columns(informed, *PRIVACY)
     costs = dict(zip(MECHANISMS, columns(where(rows, strength=1), *COST), strict=True))
     extra = 100 * (costs["robust"] - costs["distortion"]) / np.maximum(costs["distortion"], 1e-12)
     said = [
-        f"Promised against the prior only: {against_diagonal(differential, distortion)}" if informed else "",
-        f"Promised against every attacker: {against_diagonal(differential, robust)}" if informed else "",
-        f"That costs {middle(extra, 'percent')} more than promising it against the prior only."
+        f"Promised against the prior only: {diagonal_sentence(differential, distortion)}" if informed else "",
+        f"Promised against every attacker: {diagonal_sentence(differential, robust)}" if informed else "",
+        f"That costs {median_range(extra, 'percent')} more than promising it against the prior only."
         if costs["distortion"].all()
         else "",
     ]
@@ -63,7 +63,7 @@ ROBUST = (
         "and promised what it leaves each attacker with more evidence as well; a point per user, ε and strength of the "
         "evidence on the left, and per user and ε on the right.",
         lambda tables: side_by_side(tables["robust"], KEYS, ("privacy_km", "cost"), needs=(*PRIVACY, *COST)),
-        _paint,
-        _see,
+        _draw_rows,
+        _describe,
     ),
 )

@@ -144,7 +144,19 @@ def test_secrets_are_never_repeated(folder: Path) -> None:
 
 
 def test_replay(folder: Path) -> None:
-    options = ("--out", "replayed", "--quick", "--users", 1, "--ways", "noise,memoised", "--learn", 0.95, "--jobs", 1)
+    options = (
+        "--out",
+        "replayed",
+        "--quick",
+        "--users",
+        1,
+        "--strategies",
+        "noise,memoised",
+        "--learn",
+        0.95,
+        "--jobs",
+        1,
+    )
     done = run("replay", *options, folder=folder)
     assert done.exit_code == 0, done.stderr
     assert "memoised" in done.stdout
@@ -153,4 +165,4 @@ def test_replay(folder: Path) -> None:
         assert (folder / "replayed" / name).stat().st_size > 50
     again = json.loads(run("replay", *options, "--json", folder=folder).stdout)
     assert again["made"] == 0
-    assert run("replay", "--out", "r", "--ways", "best", "--quick", folder=folder).exit_code == 3
+    assert run("replay", "--out", "r", "--strategies", "best", "--quick", folder=folder).exit_code == 3

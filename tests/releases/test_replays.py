@@ -71,8 +71,8 @@ def test_every_way_stays_within_its_budget(way: str) -> None:
 
 
 def test_an_interrupted_replay_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "LEAST_NIGHT", 1)
-    settings: dict[str, Any] = {"budget": 6.0, "ways": ["noise", "memoised"], "folder": tmp_path}
+    monkeypatch.setattr(runner, "MIN_NIGHT_REQUESTS", 1)
+    settings: dict[str, Any] = {"budget": 6.0, "strategies": ["noise", "memoised"], "folder": tmp_path}
     first, rest = Counting(3), Counting()
     with pytest.raises(KeyboardInterrupt):
         replay(PEOPLE, workers=first, **settings)
@@ -80,21 +80,21 @@ def test_an_interrupted_replay_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
     assert (first.worked, rest.worked, made.fresh) == (3, 1, 1)
     made.write(tmp_path)
     assert {path.name for path in tmp_path.glob("*.csv")} == {"people.csv", "ways.csv", "hours.csv", "homes.csv"}
-    assert [row["way"] for row in made.ways] == ["noise", "memoised"]
+    assert [row["way"] for row in made.strategies] == ["noise", "memoised"]
     mean = np.mean([float(row["cost"] or 0) for row in made.people if row["way"] == "noise"])
-    assert made.ways[0]["cost"] == pytest.approx(mean)
+    assert made.strategies[0]["cost"] == pytest.approx(mean)
     text = " ".join(path.read_text() for path in tmp_path.rglob("*.*") if path.suffix in (".csv", ".json"))
     assert "cell-" not in text
     assert PEOPLE[0].label in text
 
 
 def test_figures_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
-    nobody = replay(PEOPLE[:1], budget=6.0, ways=["memoised"])  # has enough requests at night
-    assert nobody.ways[0]["home"] is None
+    nobody = replay(PEOPLE[:1], budget=6.0, strategies=["memoised"])  # has enough requests at night
+    assert nobody.strategies[0]["home"] is None
     with pytest.raises(pg.InvalidProblem, match="at night"):
         plots.homes(nobody)
-    monkeypatch.setattr(runner, "LEAST_NIGHT", 1)
-    made = replay(PEOPLE[:1], budget=6.0, ways=["noise", "memoised"])
+    monkeypatch.setattr(runner, "MIN_NIGHT_REQUESTS", 1)
+    made = replay(PEOPLE[:1], budget=6.0, strategies=["noise", "memoised"])
     day, home = plots.day(made), plots.homes(made)
     assert [axes.get_title(loc="left") for axes in day.axes][3] == "Spent since midnight"
     assert [line.get_label() for line in home.axes[0].lines] == ["noise", "memoised"]
@@ -104,13 +104,13 @@ def test_figures_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_processes_and_clusters_find_the_same() -> None:
     distributed: Any = pytest.importorskip("distributed")
-    settings: dict[str, Any] = {"budget": 6.0, "ways": ["noise", "memoised"]}
+    settings: dict[str, Any] = {"budget": 6.0, "strategies": ["noise", "memoised"]}
     here = replay(PEOPLE, **settings)
-    assert replay(PEOPLE, workers=ProcessExecutor(2), **settings).ways == here.ways
+    assert replay(PEOPLE, workers=ProcessExecutor(2), **settings).strategies == here.strategies
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as made:
-        assert replay(PEOPLE, workers=DaskExecutor(made.scheduler_address), **settings).ways == here.ways
+        assert replay(PEOPLE, workers=DaskExecutor(made.scheduler_address), **settings).strategies == here.strategies
 
 
 def test_real_people() -> None:
@@ -120,9 +120,9 @@ def test_real_people() -> None:
     visits = pg.traces.read(path, window=box, timezone="America/Sao_Paulo", columns=columns, users=["u06"])
     grid = pg.Grid.over(box, columns=5, rows=4)
     (person,) = learn_days(visits, grid, ["u06"], timezone="America/Sao_Paulo")
-    made = replay([person], budget=20.0, ways=["noise", "independent", "memoised"])
+    made = replay([person], budget=20.0, strategies=["noise", "independent", "memoised"])
     assert made.failed == 0
-    by_way = {row["way"]: row for row in made.ways}
+    by_way = {row["way"]: row for row in made.strategies}
     assert float(by_way["independent"]["cost"] or 0) < float(by_way["noise"]["cost"] or 0)
     assert 0.9 < float(by_way["memoised"]["answered"] or 0) < 1  # some days have more places than usual
 
@@ -131,8 +131,8 @@ def test_real_people() -> None:
     ("options", "message"),
     [
         ({"budget": 0}, "budget"),
-        ({"budget": 1.0, "ways": ["best"]}, "way of sharing"),
-        ({"budget": 1.0, "ways": []}, "at least one"),
+        ({"budget": 1.0, "strategies": ["best"]}, "a strategy"),
+        ({"budget": 1.0, "strategies": []}, "at least one"),
         ({"budget": 1.0, "seeds": 0}, "one seed"),
         ({"budget": 1.0, "when_spent": "cry"}, "when_spent is 'cry'"),
     ],

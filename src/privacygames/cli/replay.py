@@ -1,4 +1,4 @@
-"""``privacygames replay``: people's days through several ways of sharing, attacked, side by side."""
+"""``privacygames replay``: people's days released under several strategies, attacked, side by side."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,7 +30,7 @@ SHOWN = (
 
 
 def replay(
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a replay there is gone on with.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a replay in it is resumed.")],
     data: Data = None,
     kind: Annotated[
         str | None, typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="as the files tell")
@@ -44,30 +44,31 @@ def replay(
         int | None, typer.Option(help="Rows of the grid.", show_default=f"{GRID[1]}; quick: {QUICK_GRID[1]}")
     ] = None,
     slot: Annotated[
-        int | None, typer.Option(min=1, help="Seconds of which the first fix is a request.", show_default="600")
+        int | None,
+        typer.Option(min=1, help="Seconds per slot; the first fix in each is a request.", show_default="600"),
     ] = None,
     timezone: Annotated[
-        str | None, typer.Option(help="Whose days and hours; what times without an offset are in.", show_default="UTC")
+        str | None, typer.Option(help="Time zone of days, hours, and times without an offset.", show_default="UTC")
     ] = None,
     fields: Fields = None,
     dates: Dates = None,
-    budget: Annotated[float, typer.Option(help="ε per km in every 24 hours, the same for every way.")] = BUDGET,
-    ways: Annotated[
+    budget: Annotated[float, typer.Option(help="ε per km in every 24 hours, the same for every strategy.")] = BUDGET,
+    strategies: Annotated[
         str | None,
         typer.Option(help="noise, independent, adaptive, predictive, memoised; by commas.", show_default="all"),
     ] = None,
     when_spent: Annotated[str, typer.Option(help="repeat, belief or refuse.")] = "repeat",
-    learn: Annotated[float, typer.Option(help="The share of each person's days that habits are learned from.")] = 0.5,
-    seeds: Annotated[int, typer.Option(min=1, help="How often each is repeated with other draws.")] = 1,
+    learn: Annotated[float, typer.Option(help="The share of each person's days to learn from.")] = 0.5,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions with other random draws.")] = 1,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few people and large cells.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Share people's days in several ways at the same daily budget, and attack what came out.
+    """Release people's days under several strategies at the same daily budget, and attack the outputs.
 
-    Habits are learned from each person's earlier days; the later ones are shared. Writes tables (CSV) and figures of
-    privacy, spending, cost and the attackers' errors over a day. After an interruption, the same command goes on.
+    Prior and mobility are learned from each person's earlier days; the later ones are released. Writes tables (CSV) and
+    figures of spending, cost and the attacks' errors over a day. After an interruption, the same command resumes.
     """
     from privacygames.jobs import executor_for
     from privacygames.presentation import needed
@@ -77,7 +78,7 @@ def replay(
     needed("matplotlib", what="a replay's figures")  # before the work, which may take an hour
     check_writable(out / "ways.csv")
     usual = QUICK_GRID if quick else GRID
-    given = Input(
+    source = Input(
         data=data,
         format=kind,
         window=None if window is None else numbers("--window", window),
@@ -92,19 +93,19 @@ def replay(
         name=None,
         quick=quick,
     )
-    if data is not None and given.kind == "counts":
+    if data is not None and source.kind == "counts":
         raise InvalidProblem("a replay needs visits with times; counts have none")
     with working("reading …") as show:
-        visits, grid, wanted = visits_from(given, lambda message: typer.echo(message, err=True), show)
+        visits, grid, wanted = visits_from(source, lambda message: typer.echo(message, err=True), show)
         people = learn_days(visits, grid, wanted, learn=learn, timezone=timezone or "UTC")
     out.mkdir(parents=True, exist_ok=True)
-    chosen = tuple(STRATEGIES) if ways is None else tuple(each.strip() for each in ways.split(","))
+    chosen = tuple(STRATEGIES) if strategies is None else tuple(each.strip() for each in strategies.split(","))
     try:
         with progress_bar("replaying") as tick:
-            made = run(
+            result = run(
                 people,
                 budget=budget,
-                ways=chosen,
+                strategies=chosen,
                 when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
                 seeds=seeds,
                 folder=out,
@@ -112,30 +113,30 @@ def replay(
                 progress=tick,
             )
     except KeyboardInterrupt:
-        typer.echo(f"What is finished is kept in {out}: the same command goes on from there.", err=True)
+        typer.echo(f"Finished work is kept in {out}: the same command resumes it.", err=True)
         raise
-    made.write(out)
-    if made.ways:
-        write_figure(plots.day(made), out / "day.png")
-    if made.homes:
-        write_figure(plots.homes(made), out / "home.png")
+    result.write(out)
+    if result.strategies:
+        write_figure(plots.day(result), out / "day.png")
+    if result.homes:
+        write_figure(plots.homes(result), out / "home.png")
     else:
-        (out / "home.png").unlink(missing_ok=True)  # of an earlier replay
+        (out / "home.png").unlink(missing_ok=True)  # left by an earlier replay
         typer.echo("Nobody has enough requests at night to average: there is no figure of home.", err=True)
-    _print(made, out, as_json)
+    _print(result, out, as_json)
 
 
-def _print(made: "ReplayResult", out: Path, as_json: bool) -> None:
+def _print(result: "ReplayResult", out: Path, as_json: bool) -> None:
     if as_json:
-        print_json(made.to_dict())
+        print_json(result.to_dict())
         return
-    if not made.ways:
-        raise InvalidProblem(f"none of the {made.failed} replays could be done")
+    if not result.strategies:
+        raise InvalidProblem(f"all {result.failed} replays failed")
     headings = tuple(heading for _, heading in SHOWN)
-    title = f"Means over people; cost and attackers' errors in km. Tables and figures are in {out}"
-    print_rows(title, [tuple(_cell(row, name) for name, _ in SHOWN) for row in made.ways], headings)
-    if made.failed:
-        typer.echo(f"warning: {made.failed} replays could not be done", err=True)
+    title = f"Means over people; cost and errors of attacks in km. Tables and figures are in {out}"
+    print_rows(title, [tuple(_cell(row, name) for name, _ in SHOWN) for row in result.strategies], headings)
+    if result.failed:
+        typer.echo(f"warning: {result.failed} replays failed", err=True)
 
 
 def _cell(row: "Row", name: str) -> str:

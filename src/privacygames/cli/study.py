@@ -15,7 +15,7 @@ from privacygames.cli.study_input import (
     QUICK_GRID,
     SIZE,
     Input,
-    command_asked,
+    command_line,
     numbers,
     people_from,
     settings_from,
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from privacygames.progress import ProgressCallback
     from privacygames_study import Study
 
-LOOK_BACK = 3600.0
-"""Seconds from which the time left is told; a single design may take many minutes."""
+SPEED_WINDOW = 3600.0
+"""Seconds over which the speed is averaged to estimate the time left; one design may take many minutes."""
 
 
 def study(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a study there is gone on with.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a study in it is resumed.")],
     data: Data = None,
     kind: Annotated[
         str | None,
@@ -47,7 +47,7 @@ def study(
     ] = None,
     users: Users = None,
     cells: Annotated[
-        int | None, typer.Option(min=1, help="Of the busiest, only those seen in so many cells.", show_default="10")
+        int | None, typer.Option(min=1, help="Least number of cells a person must have visited.", show_default="10")
     ] = None,
     columns: Annotated[
         int | None, typer.Option(help="Columns of the grid.", show_default=f"{GRID[0]}; quick: {QUICK_GRID[0]}")
@@ -57,26 +57,30 @@ def study(
     ] = None,
     slot: Annotated[
         int | None,
-        typer.Option(min=0, help="Seconds of which the first fix is a visit; 0: every row is.", show_default="600"),
+        typer.Option(
+            min=0,
+            help="Seconds per slot; the first fix in each is a visit. 0: every row is a visit.",
+            show_default="600",
+        ),
     ] = None,
     timezone: Annotated[
-        str | None, typer.Option(help="What times without an offset are in.", show_default="UTC")
+        str | None, typer.Option(help="Time zone of times without an offset.", show_default="UTC")
     ] = None,
     fields: Fields = None,
     dates: Dates = None,
     epsilons: Annotated[str | None, typer.Option(help="Scenario 1's, per km, separated by commas.")] = None,
     only: Annotated[str | None, typer.Option(help="Parts, separated by commas.", show_default="all")] = None,
-    name: Annotated[str | None, typer.Option(help="What to call the data in captions.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the data in captions.")] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     device: Device = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A coarse version in a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Coarse settings: a run of a minute.")] = False,
     as_json: Json = False,
 ) -> None:
     """Repeat the paper's evaluation: tables, figures, and each claim checked.
 
-    Parts: scenario-1, scenario-2, scenario-3, prior, approximation, robust. What is finished is kept in the folder:
-    after an interruption, the same command goes on.
+    Parts: scenario-1, scenario-2, scenario-3, prior, approximation, robust. Finished designs are kept in the
+    folder: after an interruption, the same command resumes.
     """
     from privacygames.presentation import needed
     from privacygames_study import data_digest, executor_for, publish, run
@@ -86,7 +90,7 @@ def study(
     check_writable(out / "report.html")
     use_device_option(device)
     settings = settings_from(only, epsilons, quick=quick)
-    given = Input(
+    source = Input(
         data=data,
         format=kind,
         window=None if window is None else numbers("--window", window),
@@ -102,34 +106,34 @@ def study(
         quick=quick,
     )
     with working("reading …") as show:
-        people = people_from(given, lambda message: typer.echo(message, err=True), show)
+        people = people_from(source, lambda message: typer.echo(message, err=True), show)
     workers = executor_for(jobs, scheduler)
     out.mkdir(parents=True, exist_ok=True)
     try:
         with progress_bar() as tick:
-            made = run(
+            result = run(
                 people,
                 settings,
                 out,
-                data=given.called,
-                read_as=given.kind,
+                data=source.data_name,
+                read_as=source.kind,
                 quick=quick,
-                command=command_asked(context),
+                command=command_line(context),
                 digest=None if data is None else data_digest(data),
                 workers=workers,
                 progress=tick,
             )
     except KeyboardInterrupt:
-        typer.echo(f"What is finished is kept in {out}: the same command goes on from there.", err=True)
+        typer.echo(f"Finished work is kept in {out}: the same command resumes it.", err=True)
         raise
     with working("drawing figures …"):
-        report = publish(made, out)
-    _print(made, report, as_json)
+        report = publish(result, out)
+    _print(result, report, as_json)
 
 
 @contextmanager
 def progress_bar(doing: str = "designing") -> "Iterator[ProgressCallback]":
-    """A progress bar with the time left, on a terminal only; gives a callback."""
+    """A progress bar with the time left, on a terminal only; yields a progress callback."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -137,23 +141,23 @@ def progress_bar(doing: str = "designing") -> "Iterator[ProgressCallback]":
     left = (TextColumn("left"), TimeRemainingColumn())
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), *left)
     quiet = not sys.stderr.isatty()
-    with Bar(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=LOOK_BACK) as bar:
+    with Bar(*columns, console=Console(stderr=True), disable=quiet, speed_estimate_period=SPEED_WINDOW) as bar:
         task = bar.add_task(doing, total=None)
         yield lambda now: bar.update(task, completed=now.done, total=now.total)
 
 
-def _print(made: "Study", report: Path, as_json: bool) -> None:
-    manifest = made.manifest
+def _print(result: "Study", report: Path, as_json: bool) -> None:
+    manifest = result.manifest
     if as_json:
-        print_json({"report": str(report)} | made.to_dict())
+        print_json({"report": str(report)} | result.to_dict())
         return
     for source, heading in (("paper", "the paper says"), ("ours", "we add")):
-        rows = [(str(row["statement"]), str(row["verdict"])) for row in made.claims if row["source"] == source]
+        rows = [(str(row["statement"]), str(row["verdict"])) for row in result.claims if row["source"] == source]
         if rows:
             title = f"{manifest.data}: {manifest.users} users, {manifest.columns} × {manifest.rows} cells"
             print_rows(title, rows, headings=(heading, "here it"))
     typer.echo(
-        f"{manifest.designs} designs ({made.fresh} of them now, {manifest.failed} failed), "
+        f"{manifest.designs} designs ({result.fresh} of them now, {manifest.failed} failed), "
         f"{manifest.design_seconds:.0f} s of work. "
         f"The report is {report}."
     )

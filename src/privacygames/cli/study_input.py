@@ -1,4 +1,4 @@
-"""What ``privacygames study`` is given, turned into people and settings."""
+"""The people and settings that the options of ``privacygames study`` and ``replay`` describe."""
 
 import shlex
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SLOT, CELLS = 600, 10
 
 @dataclass(frozen=True)
 class Input:
-    """Where people come from, as asked for on the command line."""
+    """The source of the people, from the options of the command line."""
 
     data: Path | None
     format: str | None
@@ -43,7 +43,7 @@ class Input:
 
     @cached_property
     def kind(self) -> str:
-        """How the data is read: as asked for, or as the files tell."""
+        """The format of the data: as given, or as detected from the files."""
         from privacygames import traces
 
         if self.data is None:
@@ -51,33 +51,33 @@ class Input:
         return self.format or traces.detect_format(self.data)
 
     @property
-    def called(self) -> str:
-        """What captions call the data."""
+    def data_name(self) -> str:
+        """The name of the data in captions."""
         return self.name or ("synthetic city" if self.data is None else self.data.name.split(".")[0])
 
 
 def visits_from(
-    given: Input, tell: Callable[[str], None], show: "ProgressCallback"
+    source: Input, tell: Callable[[str], None], show: "ProgressCallback"
 ) -> "tuple[Visits, Grid, int | list[str]]":
-    """Read, or invent, the visits asked for; with the grid, and how many or which people are wanted."""
+    """Read the visits, or generate synthetic ones; with the grid, and how many or which people to take."""
     from privacygames import traces
 
-    _check(given)
-    wanted, grid = _users(given), _grid(given)
-    if given.data is None:
+    _check(source)
+    wanted, grid = _users(source), _grid(source)
+    if source.data is None:
         if not isinstance(wanted, int):
             raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
         return traces.synthetic(wanted, window=grid.box or traces.SYNTHETIC_WINDOW), grid, wanted
-    if given.window is None:
+    if source.window is None:
         raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
     visits = traces.read(
-        given.data,
-        format=given.kind,
+        source.data,
+        format=source.kind,
         window=grid.box,
-        slot=SLOT if given.slot is None else given.slot or None,
-        timezone=given.timezone or "UTC",
-        columns=None if given.fields is None else _pairs(given.fields),
-        dates=given.dates,  # type: ignore[arg-type]  # it says itself what it may be
+        slot=SLOT if source.slot is None else source.slot or None,
+        timezone=source.timezone or "UTC",
+        columns=None if source.fields is None else _pairs(source.fields),
+        dates=source.dates,  # type: ignore[arg-type]  # it says itself what it may be
         users=None if isinstance(wanted, int) else wanted,
         progress=show,
     )
@@ -85,21 +85,21 @@ def visits_from(
     return visits, grid, wanted
 
 
-def people_from(given: Input, tell: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
-    """Read, or invent, the people asked for; shows how far reading is, and tells what was read and skipped."""
+def people_from(source: Input, tell: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
+    """Read the people, or generate synthetic ones, showing progress and what was read and skipped."""
     from privacygames import traces
     from privacygames_study import select_people
 
-    cells = CELLS if given.cells is None else given.cells
-    if given.data is not None and given.kind == "counts":
-        _check(given)
-        return select_people(traces.read_counts(given.data), _grid(given), _users(given), cells=cells)
-    visits, grid, wanted = visits_from(given, tell, show)
-    return select_people(visits, grid, wanted, cells=1 if given.data is None else cells)
+    cells = CELLS if source.cells is None else source.cells
+    if source.data is not None and source.kind == "counts":
+        _check(source)
+        return select_people(traces.read_counts(source.data), _grid(source), _users(source), cells=cells)
+    visits, grid, wanted = visits_from(source, tell, show)
+    return select_people(visits, grid, wanted, cells=1 if source.data is None else cells)
 
 
 def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Settings":
-    """The paper's settings, or the coarse ones, with what was asked for."""
+    """The paper's settings, or the coarse ones, with the options applied."""
     from privacygames_study import PARTS, QUICK, Settings
 
     settings = QUICK if quick else Settings()
@@ -114,10 +114,10 @@ def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Se
     return settings
 
 
-def command_asked(context: "Context") -> str:
-    """The command as it was given, for a manifest: people, files and addresses are placeholders."""
+def command_line(context: "Context") -> str:
+    """The command line for a manifest, with placeholders for people, files and addresses."""
     hidden = {"data": "DATA", "out": "OUT", "scheduler": "ADDRESS"}
-    given = []
+    options = []
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if source is None or source.name != "COMMANDLINE":
@@ -126,8 +126,8 @@ def command_asked(context: "Context") -> str:
         text = hidden.get(option.name or "", str(value))
         if option.name == "users" and not text.strip().isdecimal():
             text = ",".join(["NAME"] * len(_listed(text)))
-        given.append(option.opts[0] if value is True else f"{option.opts[0]} {shlex.quote(text)}")
-    return " ".join(["privacygames", str(context.info_name), *given])
+        options.append(option.opts[0] if value is True else f"{option.opts[0]} {shlex.quote(text)}")
+    return " ".join(["privacygames", str(context.info_name), *options])
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:
@@ -138,19 +138,19 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
         raise InvalidProblem(f"{option} takes numbers separated by commas; got {text!r}") from None
 
 
-def _check(given: Input) -> None:
-    """Refuse options that would have no effect: whoever gave them expects something else."""
-    if given.data is None and given.format is not None:
+def _check(source: Input) -> None:
+    """Refuse options that would have no effect, since the user expects one."""
+    if source.data is None and source.format is not None:
         raise InvalidProblem("--format says how to read --data, which is not given; without both, people are invented")
-    if given.size != (None, None) and (given.kind != "counts" or given.window is not None):
+    if source.size != (None, None) and (source.kind != "counts" or source.window is not None):
         raise InvalidProblem("--width and --height are for counts without --window; else the window has its size")
-    for option, value in (("fields", given.fields), ("dates", given.dates)):
-        if value is not None and given.kind != "table":
+    for option, value in (("fields", source.fields), ("dates", source.dates)):
+        if value is not None and source.kind != "table":
             raise InvalidProblem(f"--{option} goes with --format table")
-    timed = [name for name, value in (("slot", given.slot), ("timezone", given.timezone)) if value is not None]
-    if timed and given.kind in ("synthetic", "counts"):
+    timed = [name for name, value in (("slot", source.slot), ("timezone", source.timezone)) if value is not None]
+    if timed and source.kind in ("synthetic", "counts"):
         raise InvalidProblem(f"--{timed[0]} says how times are read, and there are none to read: leave it out")
-    if given.cells is not None and (given.data is None or not isinstance(_users(given), int)):
+    if source.cells is not None and (source.data is None or not isinstance(_users(source), int)):
         raise InvalidProblem("--cells chooses among the busiest people of --data: leave it out")
 
 
@@ -161,29 +161,29 @@ def _pairs(text: str) -> dict[str, str]:
     return {role.strip(): name.strip() for role, _, name in pairs}
 
 
-def _grid(given: Input) -> "Grid":
+def _grid(source: Input) -> "Grid":
     from privacygames import traces
     from privacygames.spaces import Grid
 
-    usual = QUICK_GRID if given.quick else GRID
-    columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(given.grid))
+    usual = QUICK_GRID if source.quick else GRID
+    columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(source.grid))
     if columns * rows == 1:
         raise InvalidProblem("with one column and one row there is one cell, and nothing to hide: give more of them")
-    if given.kind == "counts" and given.window is None:
-        width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(given.size))
+    if source.kind == "counts" and source.window is None:
+        width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(source.size))
         return Grid(columns=columns, rows=rows, width=width, height=height)
-    window = traces.SYNTHETIC_WINDOW if given.window is None else given.window
+    window = traces.SYNTHETIC_WINDOW if source.window is None else source.window
     if len(window) != 4:
         raise InvalidProblem(f"--window takes four numbers, WEST,SOUTH,EAST,NORTH; got {len(window)}")
     west, south, east, north = window
     return Grid.over((west, south, east, north), columns=columns, rows=rows)
 
 
-def _users(given: Input) -> int | list[str]:
+def _users(source: Input) -> int | list[str]:
     """A number of users, or their names; a single name is written with a comma after it."""
-    if given.users is None:
-        return QUICK_USERS if given.quick else USERS
-    wanted = int(given.users) if given.users.strip().isdecimal() else _listed(given.users)
+    if source.users is None:
+        return QUICK_USERS if source.quick else USERS
+    wanted = int(source.users) if source.users.strip().isdecimal() else _listed(source.users)
     if not wanted:
         raise InvalidProblem("--users must be 1 or more, or names separated by commas")
     return wanted

@@ -1,4 +1,4 @@
-"""People for a replay: what earlier days teach about them, and the days that are shared."""
+"""The people of a replay: a model learned from earlier days, and the later days to release."""
 
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
@@ -17,10 +17,13 @@ from privacygames.validation import is_number, require_instance
 from privacygames_study.replays.task import NIGHT, PersonDays
 
 SMOOTHING = 0.1
-"""Added to every cell's count: she may go where she was never seen."""
+"""Added to every cell's count, since people may go to new cells."""
 
-MOVES = 1.0
-LEAST_DAYS = 2
+MOBILITY_SMOOTHING = 1.0
+"""Moves toward the neighbouring cells that are added to every row of the transition matrix."""
+
+MIN_DAYS = 2
+"""Days with visits that a person needs: one to learn from, and one to release."""
 
 
 def learn_days(
@@ -33,16 +36,22 @@ def learn_days(
     timezone: str = "UTC",
     cells: int = 1,
 ) -> list[PersonDays]:
-    """People's later days, with a prior and a chain learned from their earlier ones.
+    """People's later days, with a prior and a Markov chain learned from their earlier ones.
 
     Args:
-        visits: in time slots; each visit is a request to share.
+        visits: in time slots; each visit is a request.
         grid: the cells.
-        users: how many of the busiest, or which by name.
+        users: how many of those with most visits, or which by name.
         learn: the share of a person's days to learn from.
-        cost: of an answer, as in :class:`privacygames.Problem`.
-        timezone: whose days and hours.
-        cells: leave out people seen in fewer cells.
+        cost: of an output, as in :class:`privacygames.Problem`.
+        timezone: of days and hours.
+        cells: leave out people who visited fewer cells.
+
+    >>> from privacygames_study import replays
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=2, rows=2)
+    >>> (person,) = replays.learn_days(pg.traces.synthetic(1, days=4), city, 1)
+    >>> person.label, int(person.days.max()) + 1
+    ('user 1', 2)
     """
     require_instance(visits, Visits, "visits")
     require_instance(grid, Grid, "the grid")
@@ -52,14 +61,14 @@ def learn_days(
         raise InvalidProblem("a replay needs visits in time slots: read them with a slot")
     names = visits.busiest(users, grid, cells=cells) if isinstance(users, int) else list(users)
     zone = time_zone(timezone)
-    found: list[PersonDays] = []
+    people: list[PersonDays] = []
     for name in names:
-        person = _person(visits, grid, name, f"user {len(found) + 1}", learn=learn, cost=cost, zone=zone)
+        person = _person(visits, grid, name, f"user {len(people) + 1}", learn=learn, cost=cost, zone=zone)
         if person is not None:
-            found.append(person)
-    if not found:
-        raise InvalidProblem(f"nobody has visits on {LEAST_DAYS} days or more: one to learn from, one to share")
-    return found
+            people.append(person)
+    if not people:
+        raise InvalidProblem(f"nobody has visits on {MIN_DAYS} days or more: one to learn from, one to share")
+    return people
 
 
 def _person(
@@ -70,13 +79,13 @@ def _person(
     dates = np.array([moment.toordinal() for moment in clock], dtype=np.int64)
     hours = np.array([moment.hour for moment in clock], dtype=np.int64)
     known = np.unique(dates)
-    if len(known) < LEAST_DAYS:
+    if len(known) < MIN_DAYS:
         return None
     shared = dates >= known[min(ceil(learn * len(known)), len(known) - 1)]
     before = [cells[dates == date] for date in np.unique(dates[~shared])]
     prior = Prior.from_counts(grid, np.bincount(np.concatenate(before), minlength=len(grid)), smoothing=SMOOTHING)
     earlier = visits.before(int(times[shared][0]))
-    mobility = Mobility.from_visits(grid, earlier, name, smoothing=MOVES, toward="neighbours")
+    mobility = Mobility.from_visits(grid, earlier, name, smoothing=MOBILITY_SMOOTHING, toward="neighbours")
     return PersonDays(
         label=label,
         problem=Problem(prior, cost=cost, distance="euclidean"),
@@ -92,6 +101,6 @@ def _person(
 
 
 def _home(cells: IntArray, hours: IntArray) -> int | None:
-    """The cell where most of the nights' visits are."""
+    """The cell with most visits at night; None without any."""
     night = cells[(hours >= NIGHT[0]) | (hours < NIGHT[1])]
     return int(np.bincount(night).argmax()) if len(night) else None

@@ -20,25 +20,27 @@ MARKERS = "os^Dv"
 def day(replayed: ReplayResult) -> Figure:
     """A day of releases under several strategies, by the hour: error of two attacks, cost, budget spent."""
     panels = (
-        ("now", "Attack on now (filter)", "km off on average"),
-        ("past", "Attack on the past (smoother)", "km off on average"),
-        ("cost", "Cost of the answers", "km from the true place"),
+        ("now", "Filtering attack on the present", "mean error (km)"),
+        ("past", "Smoothing attack on the past", "mean error (km)"),
+        ("cost", "Cost of the outputs", "km from the true place"),
         ("spent", "Spent since midnight", "ε per km"),
     )
     figure = _canvas((11.4, 6.4))
-    figure.suptitle("A day of sharing: people's means by the hour", fontsize=12)
-    ways = _ways(replayed)
+    figure.suptitle("A day of releases: means over people, by the hour", fontsize=12)
+    strategies = _strategy_names(replayed)
     grid = figure.subplots(2, 2, sharex=True)
     for place, (axes, (name, title, label)) in enumerate(zip(grid.flat, panels, strict=True)):
-        for position, way in enumerate(ways):
-            rows = [row for row in replayed.hours if row["way"] == way and (row[name] is not None or name == "spent")]
+        for position, strategy in enumerate(strategies):
+            rows = [
+                row for row in replayed.hours if row["way"] == strategy and (row[name] is not None or name == "spent")
+            ]
             values = np.array([float(row[name] or 0.0) for row in rows])
             hours = [int(row["hour"] or 0) + 0.5 for row in rows]
-            _curve(axes, hours, values.cumsum() if name == "spent" else values, position, way)
+            _curve(axes, hours, values.cumsum() if name == "spent" else values, position, strategy)
         axes.set_xlim(0, 24)
         axes.set_xticks(range(0, 25, 3))
         _label(axes, title, "hour of the day" if place >= 2 else "", label)
-    _legend(figure, grid.flat[0], len(ways))
+    _legend(figure, grid.flat[0], len(strategies))
     return figure
 
 
@@ -48,20 +50,20 @@ def homes(replayed: ReplayResult) -> Figure:
         raise InvalidProblem("nobody has enough requests at night to average: there is nothing to draw")
     figure = _canvas((6.4, 4.2))
     axes = figure.subplots()
-    for position, way in enumerate(_ways(replayed)):
-        rows = [row for row in replayed.homes if row["way"] == way]
+    for position, strategy in enumerate(_strategy_names(replayed)):
+        rows = [row for row in replayed.homes if row["way"] == strategy]
         days, errors = [int(row["days"] or 0) for row in rows], [float(row["home"] or 0.0) for row in rows]
-        _curve(axes, days, errors, position, way)
+        _curve(axes, days, errors, position, strategy)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    _label(axes, "A stranger averages the answers of the nights", "days shared", "km off home on average")
+    _label(axes, "Averaging attack on outputs at night", "days of releases", "mean distance from home (km)")
     _legend(figure, axes, 3)
     return figure
 
 
-def _ways(replayed: ReplayResult) -> list[str]:
-    if not require_instance(replayed, ReplayResult, "the replay").ways:
+def _strategy_names(replayed: ReplayResult) -> list[str]:
+    if not require_instance(replayed, ReplayResult, "the replay").strategies:
         raise InvalidProblem("none of the replays could be done: there is nothing to draw")
-    return [str(row["way"]) for row in replayed.ways]
+    return [str(row["way"]) for row in replayed.strategies]
 
 
 def _canvas(size: tuple[float, float]) -> Figure:

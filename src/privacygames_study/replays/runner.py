@@ -1,4 +1,4 @@
-"""Replay: people's days through several ways of sharing, in a folder that can be gone on with."""
+"""Running a replay: people's days released under several strategies, resumable in a folder."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -25,10 +25,10 @@ QUANTITIES = (
     *("requests", "days", "answered", "kept", "cost", "spent_a_day", "now", "now_expected", "past", "past_expected"),
     *("path", "blind", "home"),
 )
-"""What is measured of each person and way; distances in the unit of the problem."""
+"""Measured quantities per person and strategy; distances are in the unit of the problem."""
 
-LEAST_NIGHT = 10
-"""Home counts for people with so many requests at night."""
+MIN_NIGHT_REQUESTS = 10
+"""Requests at night from which the averaging attack on a home is evaluated; with fewer it has nothing to average."""
 
 HOURLY = ("now", "past", "cost", "spent")
 
@@ -38,17 +38,17 @@ class ReplayResult:
     """A finished replay.
 
     Attributes:
-        people: one row for each person, way and seed.
-        ways: one row for each way: means over people and seeds, each counting the same.
-        hours: one row for each way and hour of the day.
-        homes: one row for each way and number of days shared: how far off home the averaging attack is, on average
-            over people with enough requests at night.
-        failed: how many replays could not be done.
-        fresh: how many this run made; the others were known.
+        people: one row per person, strategy and seed.
+        strategies: one row per strategy: means over people and seeds with equal weights.
+        hours: one row per strategy and hour of the day.
+        homes: one row per strategy and number of days: mean distance of the averaging attack from home, over people
+            with enough requests at night.
+        failed: number of replays that failed.
+        fresh: number of replays of this run; the others were stored.
     """
 
     people: Table
-    ways: Table
+    strategies: Table
     hours: Table
     homes: Table
     failed: int
@@ -56,12 +56,12 @@ class ReplayResult:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return {"ways": self.ways, "failed": self.failed, "made": self.fresh}
+        return {"ways": self.strategies, "failed": self.failed, "made": self.fresh}
 
     def write(self, folder: Path) -> None:
         """Write every table as a CSV file."""
-        for name in ("people", "ways", "hours", "homes"):
-            table: Table = getattr(self, name)
+        tables = {"people": self.people, "ways": self.strategies, "hours": self.hours, "homes": self.homes}
+        for name, table in tables.items():
             if table:
                 write_table(folder / f"{name}.csv", table, tuple(table[0]))
 
@@ -70,26 +70,33 @@ def replay(
     people: Sequence[PersonDays],
     *,
     budget: float,
-    ways: Sequence[str] = tuple(STRATEGIES),
+    strategies: Sequence[str] = tuple(STRATEGIES),
     when_spent: WhenSpent = "repeat",
     seeds: int = 1,
     folder: Path | None = None,
     workers: Executor | None = None,
     progress: ProgressCallback | None = None,
 ) -> ReplayResult:
-    """Share people's days in several ways at the same daily budget, and attack what came out.
+    """Release people's days under several strategies at the same daily budget, and attack the outputs.
 
     Args:
-        people: from :func:`privacygames.replays.learn_days`.
+        people: from :func:`privacygames_study.replays.learn_days`.
         budget: ε per unit of distance, in every 24 hours.
-        ways: which, by name.
-        when_spent: what becomes of requests that the budget has no room for.
-        seeds: how often each is repeated with other draws.
-        folder: where finished replays are kept, and never made again; None: in memory.
-        workers: who does the work; by default this process.
-        progress: called with a :class:`privacygames.Progress` after each; what it raises ends the replay.
+        strategies: names of strategies.
+        when_spent: how requests are treated that the budget has no room for.
+        seeds: number of repetitions with other random draws.
+        folder: where finished replays are stored and found again; None: in memory.
+        workers: runs the replays; by default this process.
+        progress: called with a :class:`privacygames.Progress` after each; an exception from it ends the replay.
+
+    >>> from privacygames_study import replays
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=2, rows=2)
+    >>> people = replays.learn_days(pg.traces.synthetic(1, days=2), city, 1)
+    >>> result = replays.replay(people, budget=6.0, strategies=["memoised"])
+    >>> [row["way"] for row in result.strategies], result.failed
+    (['memoised'], 0)
     """
-    jobs = _jobs(as_list(people, "people"), budget, as_list(ways, "ways"), when_spent, seeds)
+    jobs = _jobs(as_list(people, "people"), budget, as_list(strategies, "strategies"), when_spent, seeds)
     store = Store(None if folder is None else folder / CELLS)
     left = unfinished(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)
@@ -100,41 +107,40 @@ def replay(
             if progress is not None:
                 seconds, message = monotonic() - started, f"{done} of {len(jobs)} replays"
                 progress(Progress(job="replay", done=done, total=len(jobs), seconds=seconds, message=message))
-    found = [(job, store.results[job.key]) for job in jobs]
-    return _summary(found, len(left))
+    return _summarise([(job, store.results[job.key]) for job in jobs], len(left))
 
 
 def _jobs(
-    people: list[PersonDays], budget: float, ways: list[str], when_spent: WhenSpent, seeds: int
+    people: list[PersonDays], budget: float, strategies: list[str], when_spent: WhenSpent, seeds: int
 ) -> list[ReplayTask]:
     if not people or not all(isinstance(each, PersonDays) for each in people):
         raise InvalidProblem("a replay needs people: a list from learn_days")
     if not (is_number(budget) and 0 < budget < np.inf):
         raise InvalidProblem(f"budget is {repr(budget)[:40]}; it must be a positive number")
     require_choice(when_spent, get_args(WhenSpent), "when_spent")
-    for way in ways:
-        require_choice(way, tuple(STRATEGIES), "a way of sharing")
-    if not ways or not is_integer(seeds):
-        raise InvalidProblem("a replay needs at least one way of sharing and one seed")
+    for strategy in strategies:
+        require_choice(strategy, tuple(STRATEGIES), "a strategy")
+    if not strategies or not is_integer(seeds):
+        raise InvalidProblem("a replay needs at least one strategy and one seed")
     return [
-        ReplayTask(person, way, DailyBudget(budget, person.requests, person.places, when_spent), seed)
+        ReplayTask(person, strategy, DailyBudget(budget, person.requests, person.places, when_spent), seed)
         for person in people
-        for way in dict.fromkeys(ways)
+        for strategy in dict.fromkeys(strategies)
         for seed in range(seeds)
     ]
 
 
-def _summary(found: list[tuple[ReplayTask, Measured]], fresh: int) -> ReplayResult:
-    done = [(job, _with_home(job, measured)) for job, measured in found if measured["status"] == DONE]
+def _summarise(results: list[tuple[ReplayTask, Measured]], fresh: int) -> ReplayResult:
+    done = [(job, _with_home(job, measured)) for job, measured in results if measured["status"] == DONE]
     of_way: dict[str, list[Measured]] = {}
     for job, measured in done:
-        of_way.setdefault(job.way, []).append(measured)
+        of_way.setdefault(job.strategy, []).append(measured)
     return ReplayResult(
         people=[_settings(job) | {name: measured.get(name) for name in QUANTITIES} for job, measured in done],
-        ways=[{"way": way} | {name: _mean(each, name) for name in QUANTITIES} for way, each in of_way.items()],
+        strategies=[{"way": way} | {name: _mean(each, name) for name in QUANTITIES} for way, each in of_way.items()],
         hours=[_hour(way, each, hour) for way, each in of_way.items() for hour in range(HOURS)],
         homes=[row for way, each in of_way.items() for row in _homes(way, each)],
-        failed=len(found) - len(done),
+        failed=len(results) - len(done),
         fresh=fresh,
     )
 
@@ -143,7 +149,7 @@ def _settings(job: ReplayTask) -> dict[str, Value]:
     daily = job.daily
     return {
         "person": job.days.label,
-        "way": job.way,
+        "way": job.strategy,
         "seed": job.seed,
         "budget": daily.budget,
         "expected_requests": daily.requests,
@@ -152,8 +158,8 @@ def _settings(job: ReplayTask) -> dict[str, Value]:
 
 
 def _with_home(job: ReplayTask, measured: Measured) -> Measured:
-    """What was measured; without home where too few requests came at night to average, or to tell where home is."""
-    if job.days.at_night.sum() >= LEAST_NIGHT:
+    """The measurements, without those about home if there are too few requests at night."""
+    if job.days.at_night.sum() >= MIN_NIGHT_REQUESTS:
         return measured
     return {name: value for name, value in measured.items() if not name.startswith("home")}
 
@@ -164,7 +170,7 @@ def _mean(measured: list[Measured], name: str) -> float | None:
 
 
 def _hour(way: str, measured: list[Measured], hour: int) -> dict[str, Value]:
-    """Averages over all requests of an hour of the day; of the spending, over people and days."""
+    """Means over all requests of an hour of the day; for spending, over people and days."""
     requests = sum(int(each[f"requests at {hour}"] or 0) for each in measured)
     days = sum(int(each["days"] or 0) for each in measured)
     row: dict[str, Value] = {"way": way, "hour": hour, "requests": requests}
@@ -176,7 +182,7 @@ def _hour(way: str, measured: list[Measured], hour: int) -> dict[str, Value]:
 
 
 def _homes(way: str, measured: list[Measured]) -> Table:
-    """After each day; who has shared for fewer days counts with her last."""
+    """Means after each day; people with fewer days count with their last."""
     known = [[name for name in each if name.startswith("home after")] for each in measured]
     lived = [(each, names) for each, names in zip(measured, known, strict=True) if names]
     longest = max((len(names) for _, names in lived), default=0)

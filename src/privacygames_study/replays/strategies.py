@@ -1,4 +1,4 @@
-"""Ways of sharing that a replay compares: policies at the same daily budget."""
+"""The strategies that a replay compares: policies and mechanisms at the same daily budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from privacygames.releases import Budget, Fixed, Memoised, Policy, Predictive, R
 
 DAY = 86_400.0
 TEST_SHARE, RENEW_SHARES = 0.5, 3.0
-"""A prediction's test gets half of an even share, a new answer three: spent evenly if one prediction in six fails."""
+"""The test of a prediction gets half of an even share, a new output three: even spending if one test in six fails."""
 
 NEAR = 0.02
-"""Beliefs so near, in total variation, share a design; its ε does not depend on the belief."""
+"""Total variation up to which two beliefs share a design; its ε does not depend on the belief."""
 
 
 @dataclass(frozen=True)
 class DailyBudget:
-    """What a day of sharing may cost.
+    """The budget of a day.
 
     Attributes:
         budget: ε per unit of distance, in every 24 hours.
-        requests: how many a day are expected.
-        places: how many distinct places a day are expected.
-        when_spent: what becomes of a request that the budget has no room for.
+        requests: expected number per day.
+        places: expected number of distinct places per day.
+        when_spent: how a request is treated that the budget has no room for.
     """
 
     budget: float
@@ -47,32 +47,32 @@ Start = Callable[[Problem, Mobility, DailyBudget, np.random.Generator], Releases
 
 
 def noise(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
-    """What others do: independent planar Laplace noise, each time with an even share of the budget."""
-    return _sharing(problem, mobility, daily, generator, mechanism=planar_laplace(problem, daily.share))
+    """The baseline: independent planar Laplace noise, each time with an even share of the budget."""
+    return _releases(problem, mobility, daily, generator, mechanism=planar_laplace(problem, daily.share))
 
 
 def independent(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
-    """Independent draws, each with an even share, from one mechanism that is optimal for the prior."""
-    return _sharing(problem, mobility, daily, generator, mechanism=_optimal(problem, daily.share))
+    """Independent draws from one mechanism that is optimal for the prior, each with an even share."""
+    return _releases(problem, mobility, daily, generator, mechanism=_optimal(problem, daily.share))
 
 
 def adaptive(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
-    """Each time an even share, with a mechanism that is optimal for what is believed by then."""
-    return _sharing(problem, mobility, daily, generator, policy=Fixed(daily.share))
+    """A mechanism that is optimal for the belief at each time, with an even share."""
+    return _releases(problem, mobility, daily, generator, policy=Fixed(daily.share))
 
 
 def predictive(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
-    """The last answer while it passes a private test; else a new one, with several shares."""
-    policy = Predictive(test=TEST_SHARE * daily.share, within=_reach(problem))
+    """The last output while it passes a private test; otherwise a new one with several shares."""
+    policy = Predictive(test=TEST_SHARE * daily.share, within=_threshold(problem))
     mechanism = _optimal(problem, RENEW_SHARES * daily.share)
-    return _sharing(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
+    return _releases(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
 
 
 def memoised(problem: Problem, mobility: Mobility, daily: DailyBudget, generator: np.random.Generator) -> Releases:
-    """One answer per place, with an even share for each *place*: returns show, and are not counted."""
+    """One output per place, with an even share for each *place*; returns are visible and not charged."""
     policy = Memoised(sha256(generator.bytes(32)).digest())
     mechanism = _optimal(problem, daily.budget / daily.places)
-    return _sharing(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
+    return _releases(problem, mobility, daily, generator, policy=policy, mechanism=mechanism)
 
 
 STRATEGIES: dict[str, Start] = {
@@ -82,10 +82,10 @@ STRATEGIES: dict[str, Start] = {
     "predictive": predictive,
     "memoised": memoised,
 }
-"""Every way, by name."""
+"""All strategies, by name."""
 
 
-def _sharing(
+def _releases(
     problem: Problem,
     mobility: Mobility,
     daily: DailyBudget,
@@ -110,7 +110,7 @@ def _optimal(problem: Problem, epsilon: float) -> Mechanism:
     return design_bounds(problem, Bounds(epsilon=epsilon))
 
 
-def _reach(problem: Problem) -> float:
-    """How far off a prediction may be: the typical distance to the nearest other secret."""
-    apart = np.where(problem.distinguishability > 0, problem.distinguishability, np.inf)
-    return float(np.median(apart.min(axis=1)))
+def _threshold(problem: Problem) -> float:
+    """The threshold of predictions: the median distance to the nearest other secret."""
+    distances = np.where(problem.distinguishability > 0, problem.distinguishability, np.inf)
+    return float(np.median(distances.min(axis=1)))

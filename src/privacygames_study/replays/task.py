@@ -1,4 +1,4 @@
-"""Replaying a person's days through a way of sharing, and attacking what came out."""
+"""A task of a replay: release one person's days under one strategy, and attack the outputs."""
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -18,31 +18,31 @@ from privacygames.tracking import Observations, TrackingResult
 from privacygames_study.replays.strategies import STRATEGIES, DailyBudget
 
 FORMAT = 2
-"""Raise when what a replay means or measures changes: older results are then not used again."""
+"""Version of replays and measurements, part of every key: results of another version are not reused."""
 
 DONE = "done"
 FRESH = ("drawn", "kept", "memoised")
 NIGHT = (22, 7)
-"""From when to when people are at home."""
+"""Local hours between which people are assumed to be at home."""
 
 HOURS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class PersonDays:
-    """Where somebody was, and what is known about that beforehand.
+    """The days of one person, and the model learned from earlier days.
 
     Attributes:
         label: "user 1", "user 2", …
         problem: with the prior learned from earlier days.
         mobility: learned from earlier days.
-        cells: where she was at each request, as positions.
-        times: when, in unix seconds.
-        days: which day of the replay each request is on, from 0.
-        hours: the local hour of each.
-        home: where she lives, as a position; None where the nights do not tell.
-        requests: how many a day there were earlier, on average, rounded up.
-        places: how many distinct places a day there were earlier.
+        cells: the index of the true cell at each request.
+        times: of the requests, in unix seconds.
+        days: the day of the replay of each request, from 0.
+        hours: the local hour of each request.
+        home: the index of the home cell; None if there are no visits at night.
+        requests: mean number of requests per day in the earlier days, rounded up.
+        places: the same for distinct cells per day.
     """
 
     label: str
@@ -58,30 +58,30 @@ class PersonDays:
 
     @property
     def at_night(self) -> NDArray[np.bool_]:
-        """Which requests came when people are at home."""
+        """A mask of the requests at night."""
         return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
 
 
 @dataclass(frozen=True, eq=False)
 class ReplayTask:
-    """One person's days, shared in one way: a job that needs nobody else's result."""
+    """One person's days under one strategy, independent of all other tasks."""
 
     days: PersonDays
-    way: str
+    strategy: str
     daily: DailyBudget
     seed: int
 
     @cached_property
     def key(self) -> str:
-        """The same for the same work, whoever asks for it and whenever."""
+        """A digest of the task, under which its result is stored."""
         person = self.days
-        settings = (FORMAT, self.way, asdict(self.daily), self.seed, person.mobility.fingerprint, person.home)
+        settings = (FORMAT, self.strategy, asdict(self.daily), self.seed, person.mobility.fingerprint, person.home)
         matrices = (person.problem.prior.probabilities, person.problem.cost, person.problem.distinguishability)
         arrays = (*matrices, person.problem.distance, person.cells, person.times, person.hours)
         return digest_of("replay", *settings, *map(content_hash, arrays))[:32]
 
     def run(self) -> Measured:
-        """Share every request in order, then attack the answers."""
+        """Release every request in order, then attack the outputs."""
         try:
             return _measured(self)
         except PrivacyGamesError as error:
@@ -91,7 +91,7 @@ class ReplayTask:
 def _measured(job: ReplayTask) -> Measured:
     person = job.days
     generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
-    releases = STRATEGIES[job.way](person.problem, person.mobility, job.daily, generator)
+    releases = STRATEGIES[job.strategy](person.problem, person.mobility, job.daily, generator)
     answers = [_asked(releases, person, at) for at in range(len(person.cells))]
     observed = _observations(releases, person, answers)
     positions = [None if each is None else person.problem.observables.index(each.observable) for each in answers]
@@ -135,9 +135,9 @@ def _asked(releases: Releases, person: PersonDays, at: int) -> Release | None:
 
 
 def _observations(releases: Releases, person: PersonDays, answers: list[Release | None]) -> Observations:
-    """What an observer has: a likelihood for every request, flat where there was no answer or it said nothing.
+    """The adversary's observations: a likelihood for every request, constant if there was no informative output.
 
-    Memoised answers are taken as if drawn afresh each time: an attack, but not the best one, which is not known.
+    Memoised outputs are treated as independent draws: an attack, but not the optimal one, which is not known.
     """
     rows = np.zeros((len(answers), len(person.problem.space)))
     stored = iter(releases.ledger.likelihoods()[2])
@@ -164,14 +164,14 @@ def _nothing_seen(observed: Observations) -> Observations:
 
 
 def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
-    """How far off an attack really was at each request."""
+    """The true error of an attack at each request."""
     return person.problem.distance[track.guesses, person.cells]
 
 
 def _home(job: ReplayTask, releases: Releases, observed: Observations, answers: list[Release | None]) -> Measured:
-    """How far off home the averaging attack is after so many days, for an observer who knows nothing about her.
+    """The distance of the averaging attack from home after each day, for an adversary without prior knowledge.
 
-    He takes all answers given at night as answers from one place. Of memoised answers he takes the most frequent, once.
+    They treat all outputs at night as outputs for one place. Of memoised outputs they use the most frequent one, once.
     """
     person = job.days
     if person.home is None:
@@ -197,7 +197,7 @@ def _home(job: ReplayTask, releases: Releases, observed: Observations, answers: 
 
 
 def _by_hour(person: PersonDays, columns: dict[str, FloatArray]) -> Measured:
-    """Sums over each hour of the day, and how many requests these are of."""
+    """Sums over the requests of each hour of the day, and the number of these requests."""
     found: Measured = {}
     for hour in range(HOURS):
         here = person.hours == hour

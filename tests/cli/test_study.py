@@ -90,7 +90,7 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=GUARD)
     assert process.returncode == 130
-    assert "the same command goes on from there" in complaint
+    assert "the same command resumes it" in complaint
     assert "Traceback" not in complaint
     assert list(tmp_path.glob("cells/*.json"))
 

@@ -69,9 +69,9 @@ class Observations:
         values = as_floats(self.log_likelihoods, "the likelihoods")
         slots = np.asarray(self.slots)
         if values.ndim != 2 or len(values) == 0 or np.isnan(values).any() or (values == np.inf).any():
-            raise InvalidProblem("log-likelihoods must be numbers or −∞, of shape (answers, secrets), and not empty")
+            raise InvalidProblem("log-likelihoods must be numbers or −∞, of shape (outputs, secrets), and not empty")
         if slots.shape != values.shape[:1] or slots.dtype.kind not in "iu" or (np.diff(slots) < 0).any():
-            raise InvalidProblem("slots must be whole numbers, one per answer, that never decrease")
+            raise InvalidProblem("slots must be whole numbers, one per output, that never decrease")
         object.__setattr__(self, "log_likelihoods", freeze(np.ascontiguousarray(values)))
         object.__setattr__(self, "slots", freeze(slots.astype(np.int64)))
 
@@ -79,18 +79,18 @@ class Observations:
     def of(
         cls,
         mechanisms: FiniteMechanism | Sequence[FiniteMechanism],
-        answers: Iterable[Label],
+        outputs: Iterable[Label],
         slots: Iterable[int] | None = None,
     ) -> "Observations":
         """The likelihoods of outputs of mechanisms.
 
         Args:
             mechanisms: the one that all outputs were drawn from, or one for each output.
-            answers: the outputs, in order of time.
+            outputs: in order of time.
             slots: the step of the chain at each output; by default one step passes between two.
         """
-        given = as_list(answers, "the answers")
-        one_or_each = "give one Mechanism, or one for each answer"
+        given = as_list(outputs, "the outputs")
+        one_or_each = "give one Mechanism, or one for each output"
         used = as_list(mechanisms, "the mechanisms") if isinstance(mechanisms, Iterable) else [mechanisms] * len(given)
         if len(used) != len(given):
             raise InvalidProblem(one_or_each)
@@ -277,7 +277,7 @@ def _forward(problem: Problem, mobility: Mobility, observations: Observations) -
         state = state + own
         if not state.max() > -np.inf:
             raise InvalidProblem(
-                f"answer {at} is impossible after those before it: the prior, the mobility or the mechanism is "
+                f"output {at} is impossible after those before it: the prior, the mobility or the mechanism is "
                 "another one"
             )
         forward[at] = state

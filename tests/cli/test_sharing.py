@@ -118,7 +118,7 @@ def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:
         (("--spread", "2", "--epsilon", "1"), "leave --epsilon out"),
         (("--spread", "2", "--memoised", "x"), "give one of them"),
         (("--when-spent", "cry"), "--when-spent is 'cry'"),
-        (("--memoised", "home.toml"), "distortion cannot be promised"),
+        (("--memoised", "home.toml"), "distortion cannot be guaranteed"),
     ],
 )
 def test_wrong_options_are_told(folder: Path, options: tuple[str, ...], message: str) -> None:

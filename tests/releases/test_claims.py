@@ -18,7 +18,7 @@ from privacygames.releases.sampling import MemoisedFunction, memoised_output
 from sharing import PROBLEM, STREET, WALK, two_steps
 
 Make = Callable[[np.random.Generator], Releases]
-NEW_FUNCTION = "another key or mechanism than before: every place gets a new answer, charged anew"
+NEW_FUNCTION = "another key or mechanism than before: every secret gets a new output, charged anew"
 TRACES = [(first, second) for first in range(3) for second in range(3)]
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)

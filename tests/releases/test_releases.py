@@ -154,7 +154,7 @@ def test_a_distortion_that_is_no_longer_possible() -> None:
     still = pg.Mobility.still(STREET)
     release = Releases(sure, still, epsilon=2.0, distortion=0.4).release("cell-0")
     assert release.expected_error == pytest.approx(pg.max_distortion(sure), rel=1e-6)
-    assert release.remarks == ("the belief allows no such distortion against 'now': 0.03 is promised instead of 0.4",)
+    assert release.remarks == ("the belief allows no such distortion against 'now': 0.03 is guaranteed instead of 0.4",)
     with pytest.raises(pg.Infeasible, match="when_impossible"):
         Releases(sure, still, epsilon=2.0, distortion=0.4, when_impossible="refuse").release("cell-0")
 
@@ -315,9 +315,9 @@ def test_memoised_answers_about_a_secret_that_does_not_change_are_understood() -
         ({"epsilon": 1.0, "policy": EvenSpread(2)}, "leave epsilon out"),
         ({"policy": EvenSpread(2), "mechanism": FIXED}, "its own epsilon"),
         ({"policy": "fixed"}, "must be a Policy"),
-        ({"mechanism": FIXED, "distortion": 0.1}, "promised by designs"),
-        ({"policy": Predictive(1.0, test=0.1, within=1.0), "distortion": 0.1}, "cannot be promised"),
-        ({"policy": Memoised(b"x" * 16, 1.0), "distortion": 0.1}, "cannot be promised"),
+        ({"mechanism": FIXED, "distortion": 0.1}, "designs guarantee"),
+        ({"policy": Predictive(1.0, test=0.1, within=1.0), "distortion": 0.1}, "cannot be guaranteed"),
+        ({"policy": Memoised(b"x" * 16, 1.0), "distortion": 0.1}, "cannot be guaranteed"),
         ({"epsilon": 1.0, "adversaries": ["x"]}, "InferenceTarget"),
         ({"epsilon": 1.0, "adversaries": 5}, "list"),
         ({"epsilon": 1.0, "adversaries": [pg.InferenceTarget("a"), pg.InferenceTarget("a")]}, "must differ"),

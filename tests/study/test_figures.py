@@ -58,8 +58,8 @@ def test_captions_state_data_users_and_grid(drawn: dict[str, DrawnFigure], name:
         ("sorted-cost", "is higher, by 0.12."),
         ("sorted-cost", "In 1 of 3 the joint mechanism is the differential one, which reaches d_m by itself."),
         ("robust", "prior only: Of 2 points, 0 lie above the diagonal, 0 on it (within 0.01 km) and 2 below."),
-        ("robust", "every attacker: Of 2 points, 0 lie above the diagonal, 2 on it (within 0.01 km) and 0 below."),
-        ("robust", "That costs 20.0 percent more than promising it against the prior only."),
+        ("robust", "every adversary: Of 2 points, 0 lie above the diagonal, 2 on it (within 0.01 km) and 0 below."),
+        ("robust", "These cost 20.0 percent more than the guarantee against the prior only."),
         ("prior", "(red): Of 2 points, 0 lie above the diagonal, 2 on it (within 0.01 km) and 0 below."),
         (
             "prior",

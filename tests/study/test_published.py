@@ -49,7 +49,7 @@ def test_the_page_repeats_its_tables() -> None:
             verdict = Evidence([True] * holds + [False] * (cases - holds), "", "").verdict
             assert row["verdict"] == verdict
             if row["claim"] == "robust-kept":
-                assert robust[name]["robust: every promise is kept"] == f"in {holds} of {cases}"
+                assert robust[name]["robust: every guarantee holds"] == f"in {holds} of {cases}"
             if row["claim"] not in ROBUST:
                 said = f"holds ({cases})" if verdict == "holds" else verdict
                 assert (shown if claim.source == "paper" else added)[name].pop(claim.statement) == said

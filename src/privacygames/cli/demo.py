@@ -51,7 +51,8 @@ def demo(
         ],
     )
     typer.echo(
-        f"No mechanism with these promises costs less than {certificate.bound:.6f} (this one: {certificate.cost:.6f})."
+        f"No mechanism with these guarantees costs less than {certificate.bound:.6f} "
+        f"(this one: {certificate.cost:.6f})."
     )
     if figure is not None:
         typer.echo(f"The figure is in {figure}.")

@@ -42,7 +42,7 @@ def show(
     )
     rows = [_row(each, state) for each in shown]
     if rows:
-        headings = ("number", "time", "answer", "where from", "epsilon", "spent", ANY_PAIR, "key")
+        headings = ("number", "time", "output", "source", "epsilon", "spent", ANY_PAIR, "key")
         print_rows(f"The last {len(rows)}", rows, headings)
 
 
@@ -146,11 +146,11 @@ def _plain(record: "ReleaseRecord", state: "LedgerBalances") -> dict[str, object
 
 def _row(record: "ReleaseRecord", state: "LedgerBalances") -> tuple[str, ...]:
     when = "" if record.time is None else _time(record.time)
-    said = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
+    columns = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
     terms = state.terms_at(record.change)[0]
     per, spent = terms.scale.per(), record.totals[0]
     allowed = state.any_pair(terms.name, spent, record.change)
-    return (*said, f"{record.charges[0]} {per}", f"{spent} {per}", _text(allowed), record.key or "")
+    return (*columns, f"{record.charges[0]} {per}", f"{spent} {per}", _text(allowed), record.key or "")
 
 
 def _text(value: object) -> str:

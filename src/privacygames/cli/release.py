@@ -1,4 +1,4 @@
-"""``privacygames release``: one answer, charged to a ledger before it is printed."""
+"""``privacygames release``: one output, charged to a ledger before it is printed."""
 
 import sys
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ LONGEST_KEY_FILE = 4096
 
 def release(
     file: Annotated[
-        Path, typer.Argument(help="A problem file (.toml), or a mechanism file to draw every answer from.")
+        Path, typer.Argument(help="A problem file (.toml), or a mechanism file to draw every output from.")
     ],
     ledger: Annotated[Path, typer.Option("--ledger", "-l", help="The ledger; made on first use.")],
     secret: Annotated[
@@ -37,7 +37,7 @@ def release(
         list[str] | None, typer.Option(help="The most epsilon: 2, or 0.5/24h for every sliding 24 hours. Repeatable.")
     ] = None,
     when_spent: Annotated[
-        str, typer.Option(help="refuse, repeat the last answer, or belief: answer blindly.")
+        str, typer.Option(help="refuse, repeat the last output, or belief: the best output under the belief.")
     ] = "refuse",
     when_impossible: Annotated[
         str, typer.Option(help="largest or refuse, for a distortion that the belief no longer allows.")
@@ -50,10 +50,10 @@ def release(
         ),
     ] = "refuse",
     spread: Annotated[int | None, typer.Option(help="Spread the budget evenly over so many releases.")] = None,
-    test: Annotated[float | None, typer.Option(help="Predict first: epsilon of the test of the last answer.")] = None,
-    within: Annotated[float | None, typer.Option(help="With --test: how far off the last answer may be.")] = None,
+    test: Annotated[float | None, typer.Option(help="Predict first: epsilon of the test of the last output.")] = None,
+    within: Annotated[float | None, typer.Option(help="With --test: largest error of the last output.")] = None,
     memoised: Annotated[
-        Path | None, typer.Option(help="Same place, same answer: a file with at least 16 random bytes, the key.")
+        Path | None, typer.Option(help="Same secret, same output: a file with at least 16 random bytes, the key.")
     ] = None,
     trace: Annotated[
         Path | None,
@@ -70,7 +70,10 @@ def release(
         str | None, typer.Option(help="When: 2024-05-01T12:00:00+02:00 or unix seconds.", show_default="now")
     ] = None,
     key: Annotated[
-        str | None, typer.Option(help="A name for this release: the same again gets the stored answer, and is free.")
+        str | None,
+        typer.Option(
+            help="A name for this release: a second request with it returns the stored output, free of charge."
+        ),
     ] = None,
     clock_tolerance: Annotated[
         float | None,
@@ -79,9 +82,9 @@ def release(
     time_limit: Annotated[float | None, typer.Option(help="Seconds for the design.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Release one answer for a secret, against what is believed by now, and charge it to a ledger.
+    """Release one output for a secret, designed against the present belief, and charge it to a ledger.
 
-    The answer is printed once it is paid for. Without SECRET, the secret is the first line of standard input. Epsilon
+    The output is printed after it is charged. Without SECRET, the secret is the first line of standard input. Epsilon
     and distortion are the problem file's unless given here. Budgets must stay the same from release to release. Another
     problem or --trace is refused unless --when-changed says to record it: what was charged stays charged. Exit status
     10: the budget is spent, nothing was released.
@@ -108,11 +111,11 @@ def release(
         ledger=ledger,
         time_limit=time_limit,
     )
-    found = releases.release(given, at=_time(at, mobility), key=key)
+    release_made = releases.release(given, at=_time(at, mobility), key=key)
     if as_json:
-        print_json(found.to_dict())
+        print_json(release_made.to_dict())
     else:
-        print_rows("The answer of before, for the same key" if found.already_made else "Released", found.rows())
+        print_rows("The stored output for this key" if release_made.already_made else "Released", release_made.rows())
 
 
 def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":

@@ -185,7 +185,7 @@ def _verified_epsilon(mechanism: Mechanism, account: Account, problem: Problem) 
     if least is None:
         raise InvalidProblem(
             f"the mechanism keeps no finite epsilon in the distinguishability of the budget {account.name!r}: an "
-            "answer may tell two secrets apart with certainty, and no budget covers that"
+            "output may separate two secrets with certainty, and no budget covers that"
         )
     return at_least(least)
 

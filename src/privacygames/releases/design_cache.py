@@ -82,7 +82,7 @@ class DesignCache:
         if self._settings.when_impossible == "refuse":
             raise Infeasible(
                 f"after what was released, no mechanism has distortion privacy {guarantee.distortion:.9g} against "
-                f"{guarantee.adversary.name!r}: the most is {largest!r}; when_impossible='largest' promises "
+                f"{guarantee.adversary.name!r}: the most is {largest!r}; when_impossible='largest' guarantees "
                 "that instead",
                 limit=largest,
             )

@@ -43,7 +43,7 @@ from privacygames.solvers import SolveOptions, Solver
 from privacygames.spaces import Label, display_label
 from privacygames.tracking import Observations, best_guess, normalise
 
-IMPOSSIBLE = "this answer is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
+IMPOSSIBLE = "this output is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
 
 
 class Releases:
@@ -137,9 +137,7 @@ class Releases:
         self._targets = TargetInference(problem, mobility, self._timeline, targets)
         self._belief_is_known = self.policy.counts == "releases" or mobility.is_still
         if targets and not self._belief_is_known:
-            raise InvalidProblem(
-                "memoised answers about a secret that changes: nothing is known of adversaries' errors"
-            )
+            raise InvalidProblem("memoised outputs about a secret that changes: adversaries' errors are not known")
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         case = problem, mobility, self.policy.counts, self.accounts
         self._subject = subject_of(*case)
@@ -357,8 +355,8 @@ class Releases:
         head = self.ledger.head()
         if head.change != self._change:
             raise InvalidProblem(
-                f"{self.ledger.name} is about another case since this sharing began: somebody recorded a change; "
-                "begin again with the settings of now"
+                f"{self.ledger.name} is about another case since this session began, as a change was recorded; "
+                "start again with the present settings"
             )
         return head
 
@@ -374,8 +372,8 @@ class Releases:
         about = next(change.about for change in changes if change.number == stored.change)
         if about.get("observables") != self._subject.about["observables"]:
             raise InvalidProblem(
-                "this key names a release of before the problem changed, with other observables: choose another key; "
-                "`privacygames ledger show` has the answer"
+                "this key names a release of before the problem changed, with other outputs: choose another key; "
+                "`privacygames ledger show` has the output"
             )
 
     def _remarks(self, preview: Preview) -> list[str]:
@@ -384,13 +382,13 @@ class Releases:
             remarks.append(f"the clock went back by {preview.when.clock_behind:g} s; taken as standing still")
         choice = preview.choice
         if choice is not None and choice.memo_key is not None and preview.number > 1 and not preview.used_before:
-            remarks.append("another key or mechanism than before: every place gets a new answer, charged anew")
+            remarks.append("another key or mechanism than before: every secret gets a new output, charged anew")
         for guarantee in (*self._guarantees, *preview.targets) if choice is not None else ():
             largest = max_distortion(preview.problem, guarantee.adversary)
             if guarantee.distortion is not None and guarantee.distortion > largest:
                 remarks.append(
                     f"the belief allows no such distortion against {guarantee.adversary.name!r}: {largest:.6g} is "
-                    f"promised instead of {guarantee.distortion:g}"
+                    f"guaranteed instead of {guarantee.distortion:g}"
                 )
         if self._generator is not None:
             remarks.append("drawn with a generator passed by the caller: reproducible, so not private")
@@ -412,7 +410,7 @@ class Releases:
     def _require_belief(self) -> None:
         if not self._belief_is_known:
             raise InvalidProblem(
-                "what memoised answers let one believe about a secret that changes is not known: it is not reported"
+                "the belief after memoised outputs about a secret that changes is not known, and not reported"
             )
 
     def __repr__(self) -> str:

@@ -89,11 +89,11 @@ def require_guaranteed(policy: Policy, mechanism: Mechanism | None, distortions:
     if all(distortion is None for distortion in distortions):
         return
     if mechanism is not None:
-        raise InvalidProblem("distortion is promised by designs; of a fixed mechanism, what it gives is reported")
+        raise InvalidProblem("designs guarantee a distortion; that of a fixed mechanism is reported only")
     if not policy.guarantees_distortion:
         raise InvalidProblem(
-            f"with {type(policy).__name__} more is seen than the answer of one design: distortion cannot be promised, "
-            "what is given is reported; leave distortion out"
+            f"with {type(policy).__name__} an observer sees more than one designed output: distortion cannot "
+            "be guaranteed, only reported; leave distortion out"
         )
 
 

@@ -10,8 +10,16 @@ from privacygames_study.claims.scenario_evidence import METRE, METRES, NEAR_KM, 
 from privacygames_study.tasks import DONE
 
 ALMOST = 0.1
+"""Largest share of privacy lost that counts as "almost the same"."""
+
 FASTER = 1.0
-MILLIMETRE, SAME_COST = 1e-6, 1e-5
+"""Ratio of times above which a design is faster."""
+
+MILLIMETRE = 1e-6
+"""Kilometres by which privacy may be below its guarantee: rounding."""
+
+SAME_COST = 1e-5
+"""Difference of cost that counts as equal: ten times the tolerance of designs, for costs up to 1."""
 
 
 def knowledge_helps(table: Table) -> Evidence:
@@ -39,20 +47,20 @@ def differential_resists_knowledge(table: Table) -> Evidence:
     )
 
 
-def promises_are_kept(table: Table) -> Evidence:
-    """Against every adversary, beside what the differential mechanism leaves her."""
+def guarantees_hold(table: Table) -> Evidence:
+    """Against every adversary, compared with the differential mechanism."""
     pairs = [
         (number(row, "privacy_km"), number(row, "promised_km")) for row in where(table, mechanism="robust", status=DONE)
     ]
     return Evidence(
-        [found >= least - MILLIMETRE for found, least in pairs],
-        f"privacy less promise {summary((found - least for found, least in pairs), ' km')}",
+        [privacy >= guaranteed - MILLIMETRE for privacy, guaranteed in pairs],
+        f"privacy minus guarantee {summary((privacy - guaranteed for privacy, guaranteed in pairs), ' km')}",
         "1 mm",
     )
 
 
 def robust_costs_no_more(table: Table) -> Evidence:
-    """Than the differential mechanism, which keeps the same promises; beside the distortion mechanism's cost."""
+    """Than the differential mechanism, which has the same guarantees; with the distortion mechanism's cost."""
     costs = {
         mechanism: {(row["user"], row["epsilon"]): number(row, "cost") for row in rows}
         for mechanism in ("differential", "distortion", "robust")

@@ -292,7 +292,7 @@ _ALL = (
         "robust",
         "robust",
         "A distortion mechanism can guarantee the differential one's privacy against better informed adversaries.",
-        robustness_evidence.promises_are_kept,
+        robustness_evidence.guarantees_hold,
     ),
     Claim(
         "robust-cost",

@@ -156,12 +156,12 @@ def _median(rows: Table, value: str) -> float:
 
 
 def _see_error(rows: Table) -> str:
-    said = [
+    sentences = [
         f"{name}: median {rounded(_median(near, 'error_km'))} km at a radius of {parameter(low)} km, "
         f"{rounded(_median(far, 'error_km'))} km at {parameter(high)} km"
         for name, low, near, high, far in _ends(rows)
     ]
-    return f"Above zero privacy is lost. {_capital('; '.join(said))}."
+    return f"Above zero privacy is lost. {_capital('; '.join(sentences))}."
 
 
 def _select_time(tables: Tables) -> Table:
@@ -171,25 +171,25 @@ def _select_time(tables: Tables) -> Table:
 
 
 def _see_time(rows: Table) -> str:
-    said = [
+    sentences = [
         f"{name} ({' or '.join(str(solver) for (solver,) in distinct([*near, *far], 'solver'))}): median "
         f"{duration(_median(near, 'processor_seconds'))} at a radius of {parameter(low)} km, "
         f"{duration(_median(far, 'processor_seconds'))} at {parameter(high)} km, "
         f"{duration(_median(far, 'exact_processor_seconds'))} with all, by the same solver"
         for name, low, near, high, far in _ends(rows)
     ]
-    return f"{_capital('; '.join(said))}."
+    return f"{_capital('; '.join(sentences))}."
 
 
 def _see_epsilon(rows: Table) -> str:
-    said = [
+    sentences = [
         f"{name}: {_realised(near)} at a radius of {parameter(low)} km" for name, low, near, _high, _far in _ends(rows)
     ]
     (ratios,) = columns(rows, "times_nominal")
     over = count_of(ratios > 1 + 1e-6)
     return (
         f"Above the dashed line the realised ε exceeds the one asked for: in {over} cases over all radii. "
-        f"{_capital('; '.join(said))}."
+        f"{_capital('; '.join(sentences))}."
     )
 
 

@@ -11,11 +11,11 @@ from privacygames_study.figures.rows import done
 from privacygames_study.manifest import StudyManifest
 
 NEAR = 0.01
-"""Differences below this (km, or share of answers) cannot be seen in a figure and count as none."""
+"""Differences below this (km, or share of outputs) cannot be seen in a figure and count as none."""
 
 
 def rounded(value: float) -> str:
-    """A number as people write it: three digits that matter, no exponent."""
+    """A number with three significant digits and no exponent."""
     if not np.isfinite(value):
         return "infinite"
     if abs(value) >= 1000:
@@ -26,17 +26,17 @@ def rounded(value: float) -> str:
 
 
 def parameter(value: float) -> str:
-    """A parameter as it was given: 0.15, 2, 0.9."""
+    """A parameter in its shortest form: 0.15, 2, 0.9."""
     return f"{value:.6g}"
 
 
-def kilometres(kilometres: float) -> str:
-    """The side of a map: ``15``, ``8.3``."""
-    return f"{round(kilometres, 1 if kilometres >= 1 else 3):g}"
+def kilometres(length: float) -> str:
+    """A length of a map: ``15``, ``8.3``."""
+    return f"{round(length, 1 if length >= 1 else 3):g}"
 
 
 def at_most(value: float) -> str:
-    """A largest difference, which is hardly ever nothing: ``less than 0.001``."""
+    """A largest difference: ``at most 0.02``, or ``less than 0.001``."""
     return "less than 0.001" if value < 0.001 else f"at most {rounded(value)}"
 
 
@@ -81,8 +81,8 @@ def counted_noun(number: int, noun: str) -> str:
 def reused_sentence(rows: Table) -> str:
     """In how many settings the differential mechanism serves as the joint one, none being designed; empty for none."""
     same = np.array([row.get("joint_reused") is True for row in rows], dtype=np.bool_)
-    said = f"In {count_of(same)} the joint mechanism is the differential one, which reaches d_m by itself."
-    return said if same.any() else ""
+    sentence = f"In {count_of(same)} the joint mechanism is the differential one, which reaches d_m by itself."
+    return sentence if same.any() else ""
 
 
 def data_sentence(manifest: StudyManifest, grids: Sequence[tuple[int, int]] = ()) -> str:

@@ -17,7 +17,7 @@ from privacygames_study.figures.style import save, sentence
 from privacygames_study.manifest import StudyManifest
 
 PLANS: tuple[FigurePlan, ...] = (*SCENARIO_1, *JOINT, *PRIOR, *ROBUST, *APPROXIMATION)
-"""All figures, in the order in which the paper has them; ours beside the one it answers."""
+"""All figures in the order of the paper, ours after the one each extends."""
 
 NOTHING = "No result to draw."
 

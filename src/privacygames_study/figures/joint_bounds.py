@@ -12,7 +12,7 @@ from privacygames_study.figures.rows import MECHANISMS, SETTING, columns, side_b
 from privacygames_study.figures.style import FAINT, MARKS, SQUARE, Canvas, canvas, diagonal_panel, legend, panel
 
 HALVES = ("differential", "distortion")
-LABELS = {"privacy_km": "distortion privacy (km),\noptimal attack", "cost": "utility cost\n(share of changed answers)"}
+LABELS = {"privacy_km": "distortion privacy (km),\noptimal attack", "cost": "utility cost\n(share of changed outputs)"}
 
 
 def _paint_privacy(rows: Table) -> Canvas:
@@ -56,13 +56,13 @@ def _describe(measure: str, rows: Table) -> str:
     extra = joint - np.max(halves, axis=0)
     same = np.abs(extra) <= NEAR
     larger = halves[0] > halves[1]
-    said = (
+    sentences = (
         f"Joint's {_noun(measure)} is that of the larger of the other two, within {parameter(NEAR)}{unit and ' km'}, "
         "in "
         f"{count_of(same)} comparisons; the larger one is differential in {count_of(larger)}."
     )
     rest = "" if same.all() else f"In the rest joint's is {_offset(extra[~same], unit)}."
-    return " ".join(filter(None, (said, rest, reused_sentence(rows))))
+    return " ".join(filter(None, (sentences, rest, reused_sentence(rows))))
 
 
 def _offset(extra: FloatArray, unit: str) -> str:

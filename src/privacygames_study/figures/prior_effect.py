@@ -1,4 +1,4 @@
-"""The effect of the prior: attackers who know more than the mechanism was designed for."""
+"""The figure of the effect of the prior: adversaries better informed than the mechanism was designed for."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def _draw_rows(rows: Table) -> Canvas:
         edgecolors="#555555",
         linewidths=0.8,
         zorder=2,
-        label="attacker knows more",
+        label="better informed adversary",
     )
     axes.scatter(
         *columns(same, *PAIR),
@@ -36,7 +36,7 @@ def _draw_rows(rows: Table) -> Canvas:
         edgecolors="white",
         linewidths=0.4,
         zorder=3,
-        label="attacker's prior = design prior",
+        label="adversary's prior = design prior",
     )
     legend(figure, axes.collections)
     return figure
@@ -45,11 +45,11 @@ def _draw_rows(rows: Table) -> Canvas:
 def _describe(rows: Table) -> str:
     distortion, differential, strength = columns(rows, *PAIR, "strength")
     same = strength == 1
-    said = [
-        f"Designed for the attacker's own prior (red): {diagonal_sentence(distortion[same], differential[same])}"
+    sentences = [
+        f"Designed for the adversary's own prior (red): {diagonal_sentence(distortion[same], differential[same])}"
         if same.any()
         else "",
-        f"Attackers who know more: {diagonal_sentence(distortion[~same], differential[~same])}"
+        f"Better informed adversaries: {diagonal_sentence(distortion[~same], differential[~same])}"
         if (~same).any()
         else "",
     ]
@@ -62,17 +62,18 @@ def _describe(rows: Table) -> str:
         falls = " and ".join(
             f"from {rounded(old)} to {rounded(new)} km with {name}" for name, (old, new) in medians.items()
         )
-        said.append(f"With {parameter(strongest)} times the evidence the median falls {falls}.")
-    return " ".join(filter(None, said))
+        sentences.append(f"With {parameter(strongest)} times the evidence the median falls {falls}.")
+    return " ".join(filter(None, sentences))
 
 
 PRIOR = (
     FigurePlan(
         "prior",
-        "Attackers with more knowledge",
+        "Better informed adversaries",
         "prior",
         (*KEYS, *ENTROPIES, *PAIR),
-        "Distortion privacy against the optimal attack by attackers with more evidence on the most visited places than "
+        "Distortion privacy against the optimal attack by adversaries with more evidence on the most visited places "
+        "than "
         "the mechanisms were designed for; a point per user, ε and strength of the evidence.",
         lambda tables: side_by_side(tables["prior"], KEYS, ("privacy_km",), also=ENTROPIES, needs=PAIR),
         _draw_rows,

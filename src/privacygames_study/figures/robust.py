@@ -1,4 +1,4 @@
-"""What becomes of the effect of the prior once better informed attackers are promised something, too."""
+"""The figure of distortion mechanisms with guarantees against better informed adversaries."""
 
 import numpy as np
 
@@ -13,8 +13,8 @@ MECHANISMS = ("differential", "distortion", "robust")
 PRIVACY = wide(("privacy_km",), MECHANISMS)
 COST = wide(("cost",), MECHANISMS)
 LOOKS = {
-    "distortion": ("promised against the prior designed for only", {"facecolors": "none", "edgecolors": "#d55e00"}),
-    "robust": ("promised against every attacker", {"c": "#0072b2", "edgecolors": "white"}),
+    "distortion": ("guarantee against the prior only", {"facecolors": "none", "edgecolors": "#d55e00"}),
+    "robust": ("guarantees against every adversary", {"c": "#0072b2", "edgecolors": "white"}),
 }
 
 
@@ -23,9 +23,9 @@ def _draw_rows(rows: Table) -> Canvas:
     left, right = figure.subplots(1, 2)
     x = "with differential obfuscation"
     _panel(left, [row for row in rows if row["strength"] != 1], PRIVACY, "distortion privacy (km)", x)
-    _panel(right, where(rows, strength=1), COST, "cost (share of untrue answers)", x)
-    left.set_title("Attackers who know more", fontsize=10)
-    right.set_title("What it costs", fontsize=10)
+    _panel(right, where(rows, strength=1), COST, "cost (share of changed outputs)", x)
+    left.set_title("Better informed adversaries", fontsize=10)
+    right.set_title("Cost", fontsize=10)
     legend(figure, left.collections)
     return figure
 
@@ -43,25 +43,25 @@ def _describe(rows: Table) -> str:
     differential, distortion, robust = columns(informed, *PRIVACY)
     costs = dict(zip(MECHANISMS, columns(where(rows, strength=1), *COST), strict=True))
     extra = 100 * (costs["robust"] - costs["distortion"]) / np.maximum(costs["distortion"], 1e-12)
-    said = [
-        f"Promised against the prior only: {diagonal_sentence(differential, distortion)}" if informed else "",
-        f"Promised against every attacker: {diagonal_sentence(differential, robust)}" if informed else "",
-        f"That costs {median_range(extra, 'percent')} more than promising it against the prior only."
+    sentences = [
+        f"Guarantee against the prior only: {diagonal_sentence(differential, distortion)}" if informed else "",
+        f"Guarantees against every adversary: {diagonal_sentence(differential, robust)}" if informed else "",
+        f"These cost {median_range(extra, 'percent')} more than the guarantee against the prior only."
         if costs["distortion"].all()
         else "",
     ]
-    return " ".join(filter(None, said))
+    return " ".join(filter(None, sentences))
 
 
 ROBUST = (
     FigurePlan(
         "robust",
-        "Attackers with more knowledge, promised something too",
+        "Guarantees against better informed adversaries",
         "robust",
         (*KEYS, *PRIVACY, *COST),
-        "Distortion mechanisms beside the differential one: promised what that leaves an attacker with the prior only, "
-        "and promised what it leaves each attacker with more evidence as well; a point per user, ε and strength of the "
-        "evidence on the left, and per user and ε on the right.",
+        "Distortion mechanisms that guarantee the differential one's privacy, against an adversary with the prior only "
+        "and against each adversary with more evidence as well; a point per user, ε and strength of the evidence on "
+        "the left, and per user and ε on the right.",
         lambda tables: side_by_side(tables["robust"], KEYS, ("privacy_km", "cost"), needs=(*PRIVACY, *COST)),
         _draw_rows,
         _describe,

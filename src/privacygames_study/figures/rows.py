@@ -31,7 +31,7 @@ def side_by_side(
         keys: the columns that tell settings apart.
         measures: the columns that each mechanism has.
         also: columns that are the same for all mechanisms of a setting.
-        needs: the columns of the answer without which a setting is left out.
+        needs: the columns of the result without which a comparison is left out.
     """
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}
     for row in done(table):

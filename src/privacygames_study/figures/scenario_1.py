@@ -74,7 +74,7 @@ def _see_privacy(rows: Table) -> str:
 
 def _paint_cost(rows: Table) -> Canvas:
     figure = canvas()
-    axes = panel(figure.subplots(), f"{PRIVACY}, optimal attack", "utility cost\n(share of changed answers)")
+    axes = panel(figure.subplots(), f"{PRIVACY}, optimal attack", "utility cost\n(share of changed outputs)")
     for name in MECHANISMS:
         MARKS[name].scatter(axes, *columns(rows, f"{name}_privacy_km", f"{name}_cost"))
     axes.set_ylim(-0.02, max(1.02, axes.get_ylim()[1]))
@@ -84,17 +84,17 @@ def _paint_cost(rows: Table) -> Canvas:
 
 
 def _see_cost(rows: Table) -> str:
-    said = []
+    sentences = []
     differential, distortion = columns(rows, "differential_cost", "distortion_cost")
     if len(differential):
-        said.append(
+        sentences.append(
             "At the same distortion privacy, differential costs "
             f"{median_range(differential - distortion)} more than distortion."
         )
     differential, joint = columns(rows, "differential_cost", "joint_cost")
     if len(joint):
-        said.append(f"Joint and differential differ by {at_most(float(np.abs(joint - differential).max()))}.")
-    return " ".join(filter(None, (*said, reused_sentence(rows))))
+        sentences.append(f"Joint and differential differ by {at_most(float(np.abs(joint - differential).max()))}.")
+    return " ".join(filter(None, (*sentences, reused_sentence(rows))))
 
 
 def _paint_bayesian(rows: Table) -> Canvas:
@@ -127,8 +127,8 @@ def _paint_attacks(rows: Table) -> Canvas:
 def _see_attacks(rows: Table) -> str:
     points = {name: columns(rows, f"{name}_privacy_km", f"{name}_bayesian_km") for name in MECHANISMS}
     excess = {name: bayesian - optimal for name, (optimal, bayesian) in points.items() if len(optimal)}
-    said = "; ".join(f"{name} {median_range(values, 'km')}" for name, values in excess.items())
-    apart = f"On the diagonal both do equally well. How much further off the Bayesian attack is: {said}."
+    sentences = "; ".join(f"{name} {median_range(values, 'km')}" for name, values in excess.items())
+    apart = f"On the diagonal both do equally well. How much further off the Bayesian attack is: {sentences}."
     return " ".join(filter(None, (apart, reused_sentence(rows))))
 
 

@@ -92,28 +92,28 @@ def _measured(job: ReplayTask) -> Measured:
     person = job.days
     generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
     releases = STRATEGIES[job.strategy](person.problem, person.mobility, job.daily, generator)
-    answers = [_asked(releases, person, at) for at in range(len(person.cells))]
-    observed = _observations(releases, person, answers)
-    positions = [None if each is None else person.problem.observables.index(each.observable) for each in answers]
+    outputs = [_release_or_none(releases, person, at) for at in range(len(person.cells))]
+    observations = _observations(releases, person, outputs)
+    positions = [None if each is None else person.problem.observables.index(each.observable) for each in outputs]
     pairs = zip(positions, person.cells, strict=True)
     costs = np.array([np.nan if o is None else person.problem.cost[o, s] for o, s in pairs])
-    spent = np.array([0.0 if each is None else each.balances[-1].charged for each in answers])  # in the daily budget
+    spent = np.array([0.0 if each is None else each.balances[-1].charged for each in outputs])  # in the daily budget
     now, past = (
-        attack(person.problem, person.mobility, observed)
+        attack(person.problem, person.mobility, observations)
         for attack in (tracking.filtering_attack, tracking.smoothing_attack)
     )
-    path = tracking.viterbi_attack(person.problem, person.mobility, observed)
-    blind = tracking.filtering_attack(person.problem, person.mobility, _nothing_seen(observed))
-    fresh = np.array([each is not None and each.source in FRESH for each in answers])
+    path = tracking.viterbi_attack(person.problem, person.mobility, observations)
+    blind = tracking.filtering_attack(person.problem, person.mobility, _nothing_seen(observations))
+    fresh = np.array([each is not None and each.source in FRESH for each in outputs])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
     understood = releases.policy.counts == "releases" or person.mobility.is_still
     per_day = np.bincount(person.days, weights=spent)
     return {
         "status": DONE,
-        "requests": len(answers),
+        "requests": len(outputs),
         "days": len(per_day),
         "answered": float(fresh.mean()),
-        "kept": float(np.mean([each is not None and each.source == "kept" for each in answers])),
+        "kept": float(np.mean([each is not None and each.source == "kept" for each in outputs])),
         "cost": _mean(costs),
         "spent_a_day": float(per_day.mean()),
         "now": float(columns["now"].mean()),
@@ -122,45 +122,45 @@ def _measured(job: ReplayTask) -> Measured:
         "past_expected": float(past.errors.mean()) if understood else None,
         "path": float(_errors(person, path).mean()),
         "blind": float(_errors(person, blind).mean()),
-        **_home(job, releases, observed, answers),
+        **_home(job, releases, observations, outputs),
         **_by_hour(person, columns),
     }
 
 
-def _asked(releases: Releases, person: PersonDays, at: int) -> Release | None:
+def _release_or_none(releases: Releases, person: PersonDays, at: int) -> Release | None:
     try:
         return releases.release(person.problem.space.labels[person.cells[at]], at=float(person.times[at]))
     except BudgetExceeded:
         return None
 
 
-def _observations(releases: Releases, person: PersonDays, answers: list[Release | None]) -> Observations:
+def _observations(releases: Releases, person: PersonDays, outputs: list[Release | None]) -> Observations:
     """The adversary's observations: a likelihood for every request, constant if there was no informative output.
 
     Memoised outputs are treated as independent draws: an attack, but not the optimal one, which is not known.
     """
-    rows = np.zeros((len(answers), len(person.problem.space)))
+    rows = np.zeros((len(outputs), len(person.problem.space)))
     stored = iter(releases.ledger.likelihoods()[2])
-    for at, answer in enumerate(answers):
-        if answer is None:
+    for at, output in enumerate(outputs):
+        if output is None:
             continue
         row = next(stored)
-        rows[at] = row if row is not None else _column(releases, answer)
+        rows[at] = row if row is not None else _column(releases, output)
     slots = [person.mobility.slot(float(time)) for time in person.times]
     return Observations(rows, np.array(slots))
 
 
-def _column(releases: Releases, answer: Release) -> FloatArray:
-    choice = releases.preview(at=answer.time).choice
+def _column(releases: Releases, output: Release) -> FloatArray:
+    choice = releases.preview(at=output.time).choice
     if choice is None:
         return np.zeros(len(releases.problem.space))
-    column = choice.mechanism.probabilities[:, choice.mechanism.observables.index(answer.observable)]
+    column = choice.mechanism.probabilities[:, choice.mechanism.observables.index(output.observable)]
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(column))
 
 
-def _nothing_seen(observed: Observations) -> Observations:
-    return Observations(np.zeros_like(observed.log_likelihoods), observed.slots)
+def _nothing_seen(observations: Observations) -> Observations:
+    return Observations(np.zeros_like(observations.log_likelihoods), observations.slots)
 
 
 def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
@@ -168,7 +168,7 @@ def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
     return person.problem.distance[track.guesses, person.cells]
 
 
-def _home(job: ReplayTask, releases: Releases, observed: Observations, answers: list[Release | None]) -> Measured:
+def _home(job: ReplayTask, releases: Releases, observations: Observations, outputs: list[Release | None]) -> Measured:
     """The distance of the averaging attack from home after each day, for an adversary without prior knowledge.
 
     They treat all outputs at night as outputs for one place. Of memoised outputs they use the most frequent one, once.
@@ -181,9 +181,9 @@ def _home(job: ReplayTask, releases: Releases, observed: Observations, answers: 
     found: Measured = {}
     for day in range(int(person.days.max()) + 1):
         seen = np.flatnonzero(night & (person.days <= day))
-        rows = observed.log_likelihoods[seen]
+        rows = observations.log_likelihoods[seen]
         if releases.policy.counts == "places" and len(seen):
-            given = [each.observable for each in (answers[at] for at in seen) if each is not None]
+            given = [each.observable for each in (outputs[at] for at in seen) if each is not None]
             usual = max(dict.fromkeys(given), key=given.count)  # the first of several
             rows = rows[[given.index(usual)]]
         error = float((stranger.distance @ stranger.prior.probabilities).min())

@@ -54,7 +54,7 @@ def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Ca
         raise InvalidFile(f"{name} holds releases and does not say of what: it was altered")
     if rows and about.get("counts") == PLACES:
         raise InvalidFile(
-            f"{name} holds memoised answers, charged once for all places together by an earlier version of this "
+            f"{name} holds memoised outputs, charged once for all places together by an earlier version of this "
             "program; what each place cost cannot be told from it. Its releases stay made: count them when you "
             "choose the budget of a new ledger"
         )

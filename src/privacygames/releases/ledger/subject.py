@@ -170,8 +170,8 @@ def _require_same_budgets(held: tuple[AccountTerms, ...], wanted: tuple[AccountT
         f"{each.name}: {'no limit' if each.limit is None else each.format_epsilon(each.limit)}" for each in held
     )
     raise InvalidProblem(
-        f"{name} keeps other budgets: {limits}; give the same ones, by the same names (name= of a Budget), since what "
-        "was promised may not change on the way"
+        f"{name} keeps other budgets: {limits}; give the same ones, by the same names (name= of a Budget), since "
+        "budgets may not change"
     )
 
 

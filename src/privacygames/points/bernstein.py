@@ -51,7 +51,11 @@ class Stencil:
 
 
 class Axis(Value):
-    """One axis of a mesh: the lines between its cells, and the degree of the polynomials on each."""
+    """One axis of a mesh: the lines between its cells, and the degree of the polynomials on each.
+
+    >>> pg.points.Mesh.for_epsilon(pg.Area(3.0, 3.0), epsilon=1.0).x.degree
+    3
+    """
 
     lines: FloatArray
     degree: int

@@ -105,6 +105,11 @@ def lower_bound(
         epsilon: as in :func:`design`.
         cost: as in :func:`design`.
         lattice: points along the longer side of the lattice of points with prior 0.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> prior = pg.points.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)])
+    >>> round(pg.points.lower_bound(prior, [(0.5, 0.5), (1.5, 1.2)], epsilon=1.0, lattice=2), 2)
+    0.28
     """
     area = prior.area
     places = area.project(outputs)

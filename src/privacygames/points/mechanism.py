@@ -27,6 +27,12 @@ class PointCertificate:
         cost: the expected cost under the prior, rounded up.
         bound: no mechanism with this guarantee costs less, on points or of any other form; None where it was not
             computed.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> prior = pg.points.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)])
+    >>> certificate = pg.points.design(prior, [(0.5, 0.5), (1.5, 1.2)], epsilon=1.0).certificate
+    >>> certificate.epsilon
+    1.0
     """
 
     epsilon: float
@@ -65,6 +71,12 @@ class PointMechanism:
 
     Raises:
         GuaranteeViolated: the weights do not satisfy the guarantee.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> prior = pg.points.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)])
+    >>> mechanism = pg.points.design(prior, [(0.5, 0.5), (1.5, 1.2)], epsilon=1.0)
+    >>> mechanism.sample((0.51, 0.48)) in [(0.5, 0.5), (1.5, 1.2)]
+    True
     """
 
     def __init__(

@@ -186,7 +186,7 @@ def adversaries(results: Comparison) -> Figure:
     rows = list({row.label: row for row in results.rows}.values())
     names = [result.adversary for result in rows[0].report.adversary_results]
     if not names:
-        raise InvalidProblem("no adversaries were results; give compare(…, adversaries=[…]) some of type Adversary")
+        raise InvalidProblem("no adversaries were compared; give compare(…, adversaries=[…]) some of type Adversary")
     figure = _canvas((7.6, 1.7 + 0.5 * len(names)))
     axes = figure.subplots()
     guarantees = _guarantees(axes, rows, names)

@@ -324,6 +324,13 @@ class Fleet:
 class FleetRowSampler:
     """Draws the outputs of a batch of rows, each from its user's mechanism; :meth:`Fleet.row_sampler` makes one.
 
+    >>> import pyarrow as pa
+    >>> prior = pg.Prior.uniform(pg.Numbers([20, 30, 40]))
+    >>> fleet = pg.fleet.design({"ann": prior}, out="fleet-of-one", epsilon=0.1, jobs=1)
+    >>> sampler = fleet.row_sampler(pa.array(["ann", "ann"]))
+    >>> len(sampler.tweak(np.array([0, 2])))
+    2
+
     Attributes:
         fleet: the fleet with these mechanisms.
         names: the users.

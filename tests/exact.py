@@ -38,12 +38,12 @@ def holds_exactly(statement: Statement) -> bool:
         return False
     prior = [Fraction(float(p)) for p in statement.prior]
     n, m = statement.weights.shape
-    if bounds.distortion is not None:
+    if bounds.problem_distortion is not None:
         d = [[Fraction(float(v)) for v in row] for row in statement.distance]
         privacy = sum(
             min(sum(prior[s] * weights[s][o] * d[guess][s] for s in range(n)) for guess in range(n)) for o in range(m)
         )
-        if privacy < Fraction(bounds.distortion) * total:
+        if privacy < Fraction(bounds.problem_distortion) * total:
             return False
     if bounds.cost_at_most is not None:
         costs = [sum(Fraction(float(statement.cost[o, s])) * weights[s][o] for o in range(m)) for s in range(n)]

@@ -258,7 +258,7 @@ def test_digests_stay_what_they_are() -> None:
     problem = pg.Problem(pg.Prior(golden_spaces()["sets"], [0.5, 0.25, 0.25]), cost="hamming", distance="hamming")
     weights = np.array([[2, 1, 1], [1, 2, 1], [1, 1, 2]], np.int64) << 60
     adversary = pg.Adversary("curious", errors=[[0.0, 1.0, 1.0]], guesses=pg.Categories([frozenset({"x", "y"})]))
-    against = pg.Bounds.asked(epsilon=1.0, within=2.0, distortion={adversary: 0.25}, worst_cost_at_most=0.75)
+    against = pg.Bounds(epsilon=1.0, within=2.0, distortion={adversary: 0.25}, worst_cost_at_most=0.75)
     found = [certify(problem, bounds, weights, origin="given") for bounds in (pg.Bounds(epsilon=1.0), against)]
     public = pg.PublicMechanism.of(found[0])
     assert [found[0].digest, found[1].digest, public.digest, adversary.digest] == [

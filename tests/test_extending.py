@@ -201,10 +201,11 @@ class Constant:
             raise pg.InvalidProblem("this solver takes epsilon")
         row = np.eye(problem.shape[1])[(problem.cost @ problem.prior.probabilities).argmin()]
         duals = pg.DualSolution(
-            cost_dual=1.0,
-            distortion_dual=0.0,
-            attack=np.full(problem.shape[::-1], 1 / problem.shape[0]),
             ratios=pg.RatioDuals.none(),
+            output_rows=np.arange(problem.shape[1]),
+            adversaries=(pg.AdversaryDuals(0.0, np.full(problem.shape[::-1], 1 / problem.shape[0])),)[
+                : len(bounds.distortion)
+            ],
         )
         return pg.Solution(np.tile(row, (problem.shape[0], 1)), duals, pg.Status.OPTIMAL, "toy")
 

@@ -103,7 +103,7 @@ def test_multipliers_are_converted_back(seed: int) -> None:
     for bounds in (
         Bounds(epsilon=1.0, distortion=0.5 * pg.max_distortion(problem)),
         Bounds(epsilon=1.0, worst_case=True),
-        Bounds.asked(epsilon=0.5, distortion={wrong: 0.3 * pg.max_distortion(problem, wrong)}),
+        Bounds(epsilon=0.5, distortion={wrong: 0.3 * pg.max_distortion(problem, wrong)}),
     ):
         solution = solve_scaled(pg.Highs(), problem, bounds, options=SolveOptions())
         made = pg.mechanism.certify(

@@ -69,12 +69,12 @@ class Design:
 
     def mechanism(self) -> Mechanism:
         """The best mechanism, certified; where the time is over first, the best so far."""
-        floor = self.bounds.against[0].distortion if self.bounds.maximises_distortion and self.bounds.against else None
+        floor = self.bounds.distortion[0].distortion if self.bounds.maximises_distortion else None
         if floor is None:
             return self._best(self.bounds, self.options)
-        first, *others = self.bounds.against
+        first, *others = self.bounds.distortion
         tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
-        best = self._best(replace(self.bounds, against=(DistortionGuarantee(first.adversary, None), *others)), tight)
+        best = self._best(replace(self.bounds, distortion=(DistortionGuarantee(first.adversary, None), *others)), tight)
         if best.certificate.achieved < floor:
             raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
         return certify(self.problem, self.bounds, best.weights, best.dual_solution, origin=_origin(best))
@@ -175,14 +175,15 @@ class Design:
         The proof is the bound on the least chance of that, for the secret for which it is the largest.
         """
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
-        if allowed.all() or not bounds.adversaries(self.problem):
+        guarantees = tuple(each for each in bounds.distortion if each.distortion is not None)
+        if allowed.all() or not guarantees:
             return
         indicator = self.problem.with_losses(
             cost=freeze(np.where(allowed.T, 0.0, 1.0)),
             distance=self.problem.distance,
             observables=self.problem.observables,
         )
-        alone = replace(bounds, worst_case=True, cost_at_most=None, worst_cost_at_most=None)
+        alone = Bounds(epsilon=bounds.epsilon, within=bounds.within, distortion=guarantees, worst_case=True)
         least = Design(indicator, alone, self.solver, replace(self.options, time_limit=self._left())).mechanism()
         bound = least.certificate.bound
         if bound is not None and bound > 0:
@@ -256,14 +257,12 @@ class Design:
 
 def _unlimited(bounds: Bounds) -> Bounds | None:
     """What is left to ask when a limit on the cost is minimised instead; None where that is nothing."""
-    if bounds.maximises_distortion:
-        rest = {"against": bounds.against[1:], "worst_cost_at_most": bounds.worst_cost_at_most}
-        rest |= {"cost_at_most": None}
-    else:
-        rest = {"worst_case": True, "worst_cost_at_most": None}
-    if bounds.epsilon is None and bounds.distortion is None and not rest.get("against", bounds.against):
+    distortion = bounds.distortion[1:] if bounds.maximises_distortion else bounds.distortion
+    if bounds.epsilon is None and not distortion:
         return None
-    return replace(bounds, **rest)  # type: ignore[arg-type]
+    if bounds.maximises_distortion:
+        return replace(bounds, distortion=distortion, cost_at_most=None)
+    return replace(bounds, worst_case=True, worst_cost_at_most=None)
 
 
 def _inside(problem: Problem, bounds: Bounds, cheap: Mechanism, fair: Mechanism, limit: float) -> Mechanism:
@@ -301,16 +300,7 @@ def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
         bounds: what the mechanism has to keep.
         margin: by how much more, relatively, distortions are raised, and epsilon is lowered.
     """
-    higher = 1 + 2 * distortion_rounding(problem) + margin
-    if bounds.epsilon is not None and margin:
-        bounds = replace(bounds, epsilon=bounds.epsilon * (1 - margin))
-    if bounds.distortion is not None:
-        return replace(bounds, distortion=bounds.distortion * higher)
-    raised = (
-        DistortionGuarantee(each.adversary, None if each.distortion is None else each.distortion * higher)
-        for each in bounds.against
-    )
-    return replace(bounds, against=tuple(raised)) if bounds.against else bounds
+    return bounds.tightened(epsilon=margin, distortion=2 * distortion_rounding(problem) + margin)
 
 
 def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
@@ -333,12 +323,14 @@ def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, or
     answer = np.zeros(problem.shape)
     answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
     secrets, observables = problem.shape
-    attack = np.ones((observables, secrets))
-    against = tuple(
-        AdversaryDuals(0.0, np.ones((observables, len(adversary.errors)))) for adversary in bounds.adversaries(problem)
-    )
-    nothing = DualSolution(
-        1.0, 0.0, attack, RatioDuals.none(), np.ones(secrets), against=against if bounds.against else ()
+    duals = DualSolution(
+        ratios=RatioDuals.none(),
+        output_rows=np.arange(observables),
+        adversaries=tuple(
+            AdversaryDuals(0.0, np.ones((observables, len(adversary.errors))))
+            for adversary in bounds.adversaries(problem)
+        ),
+        secret_weights=np.ones(secrets),
     )
     table = answer if instead is None else instead.weights
-    return certify(problem, bounds, table, nothing, origin=origin)
+    return certify(problem, bounds, table, duals, origin=origin)

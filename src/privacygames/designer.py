@@ -68,7 +68,7 @@ def design(
     >>> mechanism.certificate.gap < 1e-6, mechanism.sample("flu") in illnesses.labels
     (True, True)
     """
-    bounds = Bounds.asked(
+    bounds = Bounds(
         epsilon=epsilon,
         within=within,
         distortion=distortion,
@@ -116,7 +116,7 @@ def estimate_solve(
     True
     """
     require_instance(problem, Problem, "the problem")
-    bounds = Bounds.asked(
+    bounds = Bounds(
         epsilon=epsilon,
         within=within,
         distortion=distortion,
@@ -169,8 +169,9 @@ def _require_possible(problem: Problem, bounds: Bounds) -> None:
         most = adversary.max_distortion * (1 - 4 * distortion_rounding(problem))
         if adversary.distortion is None or adversary.distortion <= most:
             continue
-        whom = f" against {adversary.name!r}" if bounds.against else ""
-        about = "her prior and errors" if bounds.against else "this prior and distance"
+        named = bool(bounds.named_adversaries)
+        whom = f" against {adversary.name!r}" if named else ""
+        about = "their prior and errors" if named else "this prior and distance"
         raise Infeasible(
             f"no mechanism can be certified to have distortion privacy {adversary.distortion:.9g}{whom}: for {about} "
             f"the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",

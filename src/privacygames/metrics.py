@@ -114,7 +114,7 @@ def adversary_error(mechanism: Mechanism, problem: Problem, adversary: Adversary
     """
     require_fit(mechanism, problem)
     arrays = adversary.arrays(problem)
-    return float((arrays.weighted @ mechanism.probabilities).min(axis=0).sum())
+    return float((arrays.joint_errors @ mechanism.probabilities).min(axis=0).sum())
 
 
 def _require_estimates(mechanism: Mechanism, problem: Problem, attack: Attack) -> None:

@@ -191,7 +191,7 @@ def adversaries(results: Comparison) -> Figure:
     axes = figure.subplots()
     guarantees = _guarantees(axes, rows, names)
     for position, row in enumerate(rows):
-        shares = [100 * result.realised / (result.possible or 1.0) for result in row.report.adversary_results]
+        shares = [100 * result.realised / (result.maximum or 1.0) for result in row.report.adversary_results]
         shift = MARKER_DISTANCE * (position - (len(rows) - 1) / 2)  # side by side
         style = {"color": CURVE_COLOURS[position % len(CURVE_COLOURS)], "marker": MARKERS[position % len(MARKERS)]}
         places = [place + shift for place in range(len(names))]
@@ -212,10 +212,10 @@ def adversaries(results: Comparison) -> Figure:
 def _guarantees(axes: Any, rows: list[ComparisonRow], names: list[str]) -> dict[str, float]:
     """Draw a bar for each adversary with a guarantee; returns its share of the error without an output, by name."""
     shares = {
-        result.adversary: 100 * result.promised / (result.possible or 1.0)
+        result.adversary: 100 * result.guaranteed / (result.maximum or 1.0)
         for row in reversed(rows)
         for result in row.report.adversary_results
-        if result.promised is not None
+        if result.guaranteed is not None
     }
     for name, share in shares.items():
         line = names.index(name)

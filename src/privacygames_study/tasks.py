@@ -117,7 +117,7 @@ def _mechanism(task: Task, problem: Problem) -> Mechanism:
         for strength, distortion in task.promised:
             belief = informed_prior(task.prior, strength, task.places)
             guaranteed[Adversary(f"{strength:g} times the evidence", prior=belief)] = distortion
-        return design_bounds(problem, Bounds.asked(epsilon=task.epsilon, distortion=guaranteed))
+        return design_bounds(problem, Bounds(epsilon=task.epsilon, distortion=guaranteed))
     if task.radius is None:
         bounds = Bounds(epsilon=task.epsilon, distortion=task.distortion)
         return (

@@ -17,8 +17,8 @@ def test_rows_at_a_time_change_nothing(at_once: int, monkeypatch: pytest.MonkeyP
     assert evidence is not None
     assert whole is not None
     assert len(evidence.ratios) > 100
-    monkeypatch.setattr(optimality, "TERMS_AT_ONCE", at_once)
-    shuffled = evidence.ratios.at(np.random.default_rng(at_once).permutation(len(evidence.ratios)))
+    monkeypatch.setattr(optimality, "TERMS_PER_TASK", at_once)
+    shuffled = evidence.ratios.take(np.random.default_rng(at_once).permutation(len(evidence.ratios)))
     for ratios in (evidence.ratios, shuffled):
         again = pg.mechanism.certify(
             problem, found.certificate.bounds, found.weights, replace(evidence, ratios=ratios), origin="the same"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from exact import exp_enclosure, holds_exactly
-from privacygames.certificates.dual_solution import DualSolution, RatioDuals
+from privacygames.certificates.dual_solution import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.certificates.repair import to_weights
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import check
@@ -44,8 +44,8 @@ def test_what_is_accepted_is_true(case: Case, seed: int, size: int) -> None:
 
 
 @st.composite
-def any_multipliers(draw: st.DrawFn, case: Case) -> DualSolution:
-    """Multipliers that come from nowhere in particular."""
+def any_dual_solution(draw: st.DrawFn, case: Case) -> DualSolution:
+    """Dual values drawn at random."""
     n, m = case.problem.shape
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
     pairs = [(s, t) for s in range(n) for t in range(n) if s != t]
@@ -59,15 +59,19 @@ def any_multipliers(draw: st.DrawFn, case: Case) -> DualSolution:
     )
     weights = generator.dirichlet(np.ones(n)) if case.bounds["worst_case"] else None
     price, other = size * generator.random(2)
-    return DualSolution(price, other, generator.dirichlet(np.ones(n), m), ratios, weights)
+    own = AdversaryDuals(other, generator.dirichlet(np.ones(n), m))
+    adversaries = (own,) if pg.Bounds(**case.bounds).distortion else ()
+    return DualSolution(
+        ratios=ratios, output_rows=np.arange(m), adversaries=adversaries, cost_dual=price, secret_weights=weights
+    )
 
 
 @given(st.data(), cases())
 @settings(max_examples=200)
-def test_no_multipliers_prove_too_much(data: st.DataObject, case: Case) -> None:
-    """Weak duality: whatever the dual_solution, the bound is a bound."""
+def test_no_dual_solution_proves_too_much(data: st.DataObject, case: Case) -> None:
+    """Weak duality: whatever the dual values, the bound is a bound."""
     statement = statement_of(pg.design(case.problem, **case.bounds))
-    evidence = data.draw(any_multipliers(case))
+    evidence = data.draw(any_dual_solution(case))
     proved = check(replace(statement, dual_solution=evidence)).optimum
     assert proved is not None
     best = optimum_by_hand(case.problem, **case.bounds)
@@ -105,19 +109,25 @@ def test_bad_evidence_is_refused() -> None:
     statement = statement_of(pg.design(two_secrets(0.6), epsilon=1.0, distortion=0.3))
     good = statement.dual_solution
     assert good is not None
+    (own,) = good.adversaries
+    attack = own.attack
+
+    def changed(**values: Any) -> DualSolution:
+        return replace(good, adversaries=(replace(own, **values),))
+
     one = np.ones(1, dtype=np.int32)
     negative = RatioDuals(0 * one, 0 * one, one, np.array([-1.0]))
     broken(statement, dual_solution=replace(good, ratios=negative))
-    broken(statement, dual_solution=replace(good, attack=-good.attack))
-    broken(statement, dual_solution=replace(good, attack=np.zeros_like(good.attack)))
-    broken(statement, dual_solution=replace(good, attack=np.full_like(good.attack, np.nan)))
-    broken(statement, dual_solution=replace(good, distortion_dual=-1.0))
-    broken(statement, dual_solution=replace(good, distortion_dual=float("nan")))
+    broken(statement, dual_solution=changed(attack=-attack))
+    broken(statement, dual_solution=changed(attack=np.zeros_like(attack)))
+    broken(statement, dual_solution=changed(attack=np.full_like(attack, np.nan)))
+    broken(statement, dual_solution=changed(dual=-1.0))
+    broken(statement, dual_solution=changed(dual=float("nan")))
     worst = replace(statement, bounds=pg.Bounds(epsilon=1.0, worst_case=True))
     broken(worst, dual_solution=replace(good, secret_weights=None))
 
 
-def test_repeated_multipliers_prove_nothing_more() -> None:
+def test_repeated_dual_values_prove_nothing_more() -> None:
     """A long list of the same ratio, summed carelessly, once seemed to prove any bound at all."""
     count, base = 1000, 2.0**54
     ratios = RatioDuals(
@@ -131,7 +141,7 @@ def test_repeated_multipliers_prove_nothing_more() -> None:
         pg.Prior(space, [0.25, 0.25, 0.5]), np.ones((1, 3)), 1 - np.eye(3), np.zeros((3, 3)), pg.Categories("x")
     )
     statement = statement_of(pg.design(problem, epsilon=1.0))
-    evidence = DualSolution(1.0, 0.0, np.ones((1, 3)), ratios)
+    evidence = DualSolution(ratios=ratios, output_rows=np.arange(1))
     proved = check(replace(statement, dual_solution=evidence)).optimum
     assert proved is not None
     assert proved <= 1.0
@@ -165,8 +175,8 @@ def test_a_limit_met_exactly_is_met() -> None:
     assert check(constant).worst_cost == 1.0
 
 
-def test_columns_may_borrow_multipliers() -> None:
-    """An observable that costs more than another everywhere can use the other's multipliers."""
+def test_columns_may_borrow_dual_values() -> None:
+    """An observable that costs more than another everywhere can use the other's dual values."""
     cost = np.array([[0, 1], [1, 0], [2, 2]])
     space, answers = pg.Categories("ab"), pg.Categories("xyz")
     problem = pg.Problem(pg.Prior.uniform(space), cost, observables=answers)
@@ -175,7 +185,7 @@ def test_columns_may_borrow_multipliers() -> None:
     assert evidence is not None
     kept = evidence.ratios.observable < 2
     fields = {name: getattr(evidence.ratios, name)[kept] for name in ("observable", "secret", "other", "value")}
-    lent = replace(evidence, attack=evidence.attack[:2], ratios=RatioDuals(**fields), like=np.array([0, 1, 0]))
+    lent = replace(evidence, ratios=RatioDuals(**fields), output_rows=np.array([0, 1, 0]))
     found = check(replace(statement, dual_solution=lent)).optimum
     assert found == pytest.approx(1 / (1 + np.e), rel=1e-9)
 
@@ -216,6 +226,6 @@ def test_a_file_cannot_keep_the_verifier_busy(monkeypatch: pytest.MonkeyPatch) -
     np.fill_diagonal(apart, 0.0)
     problem = problem_of(np.full(30, 1 / 30), np.ones((6, 30)), 1 - np.eye(30), apart)
     crafted = replace(draft_statement(problem, pg.Bounds(epsilon=1.0 - 1e-13)), weights=weights)
-    monkeypatch.setattr(verifier, "MOST_EXACT", 100)
+    monkeypatch.setattr(verifier, "MAX_EXACT_RATIOS", 100)
     with pytest.raises(pg.GuaranteeViolated, match="only exact arithmetic can tell"):
         check(crafted)

@@ -161,7 +161,7 @@ def test_an_attack_is_told_with_what_it_errs_by_on_average(file: Path, kind: str
     out = file.with_name("all.pgm")
     assert run("design", file, "--out", out).exit_code == 0
     made = pg.load(out)
-    habits = made.certificate.bounds.against[1].adversary
+    habits = made.certificate.bounds.distortion[1].adversary
     assert habits.prior is not None
     attack = getattr(pg.attacks, kind)(made, made.problem, adversary=habits)
     error = np.einsum(

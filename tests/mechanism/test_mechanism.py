@@ -27,7 +27,9 @@ def test_any_matrix_is_certified_for_the_bounds_it_really_has(problem: pg.Proble
         assert bounds.epsilon == pytest.approx(realised, rel=1e-9, abs=1e-11)
     else:
         assert bounds.epsilon is None
-    assert bounds.distortion == pytest.approx(pg.attacks.optimal(mechanism, problem).error, rel=1e-12, abs=1e-15)
+    assert bounds.problem_distortion == pytest.approx(
+        pg.attacks.optimal(mechanism, problem).error, rel=1e-12, abs=1e-15
+    )
     assert mechanism.certificate.bound is None
 
 

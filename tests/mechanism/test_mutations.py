@@ -342,7 +342,7 @@ def one_secret(answers: int, guesses: int, adversaries: int) -> bytes:
     space = pg.Numbers([1])
     curious = pg.Adversary("curious", errors=[[0.0]])
     problem = pg.Problem(pg.Prior.uniform(space), np.zeros((1, 1)))
-    bounds = pg.Bounds.asked(epsilon=1.0, distortion={curious: 0.0})
+    bounds = pg.Bounds(epsilon=1.0, distortion={curious: 0.0})
     made = certify(problem, bounds, np.array([[2**62]]), origin="given")
     first, header, body = taken_apart(made.to_bytes())
     arrays = dict(zip([each["name"] for each in header["arrays"]], arrays_of(header, body), strict=True))

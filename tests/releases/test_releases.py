@@ -30,7 +30,7 @@ def test_the_belief_is_bayes_on_the_mechanism_used_then_the_move() -> None:
         before = by_hand if number == 0 else WALK.advance(by_hand)
         choice = releases.preview().choice
         assert choice is not None
-        assert choice.mechanism.certificate.bounds.distortion is not None
+        assert choice.mechanism.certificate.bounds.problem_distortion is not None
         designed_for = choice.mechanism.problem.prior.probabilities
         assert designed_for == pytest.approx(before.probabilities)
         release = releases.release(secret)

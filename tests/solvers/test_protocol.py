@@ -18,7 +18,7 @@ class Strangers:
     off_by: float = 0.0
 
     def solve(self, problem: pg.Problem, bounds: pg.Bounds, *, options: pg.SolveOptions) -> pg.Solution:
-        if problem.shape != (2, 2) or bounds.epsilon is None or bounds.distortion is not None:
+        if problem.shape != (2, 2) or bounds.epsilon is None or bounds.distortion:
             raise pg.InvalidProblem("this solver takes two secrets and a plain epsilon")
         assert options.tolerance > 0
         gamma = float(np.exp(bounds.epsilon * problem.distinguishability[0, 1]))
@@ -27,7 +27,7 @@ class Strangers:
         share = 0.5 / (1 + gamma)  # the optimum's dual, by hand: each ratio binds once
         which = np.array([0, 1], dtype=np.int32)
         ratios = RatioDuals(which, which, which[::-1].copy(), np.full(2, share))
-        dual_solution = DualSolution(1.0, 0.0, np.ones((2, 2)), ratios)
+        dual_solution = DualSolution(ratios=ratios, output_rows=np.arange(2))
         return pg.Solution(table, dual_solution, pg.Status.OPTIMAL, "by heart")
 
 

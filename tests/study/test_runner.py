@@ -180,9 +180,9 @@ def test_what_one_part_made_another_uses(tmp_path: Path) -> None:
 def test_failures_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def sometimes(problem: pg.Problem, bounds: pg.Bounds, **_: object) -> pg.Mechanism:
-        if bounds.epsilon == 0.3 or (bounds.epsilon is not None and bounds.distortion is not None):
+        if bounds.epsilon == 0.3 or (bounds.epsilon is not None and bounds.distortion):
             raise pg.SolveFailed("no luck", status=pg.Status.NUMERICAL)
-        return pg.design(problem, epsilon=bounds.epsilon, distortion=bounds.distortion)
+        return pg.design(problem, epsilon=bounds.epsilon, distortion=bounds.problem_distortion)
 
     monkeypatch.setattr(tasks_module, "design_bounds", sometimes)
     tables = compute(PEOPLE, SETTINGS)

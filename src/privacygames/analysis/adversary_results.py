@@ -42,8 +42,8 @@ def adversary_table(adversary_results: Sequence[AdversaryResult]) -> str:
 
 def adversary_cells(stand: AdversaryResult) -> tuple[str, str, str, str]:
     """One line of the table."""
-    promised = "" if stand.promised is None else f"{stand.promised:.4f}"
-    return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.possible:.4f}"
+    promised = "" if stand.guaranteed is None else f"{stand.guaranteed:.4f}"
+    return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.maximum:.4f}"
 
 
 def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:

@@ -99,9 +99,9 @@ class TightestBound:
         rows += [] if self.quantity == "distortion" else [("distortion, optimal attack", distortion)]
         rows += [] if self.quantity == "epsilon" else [("realised epsilon", self.report.format_epsilon())]
         for stand in self.report.adversary_results:
-            promised = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
+            promised = "as much as possible" if stand.guaranteed is None else f"{stand.guaranteed:.6g} promised"
             rows.append(
-                (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.possible:.6g} at most)")
+                (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.maximum:.6g} at most)")
             )
         return rows
 
@@ -195,9 +195,9 @@ def tightest_bound(
             raise InvalidProblem(
                 "the smallest epsilon is found for a cost one can bear: leave out ", Field("worst_cost_at_most")
             )
-        asked = Bounds.asked(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
+        asked = Bounds(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
         return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
-    bounds = Bounds.asked(
+    bounds = Bounds(
         epsilon=epsilon,
         within=within,
         distortion=_sought(distortion, adversary) if quantity == "distortion" else distortion,
@@ -282,7 +282,7 @@ class _Search:
         row[cheapest_constant(self.problem, worst_case=self.asked.worst_case)] = 1.0
         table = np.tile(row, (self.problem.shape[0], 1))
         constant = certify(self.problem, RealisedBounds(self.asked.within), table, origin="constant")
-        if self.asked.distortion is None and not self.asked.against:
+        if not self.asked.distortion:
             return constant
         realised = constant.certificate.bounds
         try:
@@ -290,11 +290,11 @@ class _Search:
             kept = certify(self.problem, bounds, constant.weights, origin="constant")
         except GuaranteeViolated:
             return None
-        return kept if self.asked.against else constant  # as it is, it promises all the distortion there is
+        return kept if self.asked.named_adversaries else constant  # as it is, it promises all the distortion there is
 
     def _require_possible(self) -> None:
         """Raise if the cost cannot be met with any ε at all, or none."""
-        free = self.asked.distortion is None and not self.asked.against
+        free = not self.asked.distortion
         if self.tied:  # whatever ε is, some secrets must look the same
             at = LARGEST_EXPONENT / self.nearest
             dearest = self._design(at, "an epsilon as large as any")

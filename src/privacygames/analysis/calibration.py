@@ -166,7 +166,7 @@ def _matching_parameter(
         if target.epsilon is not None:
             return SearchTrial(parameter, metrics.epsilon(made, problem, within=target.within) - target.epsilon)
         distortion = metrics.distortion(made, problem, attacks.optimal(made, problem))
-        return SearchTrial(parameter, (target.distortion or 0.0) - distortion)
+        return SearchTrial(parameter, (target.problem_distortion or 0.0) - distortion)
 
     finite = problem.distinguishability[np.isfinite(problem.distinguishability) & (problem.distinguishability > 0)]
     smallest, largest = float(finite.min(initial=1.0)), float(finite.max(initial=1.0))

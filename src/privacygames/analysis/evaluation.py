@@ -112,9 +112,9 @@ class Report:
         }
         against: dict[str, float | str | None] = {}
         for result in self.adversary_results:
-            against[f"promised against {result.adversary}"] = result.promised
+            against[f"promised against {result.adversary}"] = result.guaranteed
             against[f"realised against {result.adversary}"] = result.realised
-            against[f"possible against {result.adversary}"] = result.possible
+            against[f"possible against {result.adversary}"] = result.maximum
         return values | usefulness | units | against | dict(self.metrics)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -188,7 +188,7 @@ def evaluate(
     require_fit(mechanism, problem)
     further = {} if metrics is None else _checked_metrics(metrics)
     if adversaries is None:
-        adversaries = [promise.adversary for promise in mechanism.certificate.bounds.against]
+        adversaries = mechanism.certificate.bounds.named_adversaries
     belief = problem.prior if adversary_prior is None else adversary_prior
     real = problem.prior if truth is None else truth
     for prior in (belief, real):

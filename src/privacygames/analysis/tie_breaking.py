@@ -4,7 +4,7 @@ Oya, Troncoso and Pérez-González (CCS 2017) showed how far mechanisms of equal
 differ in the information that an output gives. The optimisation is lexicographic: the least cost comes first.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -136,9 +136,7 @@ def break_ties(
     first = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
     least = first.certificate.cost
     most = least + slack * max(least, NEGLIGIBLE * loss_scale(problem.cost, problem.prior.probabilities))
-    aimed = bounds
-    if distortion is not None:
-        aimed = replace(bounds, distortion=distortion * (1 + 2 * distortion_rounding(problem)))
+    aimed = bounds.tightened(distortion=2 * distortion_rounding(problem))
     slim = _Slim(problem, bounds)
     table, limit = (_most_entropy if by == "entropy" else _least_worst_cost)(slim.problem, aimed, most)
     origin = f"least cost, then {by.replace('_', ' ')}"

@@ -61,6 +61,6 @@ def _share_for_distortion(problem: Problem, bounds: Bounds, table: FloatArray) -
     """Share of a constant mechanism that restores the distortion, which is concave and largest for a constant."""
     errors = problem.distance * problem.prior.probabilities
     had, most = float((errors @ table).min(axis=0).sum()), float(errors.sum(axis=1).min())
-    if bounds.distortion is None or had >= bounds.distortion or most <= had:
+    if bounds.problem_distortion is None or had >= bounds.problem_distortion or most <= had:
         return 0.0
-    return min(1.0, (bounds.distortion - had) / (most - had) + distortion_rounding(problem))
+    return min(1.0, (bounds.problem_distortion - had) / (most - had) + distortion_rounding(problem))

@@ -58,7 +58,7 @@ def fewer_outputs(
     True
     """
     require_instance(problem, Problem, "the problem")
-    bounds = Bounds.asked(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
+    bounds = Bounds(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
     selected = _selected(problem, outputs)
     reduced_problem = Problem(
         problem.prior,
@@ -132,4 +132,4 @@ def _extend_duals(problem: Problem, selected: IntArray, duals: DualSolution | No
     like[selected] = np.arange(len(selected))
     for other in np.setdiff1d(np.arange(len(cost)), selected):
         like[other] = int((np.maximum(cost[selected] - cost[other], 0.0) @ prior).argmin())
-    return replace(duals, like=duals.like[like])
+    return replace(duals, output_rows=duals.output_rows[like])

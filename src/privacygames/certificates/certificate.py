@@ -1,6 +1,6 @@
-"""The certificate: what is promised, what was verified, and how far from the best possible it is."""
+"""The certificate: what is guaranteed, what was verified, and how far from the best possible it is."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from privacygames.certificates.loss_scale import NEGLIGIBLE, negligible_loss
 from privacygames.certificates.realised import largest_log_ratio
@@ -12,7 +12,7 @@ from privacygames.problem import Bounds, Scale, mixture_groups
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a mechanism comes from: for the record, not part of any promise.
+    """Where a mechanism comes from: for the record, not part of any guarantee.
 
     ``repair_cost`` is what turning the solver's numbers into exact weights added to the cost.
     """
@@ -24,40 +24,54 @@ class Provenance:
 
 @dataclass(frozen=True)
 class AdversaryResult:
-    """Where an adversary stands.
+    """The distortion privacy of a mechanism against one adversary.
 
     Attributes:
-        adversary: her name.
-        promised: the privacy promised against her; None where nothing is, or it was maximised.
-        realised: what her best guesses err by.
-        possible: what they err by without an answer: nothing leaves her more.
+        adversary: their name.
+        guaranteed: the distortion guaranteed against them; None where none is, or it was maximised.
+        realised: the expected error of their best attack.
+        maximum: the expected error of their best guess without an output: no mechanism has more.
     """
 
     adversary: str
-    promised: float | None
+    guaranteed: float | None
     realised: float
-    possible: float
+    maximum: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return {
+            "adversary": self.adversary,
+            "promised": self.guaranteed,
+            "realised": self.realised,
+            "possible": self.maximum,
+        }
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Promises that were checked on the very integers that are sampled.
+    """Guarantees that were checked on the very integers that are sampled.
 
     Attributes:
-        bounds: what is promised.
-        hashes: SHA-256 of the prior, cost, distance and distinguishability the promise is about.
-        findings: what the verifier found, rounded to the safe side.
+        bounds: what is guaranteed.
+        hashes: SHA-256 of the prior, cost, distance and distinguishability the guarantees are about.
+        verification: what was verified, rounded to the safe side.
         cost: the cost of this mechanism, at most (average, or of the worst secret if that was asked for).
-        bound: no mechanism with these promises costs less; when the cost is what is limited, none has more
+        bound: no mechanism with these guarantees costs less; when the cost is what is limited, none has more
             distortion privacy. None if no evidence is attached.
         gap: the difference between what this mechanism achieves and ``bound``, relative to the larger of the two; or
             to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that,
             or to 10⁸ units of weight on a moderate cost, which is as exactly as a mechanism can be stored.
         provenance: solver, version, cost of the repair.
-        usefulness: how much an answer says, and whom answers never serve. Not a promise: a remark.
+        usefulness: how much an output says, and which secrets outputs never serve. Not a guarantee: a remark.
         scale: of the distinguishability, in units of which ε is counted.
         any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
-        blind: where promises are against several adversaries, the most that is possible against each.
+        max_distortions: the largest distortion possible against each adversary of the bounds, in their order.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))))
+    >>> certificate = pg.design(problem, epsilon=1.0).certificate
+    >>> certificate.verification.largest_ratio <= 1
+    True
     """
 
     bounds: Bounds
@@ -70,22 +84,20 @@ class Certificate:
     usefulness: Usefulness
     scale: Scale
     any_pair: float
-    blind: tuple[float, ...] = ()
+    max_distortions: tuple[float, ...] = ()
 
     @classmethod
     def of(
         cls, statement: Statement, verification: Verification, provenance: Provenance, scale: Scale
     ) -> "Certificate":
-        """The certificate of a statement whose promises were found to hold; ``scale`` is its distinguishability's."""
+        """The certificate of a statement whose guarantees were verified; ``scale`` is its distinguishability's."""
         bounds = statement.bounds
         cost = verification.cost(worst_case=bounds.worst_case)
-        least = negligible_loss(bounds, statement.cost, statement.prior, statement.adversaries, statement.bits)
+        negligible = negligible_loss(bounds, statement.cost, statement.prior, statement.adversaries, statement.bits)
         if bounds.maximises_distortion:
-            gap = _gap(verification.optimum, achieved(bounds, verification), least)
+            gap = _gap(verification.optimum, achieved(bounds, verification), negligible)
         else:
-            gap = _gap(cost, verification.optimum, least)
-        useful = usefulness(statement)
-        blind = tuple(adversary.max_distortion for adversary in statement.adversaries) if bounds.against else ()
+            gap = _gap(cost, verification.optimum, negligible)
         return cls(
             bounds=bounds,
             hashes=statement.content_hashes,
@@ -94,43 +106,60 @@ class Certificate:
             bound=verification.optimum,
             gap=gap,
             provenance=provenance,
-            usefulness=useful,
+            usefulness=usefulness(statement),
             scale=scale,
             any_pair=largest_log_ratio(statement.weights),
-            blind=blind,
+            max_distortions=tuple(adversary.max_distortion for adversary in statement.adversaries),
         )
 
     @property
     def achieved(self) -> float:
-        """The privacy that is maximised where the cost is limited: against the first adversary, or the only one."""
+        """The distortion privacy that is maximised where the cost is limited: against the first adversary."""
         return achieved(self.bounds, self.verification)
 
     @property
     def adversary_results(self) -> tuple["AdversaryResult", ...]:
-        """Where each of several adversaries stands: what is promised, verified and possible against her."""
-        against = zip(self.bounds.against, self.verification.against, self.blind, strict=True)
+        """The distortion guaranteed, verified and possible against each adversary of the bounds."""
+        realised, maxima = self.verification.adversary_distortions, self.max_distortions
         return tuple(
-            AdversaryResult(each.adversary.name, each.distortion, found, most) for each, found, most in against
+            AdversaryResult(guarantee.adversary.name, guarantee.distortion, value, maximum)
+            for guarantee, value, maximum in zip(self.bounds.distortion, realised, maxima, strict=True)
         )
 
     @property
     def mixtures(self) -> list[tuple[list[str], float]]:
-        """Sets of adversaries who want the same, by name, and what is promised for *every* mixture of their beliefs.
+        """Groups of adversaries with equal errors, and the distortion that holds for *every* mixture of their beliefs.
 
-        Privacy is concave in the belief, so a mixture is left at least the same mixture of promises, and never less
-        than the least of them (docs/theory/adversaries.md).
+        Distortion privacy is concave in the belief, so a mixture of beliefs has at least the same mixture of the
+        guarantees, and never less than the smallest of them (docs/theory/adversaries.md).
         """
-        promised = {each.adversary: each.distortion for each in self.bounds.against if each.distortion is not None}
-        together = ([(each.name, promised[each]) for each in hull] for hull in mixture_groups(list(promised)))
-        return [([name for name, _ in hull], min(least for _, least in hull)) for hull in together]
+        guaranteed = {each.adversary: each.distortion for each in self.bounds.distortion if each.distortion is not None}
+        return [
+            ([adversary.name for adversary in group], min(guaranteed[adversary] for adversary in group))
+            for group in mixture_groups(list(guaranteed))
+        ]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        plain = asdict(replace(self, bounds=Bounds(distortion=0.0)))
-        plain["counted"] = self.scale.per(self.bounds.within)
-        plain |= {"bounds": self.bounds.to_dict(), "against": [asdict(stand) for stand in self.adversary_results]}
-        mixtures = [{"adversaries": names, "distortion": least} for names, least in self.mixtures]
-        return plain | {"mixtures": mixtures}
+        verification = asdict(self.verification)
+        realised = verification.pop("adversary_distortions")
+        named = bool(self.bounds.named_adversaries)
+        return {
+            "bounds": self.bounds.to_dict(),
+            "hashes": asdict(self.hashes),
+            "verification": {**verification, "against": realised if named else ()},
+            "cost": self.cost,
+            "bound": self.bound,
+            "gap": self.gap,
+            "provenance": asdict(self.provenance),
+            "usefulness": asdict(self.usefulness),
+            "scale": asdict(self.scale),
+            "any_pair": self.any_pair,
+            "blind": self.max_distortions if named else (),
+            "counted": self.scale.per(self.bounds.within),
+            "against": [result.to_dict() for result in self.adversary_results] if named else [],
+            "mixtures": [{"adversaries": names, "distortion": least} for names, least in self.mixtures],
+        }
 
     def __str__(self) -> str:
         rows = self.rows()
@@ -139,25 +168,25 @@ class Certificate:
 
     def rows(self) -> list[tuple[str, str]]:
         """The certificate in words: pairs of name and value."""
-        bounds, found = self.bounds, self.verification
+        bounds, verified = self.bounds, self.verification
         rows = []
         if bounds.epsilon is not None:
-            promised = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
-            rows.append(("promised epsilon", promised))
-            rows.append(("largest ratio", f"{found.largest_ratio:.9f} of what is allowed"))
-        if bounds.distortion is not None:
-            rows.append(("promised distortion", f"{bounds.distortion:.6g}"))
-        if bounds.against:
-            rows += self._rows_against()
+            epsilon = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
+            rows.append(("promised epsilon", epsilon))
+            rows.append(("largest ratio", f"{verified.largest_ratio:.9f} of what is allowed"))
+        if bounds.named_adversaries:
+            rows += self._adversary_rows()
         else:
-            rows.append(("verified distortion", f"{found.distortion:.6g}"))
+            if bounds.problem_distortion is not None:
+                rows.append(("promised distortion", f"{bounds.problem_distortion:.6g}"))
+            rows.append(("verified distortion", f"{verified.distortion:.6g}"))
         if bounds.cost_at_most is not None:
             rows.append(("promised cost", f"at most {bounds.cost_at_most:.6g}"))
         kind = "worst secret" if bounds.worst_case else "average"
         rows.append(("verified cost", f"{self.cost:.6g} ({kind})"))
         if bounds.worst_cost_at_most is not None:
             limit = f"at most {bounds.worst_cost_at_most:.6g} promised"
-            rows.append(("worst secret's cost", f"{found.worst_cost:.6g} ({limit})"))
+            rows.append(("worst secret's cost", f"{verified.worst_cost:.6g} ({limit})"))
         if self.provenance.repair_cost > NEGLIGIBLE * self.cost:
             rows.append(("of which repair", f"{self.provenance.repair_cost:.6g}"))
         if self.bound is not None and self.gap is not None:
@@ -170,20 +199,23 @@ class Certificate:
         rows.append(("solver", self.provenance.solver))
         return rows
 
-    def _rows_against(self) -> list[tuple[str, str]]:
-        """What is promised, verified and possible against each adversary; and what follows for mixtures."""
+    def _adversary_rows(self) -> list[tuple[str, str]]:
+        """The distortion guaranteed, verified and possible against each adversary; and what follows for mixtures."""
         rows = []
-        for stand in self.adversary_results:
-            asked = "as much as possible" if stand.promised is None else f"{stand.promised:.6g} promised"
-            rows.append((f"against {stand.adversary}", f"{stand.realised:.6g} ({asked}, {stand.possible:.6g} at most)"))
-        for names, least in self.mixtures:
-            rows.append(("for every mixture", f"of the beliefs of {', '.join(names)}: {least:.6g} or more"))
+        for result in self.adversary_results:
+            asked = "as much as possible" if result.guaranteed is None else f"{result.guaranteed:.6g} promised"
+            values = f"{result.realised:.6g} ({asked}, {result.maximum:.6g} at most)"
+            rows.append((f"against {result.adversary}", values))
+        for names, distortion in self.mixtures:
+            rows.append(("for every mixture", f"of the beliefs of {', '.join(names)}: {distortion:.6g} or more"))
         return rows
 
 
 def achieved(bounds: Bounds, verification: Verification) -> float:
-    """The privacy that is maximised where the cost is limited."""
-    return verification.against[0] if bounds.against else verification.distortion
+    """The distortion privacy that is maximised where the cost is limited, against the first adversary."""
+    if bounds.maximises_distortion:
+        return verification.adversary_distortions[0]
+    return verification.distortion
 
 
 def _carried(useful: Usefulness) -> str:
@@ -194,8 +226,8 @@ def _carried(useful: Usefulness) -> str:
     return f"{useful.bits:.3g} bits; {more}{useful.kinds} kinds of secrets are told apart"
 
 
-def _gap(upper: float | None, lower: float | None, least: float) -> float | None:
-    """(upper − lower) / upper, or relative to ``least`` where upper is smaller."""
+def _gap(upper: float | None, lower: float | None, negligible: float) -> float | None:
+    """(upper − lower) / upper, or relative to ``negligible`` where upper is smaller."""
     if upper is None or lower is None:
         return None
-    return max(upper - lower, 0.0) / max(upper, least)
+    return max(upper - lower, 0.0) / max(upper, negligible)

@@ -1,4 +1,4 @@
-"""A statement: a mechanism's exact numbers together with everything needed to re-check what it promises."""
+"""A statement: a mechanism's exact weights together with everything needed to check what it guarantees."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray, content_hash, in_range
+from privacygames.arrays import LARGEST_FINITE, FloatArray, IntArray, content_hash, in_range
 from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.dual_solution import DualSolution
 from privacygames.errors import GuaranteeViolated
@@ -51,7 +51,7 @@ class Statement(RatioStatement):
 
     @cached_property
     def adversaries(self) -> tuple[AdversaryArrays, ...]:
-        """Everybody something is promised against, in plain numbers."""
+        """Every adversary something is guaranteed against, as arrays."""
         return self.bounds.adversary_arrays(self.prior, self.distance)
 
     @cached_property
@@ -61,14 +61,14 @@ class Statement(RatioStatement):
 
     @property
     def content_hashes(self) -> "ContentHashes":
-        """What the promise is about, by content."""
+        """What the guarantees are about, by content."""
         matrices = (self.prior, self.cost, self.distance, self.distinguishability)
         return ContentHashes(*(content_hash(matrix) for matrix in matrices))
 
 
 @dataclass(frozen=True)
 class ContentHashes:
-    """What a promise is about: SHA-256 of the exact numbers."""
+    """What guarantees are about: SHA-256 of the exact numbers."""
 
     prior: str
     cost: str
@@ -96,8 +96,7 @@ def check_form(statement: Statement) -> None:
     for adversary in statement.adversaries:
         _check_adversary(adversary, n)
     if statement.dual_solution is not None:
-        _check_multipliers(statement.dual_solution, n, m)
-        _check_against(statement)
+        _check_dual_solution(statement, statement.dual_solution)
 
 
 def check_ratio_form(statement: RatioStatement) -> None:
@@ -134,33 +133,25 @@ def _check_adversary(adversary: AdversaryArrays, n: int) -> None:
     _check_prior(adversary.prior, f"the prior of {adversary.name!r}")
 
 
-def _check_multipliers(given: DualSolution, n: int, m: int) -> None:
-    ratios, rows = given.ratios, len(given.attack)
-    duals = np.array([given.cost_dual, given.distortion_dual])
-    weights = np.zeros(n) if given.secret_weights is None else given.secret_weights
-    limited = np.zeros(n) if given.limit_weights is None else given.limit_weights
-    for values in (duals, given.attack, ratios.value, weights, limited):
-        if not ((values >= 0) & (values <= 1e60)).all():
-            raise GuaranteeViolated("multipliers must lie between 0 and 1e60")
-    if given.attack.shape != (rows, n) or weights.shape != (n,) or limited.shape != (n,) or given.like.shape != (m,):
-        raise GuaranteeViolated("the multipliers do not fit the secrets and observables")
-    columns = ((given.like, rows), (ratios.observable, rows), (ratios.secret, n), (ratios.other, n))
-    if any(len(positions) and not (positions.min() >= 0 and positions.max() < limit) for positions, limit in columns):
-        raise GuaranteeViolated("the multipliers point outside")
+def _check_dual_solution(statement: Statement, duals: DualSolution) -> None:
+    """Refuse dual values that are negative, too large, or of the wrong shape."""
+    n, m = len(statement.prior), len(statement.cost)
+    ratios, rows = duals.ratios, duals.rows
+    of_secrets = [each for each in (duals.secret_weights, duals.worst_cost_duals) if each is not None]
+    attacks = [each.attack for each in duals.adversaries]
+    numbers = np.array([duals.cost_dual, *(each.dual for each in duals.adversaries)])
+    for values in (numbers, ratios.value, *of_secrets, *attacks):
+        if not ((values >= 0) & (values <= LARGEST_FINITE)).all():
+            raise GuaranteeViolated("dual values must lie between 0 and 1e60")
     if not len(ratios.observable) == len(ratios.secret) == len(ratios.other) == len(ratios.value):
-        raise GuaranteeViolated("the multipliers of ratios are not of equal length")
-
-
-def _check_against(statement: Statement) -> None:
-    """Multipliers against several adversaries: one set for each, of her shape."""
-    given, bounds = statement.dual_solution, statement.bounds
-    if given is None or not bounds.against:
-        return
-    rows, adversaries = len(given.attack), statement.adversaries
-    if len(given.against) != len(adversaries):
-        raise GuaranteeViolated("the multipliers are not about the adversaries that something is promised against")
-    for each, adversary in zip(given.against, adversaries, strict=True):
-        if each.attack.shape != (rows, len(adversary.errors)):
-            raise GuaranteeViolated(f"the multipliers do not fit the guesses of {adversary.name!r}")
-        if not (0 <= each.dual <= 1e60 and ((each.attack >= 0) & (each.attack <= 1e60)).all()):
-            raise GuaranteeViolated("multipliers must lie between 0 and 1e60")
+        raise GuaranteeViolated("the dual values of ratios are not of equal length")
+    if any(each.shape != (n,) for each in of_secrets) or duals.output_rows.shape != (m,) or not 1 <= rows <= m:
+        raise GuaranteeViolated("the dual values do not fit the secrets and outputs")
+    positions = ((duals.output_rows, rows), (ratios.observable, rows), (ratios.secret, n), (ratios.other, n))
+    if any(len(values) and not (values.min() >= 0 and values.max() < size) for values, size in positions):
+        raise GuaranteeViolated("the dual values point outside")
+    if len(attacks) != len(statement.adversaries):
+        raise GuaranteeViolated("the dual values are not about the adversaries that something is guaranteed against")
+    for attack, adversary in zip(attacks, statement.adversaries, strict=True):
+        if attack.shape != (rows, len(adversary.errors)):
+            raise GuaranteeViolated(f"the dual values do not fit the guesses of {adversary.name!r}")

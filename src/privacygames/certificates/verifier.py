@@ -1,17 +1,17 @@
-"""The verifier: does a mechanism keep its promises, and how far from the best possible is it?
+"""The verifier: does a mechanism have the properties it guarantees, and how far from the best possible is it?
 
-This page is meant to be read by a sceptic. It uses nothing of the solvers: it takes a :class:`Statement`
-(integers, matrices, promises, and multipliers somebody claims prove optimality) and checks, rounding every
+This file is meant to be read by a sceptic. It uses nothing of the solvers: it takes a :class:`Statement`
+(integers, matrices, guarantees, and dual values somebody claims prove optimality) and checks, rounding every
 doubtful digit against the mechanism:
 
 1. every row of weights sums to exactly 2^bits (integers);
 2. weights[s,o] ≤ γ(s,s')·weights[s',o] for **every** bounded pair and every observable, γ rounded down
    (``exponentials.py``);
-3. distortion privacy against the best attack there is, rounded down, is at least what is promised; and so for
-   every other adversary that something is promised against, with her own prior and errors;
-4. no output is given to a secret for which its cost is infinite; and the cost, rounded up, is at most what is
-   promised (if a limit is): on average, or for every secret;
-5. a bound on what *any* mechanism with these promises could achieve, by weak duality (``optimality.py``).
+3. distortion privacy, rounded down, is at least what is guaranteed: against every adversary something is guaranteed
+   against, each with their own prior and errors, for the best attack there is;
+4. no output is given to a secret for which its cost is infinite; and the cost, rounded up, is at most its limit, if
+   there is one: on average, or for every secret;
+5. a bound on what *any* mechanism with these guarantees could achieve, by weak duality (``optimality.py``).
 
 How rounding is bounded: for non-negative numbers, a floating-point sum of products of N terms, in any order,
 is within a relative N·2^-52 of the exact one (Higham, Accuracy and Stability, §3.1, with room to spare), as
@@ -33,14 +33,14 @@ from privacygames.errors import GuaranteeViolated
 from privacygames.problem import AdversaryArrays
 from privacygames.threads import map_in_threads
 
-CLOSE = 1e-8
-"""A bound this close to what was achieved, relatively, needs no better numbers."""
+CLOSED_GAP = 1e-8
+"""Relative gap below which the bound on the optimum is not sharpened any further."""
 
-WORTHWHILE = 0.01
-"""Better numbers that cannot close this share of the gap are not looked for."""
+WORTHWHILE_GAIN = 0.01
+"""Share of the gap that exact exponentials must be able to close, or they are not computed."""
 
-MOST_EXACT = 200_000
-"""So many ratios are looked at with exact exponentials at most: some ten seconds."""
+MAX_EXACT_RATIOS = 200_000
+"""Number of ratios that are checked with exact exponentials at most: some ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class Verification:
     """What was verified, each number rounded to the safe side.
 
     Attributes:
-        largest_ratio: the largest weights[s,o] / (γ·weights[s',o]); at most 1 (0 where no ratio is promised).
-        distortion: distortion privacy against the optimal attack, at least this.
+        largest_ratio: the largest weights[s,o] / (γ·weights[s',o]); at most 1 (0 where no ratio is bounded).
+        distortion: distortion privacy against the problem's own adversary, at least this; guaranteed or not.
         expected_cost: the average cost, at most this.
         worst_cost: the cost of the worst secret, at most this.
-        optimum: no mechanism with these promises costs less than this (or, when the cost is what is limited,
-            has more distortion privacy than this); None without multipliers.
-        against: where promises are against several adversaries, privacy against each, at least, in their order.
+        optimum: no mechanism with these guarantees costs less than this (or, when the cost is what is limited,
+            has more distortion privacy than this); None without dual values.
+        adversary_distortions: distortion privacy against each adversary of the bounds, at least, in their order.
     """
 
     largest_ratio: float
@@ -62,7 +62,7 @@ class Verification:
     expected_cost: float
     worst_cost: float
     optimum: float | None
-    against: tuple[float, ...] = ()
+    adversary_distortions: tuple[float, ...] = ()
 
     def cost(self, *, worst_case: bool) -> float:
         """The cost that counts: the worst secret's, or the average."""
@@ -70,7 +70,7 @@ class Verification:
 
 
 def check(statement: Statement) -> Verification:
-    """Check every promise; raise :class:`GuaranteeViolated` at the first that does not hold."""
+    """Check every guarantee; raise :class:`GuaranteeViolated` at the first that does not hold."""
     check_form(statement)
     _check_sums(statement)
     if (statement.weights[~statement.allowed] != 0).any():
@@ -79,26 +79,20 @@ def check(statement: Statement) -> Verification:
     average, worst = (_check_cost(statement, worst_case=each) for each in (False, True))
     cost = worst if bounds.worst_case else average
     distortion = distortion_below(statement)
-    against = tuple(error_below(statement, adversary) for adversary in statement.adversaries)
-    for adversary, found in zip(statement.adversaries, against, strict=True):
-        if adversary.distortion is not None and not found >= adversary.distortion:
-            whom = f" against {adversary.name!r}" if bounds.against else ""
-            raise GuaranteeViolated(
-                f"distortion privacy{whom} is only shown to be {found!r}, below the {adversary.distortion!r} promised"
-            )
+    distortions = tuple(_check_distortion(statement, adversary) for adversary in statement.adversaries)
     below, above = ratio_bounds(statement)
     largest = _largest_ratio(statement, below)
-    achieved = against[0] if bounds.maximises_distortion else cost
-    best = None if statement.dual_solution is None else _best(statement, above, achieved)
+    achieved = distortions[0] if bounds.maximises_distortion else cost
+    best = None if statement.dual_solution is None else _bound_on_optimum(statement, above, achieved)
     if best is not None and not (best >= achieved if bounds.maximises_distortion else best <= achieved):
-        raise GuaranteeViolated("the multipliers claim more than this very mechanism allows")
+        raise GuaranteeViolated("the dual values claim more than this very mechanism allows")
     return Verification(
         largest_ratio=largest,
         distortion=distortion,
         expected_cost=average,
         worst_cost=worst,
         optimum=best,
-        against=against if bounds.against else (),
+        adversary_distortions=distortions,
     )
 
 
@@ -114,29 +108,40 @@ def check_ratios(statement: RatioStatement) -> float:
     return _largest_ratio(statement, below)
 
 
-def _best(statement: Statement, above: FloatArray, achieved: float) -> float:
-    """The bound on the optimum; where large multipliers cancel, with γ as well as floats know it."""
-    evidence = statement.dual_solution
-    if evidence is None:
-        raise GuaranteeViolated("there are no multipliers to prove anything with")
-    rough = optimum(statement, evidence, above)
-    if abs(achieved - rough) <= CLOSE * achieved or statement.bounds.within:
+def _check_distortion(statement: Statement, adversary: AdversaryArrays) -> float:
+    """Distortion privacy against an adversary, rounded down, if it is as large as guaranteed."""
+    distortion = error_below(statement, adversary)
+    if adversary.distortion is not None and not distortion >= adversary.distortion:
+        whom = f" against {adversary.name!r}" if statement.bounds.named_adversaries else ""
+        raise GuaranteeViolated(
+            f"distortion privacy{whom} is only shown to be {distortion!r}, below the {adversary.distortion!r} promised"
+        )
+    return distortion
+
+
+def _bound_on_optimum(statement: Statement, above: FloatArray, achieved: float) -> float:
+    """The bound on the optimum; where large dual values cancel, with γ as exact as floats can be."""
+    duals = statement.dual_solution
+    if duals is None:
+        raise GuaranteeViolated("there are no dual values to prove anything with")
+    rough = optimum(statement, duals, above)
+    if abs(achieved - rough) <= CLOSED_GAP * achieved or statement.bounds.within:
         return rough
-    # What all multipliers of a pair add up to, over the observables: 0 where there is none.
-    ratios = evidence.ratios
-    places = np.ravel_multi_index((ratios.secret, ratios.other), above.shape)
-    together = np.bincount(places, ratios.value, above.size).reshape(above.shape)
-    used = (together != 0) & np.isfinite(above)
-    if not 0 < np.count_nonzero(used) <= MOST_EXACT:
+    # The sum of all dual values of a pair, over the outputs: 0 where there is none.
+    ratios = duals.ratios
+    pairs = np.ravel_multi_index((ratios.secret, ratios.other), above.shape)
+    per_pair = np.bincount(pairs, ratios.value, above.size).reshape(above.shape)
+    used = (per_pair != 0) & np.isfinite(above)
+    if not 0 < np.count_nonzero(used) <= MAX_EXACT_RATIOS:
         return rough
-    most_gained = 3 * DOUBT * float((together * np.where(np.isfinite(above), above, 0.0)).sum())
-    if most_gained <= WORTHWHILE * abs(achieved - rough):
+    largest_gain = 3 * DOUBT * float((per_pair * np.where(np.isfinite(above), above, 0.0)).sum())
+    if largest_gain <= WORTHWHILE_GAIN * abs(achieved - rough):
         return rough
     sharper = above.copy()
-    separations, place = np.unique(statement.distinguishability[used], return_inverse=True)
-    exact = [exact_enclosure(statement.bounds.epsilon or inf, each)[1] for each in separations.tolist()]
-    sharper[used] = np.array(exact)[place]
-    sharp = optimum(statement, evidence, sharper)
+    separations, position = np.unique(statement.distinguishability[used], return_inverse=True)
+    exact = [exact_enclosure(statement.bounds.epsilon or inf, separation)[1] for separation in separations.tolist()]
+    sharper[used] = np.array(exact)[position]
+    sharp = optimum(statement, duals, sharper)
     return min(rough, sharp) if statement.bounds.maximises_distortion else max(rough, sharp)
 
 
@@ -156,7 +161,7 @@ def _check_sums(statement: RatioStatement) -> None:
 def _check_cost(statement: Statement, *, worst_case: bool) -> float:
     """The cost, rounded up but not above its limits: where rounding leaves that open, exact fractions decide."""
     above = cost_above(statement, worst_case=worst_case)
-    limit = min((each for worst, each in statement.bounds.cost_limits if worst == worst_case), default=inf)
+    limit = min((limit for worst, limit in statement.bounds.cost_limits if worst == worst_case), default=inf)
     if above <= limit:
         return above
     if not exact_cost(statement, worst_case=worst_case) <= Fraction(limit):
@@ -180,18 +185,18 @@ def exact_cost(statement: Statement, *, worst_case: bool) -> Fraction:
 def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
     """The largest ratio as a share of what is allowed.
 
-    The largest weights[s,o]/weights[s',o] over o is found in floating point for all pairs and compared with a number
-    surely below γ. The few pairs that are nearer to their bound than that number tells are looked at once more, with
-    the float next to γ and the exact integers.
+    The largest weights[s,o]/weights[s',o] over o is computed in floating point for all pairs and compared with a number
+    surely below γ. Pairs that are nearer to their bound than that number can tell are checked once more, with the float
+    next to γ and the exact integers.
     """
     weights = statement.weights
-    given = weights.any(axis=0)  # of an answer that nobody gives, nothing is asked
-    approximate = weights[:, given].astype(np.float64)  # within a relative 2^-53
+    used = weights.any(axis=0)  # an output that is never given has no ratio to check
+    approximate = weights[:, used].astype(np.float64)  # within a relative 2^-53
     with np.errstate(divide="ignore"):
         inverse = 1 / approximate  # ∞ for a weight of 0
 
     def largest_of(secret: int) -> FloatArray:
-        with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this answer, and nothing is asked
+        with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this output
             return np.asarray(np.fmax.reduce(approximate[secret] * inverse, axis=1))
 
     ratios = np.stack(map_in_threads(largest_of, len(weights), 2 * approximate.size * len(weights)))
@@ -203,7 +208,7 @@ def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
         same = np.flatnonzero(equal[secret])  # no more than the other, to the last unit
         shares[secret, same] = np.where((weights[secret] <= weights[same]).all(axis=1), 1.0, inf)
     near = np.argwhere(shares > 1)
-    exact = {pair: _exact_share(statement, *pair) for pair in _few(near)}
+    exact = {pair: _exact_share(statement, *pair) for pair in _exactly_checked(near)}
     settled = np.where(shares > 1, 0.0, shares)
     largest = max(float(settled.max(initial=0.0)), *exact.values(), 0.0)
     if not largest <= 1:
@@ -211,11 +216,11 @@ def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
     return largest
 
 
-def _few(near: IntArray) -> list[tuple[int, int]]:
-    """Pairs to be looked at exactly, if there are not so many that a stranger's file could keep us busy for hours."""
-    if len(near) > MOST_EXACT:
+def _exactly_checked(near: IntArray) -> list[tuple[int, int]]:
+    """Pairs for exact arithmetic, refused where they are so many that a stranger's file would take hours."""
+    if len(near) > MAX_EXACT_RATIOS:
         raise GuaranteeViolated(
-            f"over {MOST_EXACT} ratios are so near their bounds that only exact arithmetic can tell"
+            f"over {MAX_EXACT_RATIOS} ratios are so near their bounds that only exact arithmetic can tell"
         )
     return [(int(secret), int(other)) for secret, other in near]
 
@@ -226,18 +231,18 @@ def _exact_share(statement: RatioStatement, secret: int, other: int) -> float:
     separation = float(statement.distinguishability[secret, other]) if bounds.within is None else 1.0
     below, _ = exact_enclosure(bounds.epsilon or inf, separation)
     more = weights[secret] > weights[other]  # elsewhere the ratio is at most 1, and γ is at least 1
-    mine, theirs = (weights[each][more].astype(np.float64) for each in (secret, other))
+    larger, smaller = (weights[row][more].astype(np.float64) for row in (secret, other))
     with np.errstate(divide="ignore"):
-        share = mine / (below * theirs)
+        share = larger / (below * smaller)
     return float(share.max(initial=0.0)) * (1 + 4 * ULP)  # two conversions, a product, a division and this one
 
 
 def ratio_bounds(statement: RatioStatement) -> tuple[FloatArray, FloatArray]:
-    """Floats surely below and above γ(s,s') for every ordered pair; ∞ where nothing is promised."""
+    """Floats surely below and above γ(s,s') for every ordered pair; ∞ where no ratio is bounded."""
     bounds, separation = statement.bounds, statement.distinguishability
     if bounds.epsilon is None:
-        nothing = np.full(separation.shape, inf)
-        return nothing, nothing
+        unbounded = np.full(separation.shape, inf)
+        return unbounded, unbounded
     if bounds.within is None:
         below, above = rough_enclosure(bounds.epsilon, separation)
     else:
@@ -260,7 +265,7 @@ def distortion_below(statement: Statement) -> float:
 def error_below(statement: Statement, adversary: AdversaryArrays) -> float:
     """Privacy against any adversary, Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s), rounded down."""
     secrets, observables = statement.weights.shape
-    errors = adversary.weighted @ probabilities(statement)
+    errors = adversary.joint_errors @ probabilities(statement)
     total = float(errors.min(axis=0).sum())
     return total * (1.0 - float((secrets + observables + 16) * ULP))
 

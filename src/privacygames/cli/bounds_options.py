@@ -42,7 +42,7 @@ def merged_bounds(
         raise InvalidProblem('an adversary has distortion = "most", which goes with ', Field("cost_at_most"))
     merged["distortion"] = merged_distortion(*numbers, adversaries, against, sought=sought)
     try:
-        Bounds.asked(**merged)
+        Bounds(**merged)
     except InvalidProblem as error:
         if error.field in from_file and error.field not in options:
             raise error.at(f"{file.name}, [bounds]") from None
@@ -65,7 +65,7 @@ def known_adversaries(mechanism: "Mechanism", file: "ProblemFile | None") -> "li
     """Those a mechanism promises something against, and those of a problem file; a name means one of them."""
     from privacygames.errors import InvalidProblem
 
-    found = {promise.adversary.name: promise.adversary for promise in mechanism.certificate.bounds.against}
+    found = {adversary.name: adversary for adversary in mechanism.bounds.named_adversaries}
     for each in [] if file is None else file.adversaries_for(mechanism.problem):
         if found.setdefault(each.name, each) != each:
             raise InvalidProblem(

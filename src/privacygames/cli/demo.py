@@ -46,7 +46,7 @@ def demo(
     print_rows(
         "A synthetic resident, 7 × 5 cells of 0.9 km",
         [
-            ("asked for", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.distortion:g} km"),
+            ("asked for", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.problem_distortion:g} km"),
             *report.rows(),
         ],
     )

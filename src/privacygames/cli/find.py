@@ -73,10 +73,7 @@ def find(
         result = search(document.problem, what.value, **bounds, precision=precision, progress=show)
     if out is not None:
         result.mechanism.save(out)
-    guarantees = result.mechanism.certificate.bounds.against
-    explanation = explain(
-        result.report, document.problem, adversaries=[guarantee.adversary for guarantee in guarantees]
-    )
+    explanation = explain(result.report, document.problem, adversaries=result.mechanism.bounds.named_adversaries)
     if as_json:
         print_json(result.to_dict() | explained(explanation))
         return

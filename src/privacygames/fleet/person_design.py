@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
@@ -82,21 +82,15 @@ def design_packable(problem: Problem, bounds: Bounds) -> Mechanism:
 
 def _tighten(problem: Problem, bounds: Bounds, margin: float) -> Bounds | None:
     """Bounds tightened by a relative margin; None where that costs too much, or is impossible."""
-    epsilon, distortion, cost_at_most = bounds.epsilon, bounds.distortion, bounds.cost_at_most
-    if epsilon is not None:
+    epsilon_loss = 0.0
+    if bounds.epsilon is not None:
         exponents = bounds.log_ratio_bounds(problem.distinguishability)
         positive = exponents[(exponents > 0) & np.isfinite(exponents)]
         epsilon_loss = margin / float(positive.min()) if positive.size else 0.0
         if epsilon_loss > MAX_EPSILON_LOSS:
             return None
-        epsilon *= 1 - epsilon_loss
-    if distortion is not None:
-        distortion *= 1 + 2 * margin
-        if distortion > max_distortion(problem):
-            return None
-    if cost_at_most is not None:
-        cost_at_most *= 1 - 2 * margin
-    return replace(bounds, epsilon=epsilon, distortion=distortion, cost_at_most=cost_at_most)
+    tighter = bounds.tightened(epsilon=epsilon_loss, distortion=2 * margin, cost=2 * margin)
+    return None if (tighter.problem_distortion or 0.0) > max_distortion(problem) else tighter
 
 
 def design_records(

@@ -59,7 +59,7 @@ class SharedProblem:
         same_space = problem.observables == problem.space
         header = {
             "fleet": 1,
-            "promises": {name: getattr(self.bounds, name) for name in STORED_BOUNDS},
+            "promises": {name: self.bounds.plain_values()[name] for name in STORED_BOUNDS},
             "secrets": encode_space(problem.space, store=store),
             "observables": None
             if same_space

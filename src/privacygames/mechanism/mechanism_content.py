@@ -23,7 +23,7 @@ from privacygames.mechanism.binary_container import (
     well_formed,
 )
 from privacygames.mechanism.disclosure import Disclosure
-from privacygames.problem import MOST_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
+from privacygames.problem import MAX_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
 from privacygames.spaces import LabelBudget, Space, decode_space, encode_space
 
 DISTANCES = ("distance", "distinguishability")
@@ -76,7 +76,8 @@ def encode_content(content: MechanismContent, *, dual_solution: bool = True) -> 
         "observables": None if same_space else encode_space(content.observables, secrets=content.secrets, store=store),
     }
     if dual_solution and statement.dual_solution is not None:
-        header["multipliers"] = _encode_dual_solution(statement.dual_solution, arrays)
+        named = bool(statement.bounds.named_adversaries)
+        header["multipliers"] = _encode_dual_solution(statement.dual_solution, arrays, named=named)
     return header, arrays
 
 
@@ -118,8 +119,9 @@ def _decode_content(header: Header, arrays: Arrays) -> MechanismContent:
         dual_solution=None,
     )
     if "multipliers" in header:
-        guesses = [len(adversary.errors) for adversary in statement.adversaries] if bounds.against else []
-        dual_solution = _decode_dual_solution(header["multipliers"], arrays, (n, m), guesses)
+        guesses = [len(adversary.errors) for adversary in statement.adversaries]
+        named = bool(header["promises"].get("against"))
+        dual_solution = _decode_dual_solution(header["multipliers"], arrays, (n, m), guesses, named=named)
         statement = replace(statement, dual_solution=dual_solution)
     origin = header["provenance"]
     provenance = Provenance(
@@ -147,11 +149,11 @@ def _upgrade_space(table: Any) -> Any:
 
 def _encode_bounds(bounds: Bounds, arrays: Arrays, store: StoreMatrix) -> Header:
     """The bounds for the header; the matrices of adversaries go into ``arrays``, each once."""
-    table: Header = {name: getattr(bounds, name) for name in VERSION_2_GUARANTEES}
-    if bounds.worst_cost_at_most is not None:
-        table["worst_cost_at_most"] = bounds.worst_cost_at_most
-    if bounds.against:
-        table["against"] = [_encode_guarantee(guarantee, arrays, store) for guarantee in bounds.against]
+    values = bounds.plain_values()
+    table: Header = {name: values.pop(name) for name in VERSION_2_GUARANTEES}
+    table |= {name: value for name, value in values.items() if value is not None and value is not False}
+    if bounds.named_adversaries:
+        table["against"] = [_encode_guarantee(guarantee, arrays, store) for guarantee in bounds.distortion]
     return table
 
 
@@ -180,13 +182,16 @@ def _store_once(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
 def _decode_bounds(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> Bounds:
     table = dict(header)
     against = table.pop("against", [])
-    if not isinstance(against, list) or len(against) > MOST_ADVERSARIES:
-        raise InvalidFile(f"the guarantees against adversaries must be a list, of at most {MOST_ADVERSARIES}")
+    if not isinstance(against, list) or len(against) > MAX_ADVERSARIES:
+        raise InvalidFile(f"the guarantees against adversaries must be a list, of at most {MAX_ADVERSARIES}")
     guesses = [len(secrets if each["errors"] is None else arrays[require_text(each["errors"])]) for each in against]
     if sum(guesses) * sum(arrays["weights"].shape) > MAX_ADVERSARY_ENTRIES:
         raise InvalidFile(f"the adversaries' errors and attacks would have more than {MAX_ADVERSARY_ENTRIES} numbers")
-    guarantees = (_decode_guarantee(each, arrays, secrets, allowance) for each in against)
-    return Bounds(**table, against=tuple(guarantees))
+    if against:
+        if table.pop("distortion", None) is not None:
+            raise InvalidFile("distortion is guaranteed as a number or against each of several adversaries, not both")
+        table["distortion"] = tuple(_decode_guarantee(each, arrays, secrets, allowance) for each in against)
+    return Bounds(**table)
 
 
 def _decode_guarantee(header: Any, arrays: Arrays, secrets: Space, allowance: LabelBudget) -> DistortionGuarantee:
@@ -207,12 +212,23 @@ def _decode_guarantee(header: Any, arrays: Arrays, secrets: Space, allowance: La
     return DistortionGuarantee(adversary, distortion)
 
 
-def _encode_dual_solution(dual_solution: DualSolution, arrays: Arrays) -> Header:
-    """The dual solution's part of the header; its arrays are added to ``arrays``."""
-    ratios, attack = dual_solution.ratios, dual_solution.attack
-    arrays |= _encode_attack("attack", attack)
+def _encode_dual_solution(dual_solution: DualSolution, arrays: Arrays, *, named: bool) -> Header:
+    """The dual solution's part of the header; its arrays are added to ``arrays``.
+
+    Files have one attack over the secrets and, only where adversaries are named, one for each of them besides.
+
+    Args:
+        dual_solution: the dual values.
+        arrays: all arrays of the file.
+        named: whether the bounds name adversaries, rather than being about the problem's own at most.
+    """
+    ratios, adversaries = dual_solution.ratios, dual_solution.adversaries
+    unused = np.zeros((dual_solution.rows, len(arrays["prior"])))
+    unused[:, 0] = 1.0  # an attack that nothing depends on
+    own = AdversaryDuals(0.0, unused) if named or not adversaries else adversaries[0]
+    arrays |= _encode_attack("attack", own.attack)
     arrays |= {
-        "like": dual_solution.like.astype(np.int32),
+        "like": dual_solution.output_rows.astype(np.int32),
         "ratio_observable": ratios.observable,
         "ratio_secret": ratios.secret,
         "ratio_other": ratios.other,
@@ -220,36 +236,42 @@ def _encode_dual_solution(dual_solution: DualSolution, arrays: Arrays) -> Header
     }
     if dual_solution.secret_weights is not None:
         arrays["secret_weights"] = dual_solution.secret_weights
-    if dual_solution.limit_weights is not None:
-        arrays["limit_weights"] = dual_solution.limit_weights
-    header: Header = {
-        "cost": dual_solution.cost_dual,
-        "distortion": dual_solution.distortion_dual,
-        "rows": len(attack),
-    }
-    if dual_solution.against:
-        header["against"] = [duals.dual for duals in dual_solution.against]
-        for number, duals in enumerate(dual_solution.against):
+    if dual_solution.worst_cost_duals is not None:
+        arrays["limit_weights"] = dual_solution.worst_cost_duals
+    header: Header = {"cost": dual_solution.cost_dual, "distortion": own.dual, "rows": dual_solution.rows}
+    if named:
+        header["against"] = [duals.dual for duals in adversaries]
+        for number, duals in enumerate(adversaries):
             arrays |= _encode_attack(f"attack{number}", duals.attack)
     return header
 
 
-def _decode_dual_solution(header: Any, arrays: Arrays, shape: tuple[int, int], guesses: Sequence[int]) -> DualSolution:
+def _decode_dual_solution(
+    header: Any, arrays: Arrays, shape: tuple[int, int], guesses: Sequence[int], *, named: bool
+) -> DualSolution:
     """The dual solution of a file.
 
     Args:
         header: its part of the header.
         arrays: all arrays of the file.
         shape: the numbers of secrets and observables.
-        guesses: for each of several adversaries, the number of guesses they choose from.
+        guesses: for each adversary of the bounds, the number of guesses they choose from.
+        named: whether the file lists adversaries by name.
     """
     n, m = shape
     rows = require_integer(header["rows"])
     if not 1 <= rows <= m:
         raise InvalidFile("the dual values do not fit the observables")
     against = header.get("against", [])
-    if len(against) != len(guesses):
+    if len(against) != (len(guesses) if named else 0):
         raise InvalidFile("the dual values do not fit the adversaries")
+    own = AdversaryDuals(require_number(header["distortion"]), _decode_attack("attack", arrays, rows, n))
+    adversaries = (own,)[: len(guesses)]
+    if named:
+        adversaries = tuple(
+            AdversaryDuals(require_number(dual), _decode_attack(f"attack{number}", arrays, rows, size))
+            for number, (dual, size) in enumerate(zip(against, guesses, strict=True))
+        )
     count = (len(arrays["ratio_value"]),)
     ratios = RatioDuals(
         require_indices(arrays, "ratio_observable", count, rows),
@@ -257,22 +279,17 @@ def _decode_dual_solution(header: Any, arrays: Arrays, shape: tuple[int, int], g
         require_indices(arrays, "ratio_other", count, n),
         require_array(arrays, "ratio_value", "<f8", count),
     )
-    secret_weights, limit_weights = (
+    secret_weights, worst_cost_duals = (
         require_array(arrays, name, "<f8", (n,)) if name in arrays else None
         for name in ("secret_weights", "limit_weights")
     )
     return DualSolution(
-        require_number(header["cost"]),
-        require_number(header["distortion"]),
-        _decode_attack("attack", arrays, rows, n),
-        ratios,
-        secret_weights,
-        require_indices(arrays, "like", (m,), rows).astype(np.int64),
-        tuple(
-            AdversaryDuals(require_number(dual), _decode_attack(f"attack{number}", arrays, rows, size))
-            for number, (dual, size) in enumerate(zip(against, guesses, strict=True))
-        ),
-        limit_weights,
+        ratios=ratios,
+        output_rows=require_indices(arrays, "like", (m,), rows).astype(np.int64),
+        adversaries=adversaries,
+        cost_dual=require_number(header["cost"]),
+        secret_weights=secret_weights,
+        worst_cost_duals=worst_cost_duals,
     )
 
 

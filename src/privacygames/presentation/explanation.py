@@ -84,7 +84,7 @@ def limitations(bounds: Bounds) -> Explanation:
     >>> print(limitations(pg.Bounds(epsilon=1.0))[0])
     It holds for one output. Each further output for the same secret reveals more.
     """
-    guarantees_error = bounds.distortion is not None or bool(bounds.against) or bounds.maximises_distortion
+    guarantees_error = bool(bounds.distortion)
     about = ["single_output"]
     if bounds.epsilon is None:
         about.append("no_epsilon")
@@ -106,10 +106,8 @@ def adversary_error(result: AdversaryResult, problem: Problem, adversary: Advers
         unit = _distance_unit(problem)
     else:
         unit = "share" if _counts_wrong_guesses(adversary.errors) else ""
-    guaranteed = None if result.promised is None else Quantity(result.promised, unit)
-    return AdversaryError(
-        result.adversary, Quantity(result.realised, unit), guaranteed, Quantity(result.possible, unit)
-    )
+    guaranteed = None if result.guaranteed is None else Quantity(result.guaranteed, unit)
+    return AdversaryError(result.adversary, Quantity(result.realised, unit), guaranteed, Quantity(result.maximum, unit))
 
 
 def explain_comparison(comparison: Comparison) -> dict[str, BestGuess]:

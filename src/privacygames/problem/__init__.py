@@ -2,7 +2,16 @@
 
 from privacygames.problem.adversary import Adversary, AdversaryArrays, max_distortion, mixture_groups
 from privacygames.problem.adversary_document import parse_adversaries
-from privacygames.problem.bounds import MOST_ADVERSARIES, PROBLEM_ADVERSARY, Bounds, Distortion, DistortionGuarantee
+from privacygames.problem.bounds import (
+    BOUND_FIELDS,
+    MAX_ADVERSARIES,
+    PROBLEM_ADVERSARY,
+    BoundField,
+    Bounds,
+    BoundsArguments,
+    Distortion,
+    DistortionGuarantee,
+)
 from privacygames.problem.document import ProblemFile, parse_problem, read_problem
 from privacygames.problem.measures import Measure, distance_matrix, finite
 from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
@@ -20,13 +29,16 @@ from privacygames.problem.units import (
 
 __all__ = [
     "ANY_PAIR",
-    "MOST_ADVERSARIES",
+    "BOUND_FIELDS",
+    "MAX_ADVERSARIES",
     "PROBLEM_ADVERSARY",
     "UNTRUE",
     "WRONG",
     "Adversary",
     "AdversaryArrays",
+    "BoundField",
     "Bounds",
+    "BoundsArguments",
     "Distortion",
     "DistortionGuarantee",
     "Measure",

@@ -225,7 +225,7 @@ class AdversaryArrays:
     distortion: float | None = None
 
     @property
-    def weighted(self) -> FloatArray:
+    def joint_errors(self) -> FloatArray:
         """π_k(s) E_k(g, s): what a guess costs her in every case, (guesses, secrets)."""
         return self.errors * self.prior
 

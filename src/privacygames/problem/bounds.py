@@ -1,9 +1,9 @@
-"""What is asked of a mechanism, and what its certificate will promise."""
+"""The bounds a mechanism has to keep: the one place that says which there are, in which unit, and with which values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from math import inf
-from typing import Any, Self
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -13,63 +13,127 @@ from privacygames.problem.adversary import Adversary, AdversaryArrays
 from privacygames.problem.problem import Problem
 from privacygames.validation import is_number
 
-Distortion = float | Mapping[Adversary, float | None] | None
-"""Distortion privacy asked for: a number against the problem's own adversary, or one for each of several."""
+MAX_ADVERSARIES = 100
+"""Largest number of adversaries one mechanism may have guarantees against: each adds m variables and m rows a guess."""
 
-NUMBERS = ("epsilon", "within", "distortion", "cost_at_most", "worst_cost_at_most")
-MOST_ADVERSARIES = 100
 PROBLEM_ADVERSARY = Adversary("the paper's")
-"""The adversary who knows the problem's prior and guesses the secret; the name is the one stored and shown."""
+"""The adversary who knows the problem's prior and guesses the secret; files and tables show this name."""
 
 
 @dataclass(frozen=True)
 class DistortionGuarantee:
-    """What is promised against one adversary: she errs by at least ``distortion``; None: by as much as possible."""
+    """Distortion privacy against one adversary.
+
+    Attributes:
+        adversary: the adversary.
+        distortion: d_m, the least expected error of their best attack; None: as large as possible.
+
+    >>> pg.Bounds(distortion=1.2).distortion[0].distortion
+    1.2
+    """
 
     adversary: Adversary
     distortion: float | None
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Bounds:
-    """The promises asked for; any may be left out, but not all.
+Distortion = float | Mapping[Adversary, float | None] | tuple[DistortionGuarantee, ...] | None
+"""Distortion privacy as an argument: a number against the problem's own adversary, or one for each of several."""
+
+Unit = Literal["distinguishability", "exponent", "error", "cost", "none"]
+"""What a bound is measured in: distances between secrets, a log-ratio (per unit of distance), errors, costs."""
+
+
+@dataclass(frozen=True)
+class BoundField:
+    """What is known of a bound besides its name: for messages, options, requests and conversions of units.
 
     Attributes:
-        epsilon: ε_m. Metric form (eq:constraint:privacy:diff:mult): p(o|s) ≤ exp(ε·d^ε(s,s')) p(o|s').
-        within: d^ε_m. Threshold form (eq:constraint:privacy:diff:mult2): exp(ε) between secrets at most this
-            far apart, nothing between others.
-        distortion: d_m, the least distortion privacy against the optimal attack.
-        cost_at_most: turns the problem round: most distortion privacy for at most this cost.
-        worst_case: count the cost of the worst secret (eq:utility:maxmetric) instead of the average.
-        worst_cost_at_most: no secret's cost is above this, while the average counts.
-        against: instead of ``distortion``, what is promised against each of several adversaries. With
-            ``cost_at_most`` privacy against the first is what is maximised.
+        help: one sentence, as the command line and the HTTP API show it.
+        unit: what the number is measured in; ``"none"`` for a switch.
+        positive: whether 0 is refused.
     """
 
-    epsilon: float | None = None
-    within: float | None = None
-    distortion: float | None = None
-    cost_at_most: float | None = None
-    worst_case: bool = False
-    worst_cost_at_most: float | None = None
-    against: tuple[DistortionGuarantee, ...] = ()
+    help: str
+    unit: Unit
+    positive: bool = False
 
-    @classmethod
-    def asked(cls, *, distortion: Distortion, **others: Any) -> Self:
-        """Bounds with a distortion that is a number or a mapping from adversaries to numbers."""
-        if not isinstance(distortion, Mapping):
-            return cls(distortion=distortion, **others)
-        if not distortion:
-            raise InvalidProblem(Field("distortion"), " names no adversary: give one at least, or a number")
-        return cls(against=tuple(DistortionGuarantee(*each) for each in distortion.items()), **others)
+    @property
+    def is_switch(self) -> bool:
+        """Whether the bound is on or off, rather than a number."""
+        return self.unit == "none"
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.worst_case, bool):
+
+class BoundsArguments(TypedDict, total=False):
+    """The keyword arguments of :class:`Bounds`, for functions that pass them on."""
+
+    epsilon: float | None
+    within: float | None
+    distortion: Distortion
+    cost_at_most: float | None
+    worst_case: bool
+    worst_cost_at_most: float | None
+
+
+def _bound(help_text: str, unit: Unit, *, positive: bool = False) -> Any:
+    return field(metadata={"bound": BoundField(help_text, unit, positive)})
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Bounds:
+    """The guarantees asked of a mechanism; each may be left out, but not all.
+
+    Args:
+        epsilon: ε_m. Metric form (eq:constraint:privacy:diff:mult): p(o|s) ≤ exp(ε·d^ε(s,s')) p(o|s').
+        within: d^ε_m. Threshold form (eq:constraint:privacy:diff:mult2): exp(ε) between secrets at most this far apart,
+            no bound between others.
+        distortion: d_m, the least distortion privacy against the optimal attack: a number is about the adversary who
+            knows the problem's prior and guesses the secret; a mapping gives one for each of several adversaries.
+        cost_at_most: maximise distortion privacy under this limit on the cost, instead of minimising the cost. With
+            several adversaries it is the first one's, whose number may be None.
+        worst_case: the cost is that of the worst secret (eq:utility:maxmetric) instead of the average.
+        worst_cost_at_most: limit on every secret's cost, while the average is minimised.
+
+    Attributes:
+        distortion: a :class:`DistortionGuarantee` for each adversary; the problem's own adversary is one of them.
+
+    >>> pg.Bounds(epsilon=0.5, distortion=1.2)
+    Bounds(epsilon=0.5, within=None, distortion=1.2, cost_at_most=None, worst_case=False)
+    """
+
+    epsilon: float | None = _bound("Differential privacy, per unit of distance.", "exponent", positive=True)
+    within: float | None = _bound("Threshold form: epsilon up to this distance.", "distinguishability")
+    distortion: tuple[DistortionGuarantee, ...] = _bound("Least error of the best attack.", "error")
+    cost_at_most: float | None = _bound("Most distortion for at most this cost.", "cost")
+    worst_case: bool = _bound("Count the worst secret's cost.", "none")
+    worst_cost_at_most: float | None = _bound("No secret's cost is above this, while the average counts.", "cost")
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        within: float | None = None,
+        distortion: Distortion = None,
+        cost_at_most: float | None = None,
+        worst_case: bool = False,
+        worst_cost_at_most: float | None = None,
+    ) -> None:
+        if not isinstance(worst_case, bool):
             raise InvalidProblem(Field("worst_case"), " must be True or False")
-        for name in NUMBERS:  # NumPy's numbers become plain floats
-            object.__setattr__(self, name, _number(name, getattr(self, name)))
-        if self.epsilon == 0:
-            raise InvalidProblem(Field("epsilon"), " is 0.0; it must be a positive number, or None for no such bound")
+        numbers = {
+            "epsilon": epsilon,
+            "within": within,
+            "cost_at_most": cost_at_most,
+            "worst_cost_at_most": worst_cost_at_most,
+        }
+        for name, value in numbers.items():
+            object.__setattr__(self, name, checked_number(name, value))
+        object.__setattr__(self, "worst_case", worst_case)
+        guarantees = _guarantees(distortion, maximised=cost_at_most is not None)
+        object.__setattr__(self, "distortion", guarantees)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise where bounds contradict each other, or nothing is bounded."""
         if self.within is not None and self.epsilon is None:
             raise InvalidProblem(
                 Field("within"),
@@ -79,14 +143,6 @@ class Bounds:
                 Field("epsilon"),
                 " too",
             )
-        if self.distortion is not None and self.cost_at_most is not None:
-            raise InvalidProblem(
-                "give ",
-                Field("distortion"),
-                " (and get the least cost) or ",
-                Field("cost_at_most"),
-                " (and get the most distortion)",
-            )
         if self.worst_case and self.worst_cost_at_most is not None:
             raise InvalidProblem(
                 Field("worst_case"),
@@ -94,40 +150,10 @@ class Bounds:
                 Field("worst_cost_at_most"),
                 " limits it where the average counts: give one of them",
             )
-        self._check_adversaries()
-        if self.epsilon is None and self.distortion is None and self.cost_at_most is None and not self.against:
+        if self.epsilon is None and not self.distortion:
             raise InvalidProblem(
                 "nothing is promised: give ", Field("epsilon"), ", ", Field("distortion"), " or ", Field("cost_at_most")
             )
-
-    def _check_adversaries(self) -> None:
-        if self.against and self.distortion is not None:
-            raise InvalidProblem(
-                "give ", Field("distortion"), " as a number or for each of several adversaries, not both"
-            )
-        if len(self.against) > MOST_ADVERSARIES:
-            raise InvalidProblem(f"there are {len(self.against)} adversaries; at most {MOST_ADVERSARIES} are allowed")
-        plain = []
-        for place, promise in enumerate(self.against):
-            adversary, asked = promise.adversary, promise.distortion
-            if not isinstance(adversary, Adversary):
-                raise InvalidProblem(
-                    Field("distortion"), " maps adversaries to numbers: its keys must be of type Adversary"
-                )
-            if asked is None and (place or not self.maximises_distortion):
-                raise InvalidProblem(
-                    f"the distortion against {adversary.name!r} is None; only with ",
-                    Field("cost_at_most"),
-                    ", which makes that against the first adversary as large as possible, may the first one be left "
-                    "open",
-                    field="distortion",
-                )
-            plain.append(DistortionGuarantee(adversary, _number("distortion", asked, f" against {adversary.name!r}")))
-        names = [promise.adversary.name for promise in plain]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InvalidProblem(f"two adversaries are called {twice[0]!r}; names tell them apart")
-        object.__setattr__(self, "against", tuple(plain))
 
     @property
     def maximises_distortion(self) -> bool:
@@ -137,30 +163,55 @@ class Bounds:
     @property
     def cost_limits(self) -> list[tuple[bool, float]]:
         """The limits on costs: whether each is on the worst secret's (or on the average), and what it is."""
-        found = [] if self.cost_at_most is None else [(self.worst_case, self.cost_at_most)]
-        return found if self.worst_cost_at_most is None else [*found, (True, self.worst_cost_at_most)]
+        limits = [(self.worst_case, self.cost_at_most), (True, self.worst_cost_at_most)]
+        return [(worst_case, limit) for worst_case, limit in limits if limit is not None]
+
+    @property
+    def problem_distortion(self) -> float | None:
+        """The distortion guaranteed against the problem's own adversary; None where nothing is, or it is maximised.
+
+        >>> pg.Bounds(distortion=1.2).problem_distortion
+        1.2
+        """
+        own = (each.distortion for each in self.distortion if each.adversary == PROBLEM_ADVERSARY)
+        return next(own, None)
+
+    @property
+    def named_adversaries(self) -> tuple[Adversary, ...]:
+        """The adversaries that a reader has to be told by name: none where the problem's own is the only one."""
+        only = None if self.maximises_distortion else self.problem_distortion
+        if self.distortion in ((), (DistortionGuarantee(PROBLEM_ADVERSARY, only),)):
+            return ()
+        return tuple(guarantee.adversary for guarantee in self.distortion)
 
     def adversary_arrays(self, prior: FloatArray, distance: FloatArray) -> tuple[AdversaryArrays, ...]:
-        """Everybody something is promised against, in plain numbers; with ``cost_at_most`` the first is maximised.
+        """Every adversary something is guaranteed against, as arrays; with ``cost_at_most`` the first is maximised.
 
         Args:
             prior: the problem's, for those who have none of their own.
             distance: the problem's, likewise.
         """
-        if self.against:
-            return tuple(each.adversary.arrays_for(prior, distance, each.distortion) for each in self.against)
-        if self.distortion is None and not self.maximises_distortion:
-            return ()
-        return (AdversaryArrays(PROBLEM_ADVERSARY.name, prior, distance, self.distortion),)
+        return tuple(each.adversary.arrays_for(prior, distance, each.distortion) for each in self.distortion)
 
     def adversaries(self, problem: Problem) -> tuple[AdversaryArrays, ...]:
-        """Everybody something is promised against; an error if somebody's numbers are not about a problem's secrets."""
-        for promise in self.against:
-            promise.adversary.require_fit(problem)
+        """The same for a problem; an error if an adversary's arrays are not about its secrets.
+
+        >>> space = pg.Numbers(range(3))
+        >>> problem = pg.Problem(pg.Prior.uniform(space))
+        >>> [adversary.distortion for adversary in pg.Bounds(distortion=0.5).adversaries(problem)]
+        [0.5]
+        """
+        for guarantee in self.distortion:
+            guarantee.adversary.require_fit(problem)
         return self.adversary_arrays(problem.prior.probabilities, problem.distance)
 
     def log_ratio_bounds(self, distinguishability: FloatArray) -> FloatArray:
-        """The bound on ln p(o|s) − ln p(o|s') for every ordered pair (s, s'); ∞ where nothing is asked."""
+        """The upper bound on ln p(o|s) − ln p(o|s') for every ordered pair (s, s'); ∞ where there is none.
+
+        >>> pg.Bounds(epsilon=0.5).log_ratio_bounds(np.array([[0.0, 2.0], [2.0, 0.0]]))
+        array([[inf,  1.],
+               [ 1., inf]])
+        """
         if self.epsilon is None:
             return np.full_like(distinguishability, inf)
         if self.within is None:
@@ -170,50 +221,147 @@ class Bounds:
         np.fill_diagonal(exponents, inf)
         return exponents
 
+    def tightened(self, *, epsilon: float = 0.0, distortion: float = 0.0, cost: float = 0.0) -> "Bounds":
+        """Bounds that are stricter by relative margins, for solvers whose results are rounded afterwards.
+
+        Args:
+            epsilon: by how much ε is lowered.
+            distortion: by how much every distortion is raised.
+            cost: by how much every limit on a cost is lowered.
+
+        >>> pg.Bounds(epsilon=1.0, distortion=0.5).tightened(epsilon=0.25, distortion=1.0)
+        Bounds(epsilon=0.75, within=None, distortion=1.0, cost_at_most=None, worst_case=False)
+        """
+        factors = {"exponent": 1 - epsilon, "cost": 1 - cost}
+        changed: dict[str, Any] = {}
+        for name, about in BOUND_FIELDS.items():
+            value = getattr(self, name)
+            if about.unit in factors and value is not None:
+                changed[name] = value * factors[about.unit]
+        changed["distortion"] = tuple(
+            replace(each, distortion=None if each.distortion is None else each.distortion * (1 + distortion))
+            for each in self.distortion
+        )
+        return replace(self, **changed)
+
+    def plain_values(self) -> dict[str, float | bool | None]:
+        """Every bound by name as a plain value: the distortion is a number, or None where adversaries are named."""
+        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        values["distortion"] = None if self.named_adversaries else self.problem_distortion
+        return values
+
     def to_dict(self) -> dict[str, object]:
-        """Plain values, for JSON; adversaries by their names, with the SHA-256 of their numbers."""
-        found = {each.name: getattr(self, each.name) for each in fields(self)}
-        found["against"] = [
+        """Plain values, for JSON; named adversaries by their names, with the SHA-256 of their arrays."""
+        named = self.distortion if self.named_adversaries else ()
+        against = [
             {"adversary": each.adversary.name, "distortion": each.distortion, "sha256": each.adversary.digest}
-            for each in self.against
+            for each in named
         ]
-        return found
+        return {**self.plain_values(), "against": against}
 
     @property
     def content(self) -> dict[str, object]:
-        """What is promised, for digests: the bounds that were given; adversaries by their own digests."""
-        found = {name: getattr(self, name) for name in NUMBERS if getattr(self, name) is not None}
-        if self.worst_case:
-            found["worst_case"] = True
-        if self.against:
-            found["against"] = [(each.adversary.digest, each.distortion) for each in self.against]
-        return found
+        """What is guaranteed, for digests: the bounds that were given; named adversaries by their own digests."""
+        values: dict[str, object] = {
+            name: value for name, value in self.plain_values().items() if value is not None and value is not False
+        }
+        if self.named_adversaries:
+            values["against"] = [(each.adversary.digest, each.distortion) for each in self.distortion]
+        return values
 
     def __repr__(self) -> str:
-        given = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name, empty in (("worst_cost_at_most", None), ("against", ())):
-            if given[name] == empty:
-                del given[name]
-        return f"Bounds({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        shown: dict[str, object] = dict(self.plain_values())
+        if self.named_adversaries:
+            shown["distortion"] = self.distortion
+        if shown["worst_cost_at_most"] is None:
+            del shown["worst_cost_at_most"]
+        return f"Bounds({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
-def _number(name: str, value: object, against: str = "") -> float | None:
-    """A bound as a float, or an error that says what it may be."""
+BOUND_FIELDS: dict[str, BoundField] = {each.name: each.metadata["bound"] for each in fields(Bounds)}
+"""What is known of each bound, by name, in the order of :class:`Bounds`."""
+
+
+def checked_number(name: str, value: object, against: str = "") -> float | None:
+    """A bound as a float, or an error that says which values it may have.
+
+    Args:
+        name: the field of :class:`Bounds`.
+        value: the number; None for no such bound.
+        against: whom a distortion is against, for the message.
+    """
     if value is None:
         return None
+    about = BOUND_FIELDS[name]
     if is_number(value):
         try:
-            plain = float(value)  # type: ignore[arg-type]
+            number = float(value)  # type: ignore[arg-type]
         except OverflowError:
-            plain = inf
-        if plain == 0 or SMALLEST_POSITIVE <= plain <= LARGEST_FINITE:
-            return plain
-        value = plain
+            number = inf
+        if number == 0 and about.positive:
+            raise InvalidProblem(Field(name), " is 0.0; it must be a positive number, or None for no such bound")
+        if number == 0 or SMALLEST_POSITIVE <= number <= LARGEST_FINITE:
+            return number
+        value = number
     if isinstance(value, Mapping):
         raise InvalidProblem(
             Field(name), " is one number here; numbers for several adversaries are for design and find"
         )
-    kind = "a positive number" if name == "epsilon" else "a finite number, 0 or more"
+    allowed = "a positive number" if about.positive else "a finite number, 0 or more"
     other = "; or a dict from adversaries to such numbers" if name == "distortion" and not against else ""
-    wanted = f"{against} is {repr(value)[:40]}; it must be {kind}, no larger than {LARGEST_FINITE:g}{other}"
+    wanted = f"{against} is {repr(value)[:40]}; it must be {allowed}, no larger than {LARGEST_FINITE:g}{other}"
     raise InvalidProblem("the " if against else "", Field(name), wanted)
+
+
+def _guarantees(distortion: Distortion, *, maximised: bool) -> tuple[DistortionGuarantee, ...]:
+    """The one form of distortion guarantees, from a number, a mapping or guarantees.
+
+    Args:
+        distortion: as given.
+        maximised: whether the cost is bounded, and the distortion against the first adversary maximised.
+    """
+    if isinstance(distortion, tuple):
+        guarantees = distortion
+    elif isinstance(distortion, Mapping):
+        if not distortion:
+            raise InvalidProblem(Field("distortion"), " names no adversary: give one at least, or a number")
+        guarantees = tuple(DistortionGuarantee(*item) for item in distortion.items())
+    else:
+        number = checked_number("distortion", distortion)
+        if number is not None and maximised:
+            raise InvalidProblem(
+                "give ",
+                Field("distortion"),
+                " (and get the least cost) or ",
+                Field("cost_at_most"),
+                " (and get the most distortion)",
+            )
+        guarantees = () if number is None else (DistortionGuarantee(PROBLEM_ADVERSARY, number),)
+    if not guarantees and maximised:
+        guarantees = (DistortionGuarantee(PROBLEM_ADVERSARY, None),)
+    if len(guarantees) > MAX_ADVERSARIES:
+        raise InvalidProblem(f"there are {len(guarantees)} adversaries; at most {MAX_ADVERSARIES} are allowed")
+    checked = tuple(
+        _checked_guarantee(each, open_allowed=maximised and position == 0) for position, each in enumerate(guarantees)
+    )
+    names = [guarantee.adversary.name for guarantee in checked]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidProblem(f"two adversaries are called {twice[0]!r}; names tell them apart")
+    return checked
+
+
+def _checked_guarantee(guarantee: DistortionGuarantee, *, open_allowed: bool) -> DistortionGuarantee:
+    """A guarantee with a plain number; ``open_allowed`` says whether the number may be None."""
+    adversary = guarantee.adversary
+    if not isinstance(adversary, Adversary):
+        raise InvalidProblem(Field("distortion"), " maps adversaries to numbers: its keys must be of type Adversary")
+    if guarantee.distortion is None and not open_allowed:
+        raise InvalidProblem(
+            f"the distortion against {adversary.name!r} is None; only with ",
+            Field("cost_at_most"),
+            ", which makes that against the first adversary as large as possible, may the first one be left open",
+            field="distortion",
+        )
+    number = checked_number("distortion", guarantee.distortion, f" against {adversary.name!r}")
+    return DistortionGuarantee(adversary, number)

@@ -11,7 +11,7 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.problem.adversary import Adversary
 from privacygames.problem.adversary_document import Named, parse_adversaries
-from privacygames.problem.bounds import PROBLEM_ADVERSARY
+from privacygames.problem.bounds import BOUND_FIELDS, PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context
@@ -19,7 +19,6 @@ from privacygames.table_reader import TableReader
 from privacygames.text_files import read_toml
 
 TABLES = ("space", "prior", "problem", "observables", "bounds", "adversary")
-BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case", "worst_cost_at_most")
 MEASURES = ("cost", "distance", "distinguishability")
 
 
@@ -111,7 +110,7 @@ _Content = tuple[Problem, dict[str, Any], list[Named]]
 
 
 def _described(document: TableReader, folder: Path | None, most: int | None = None) -> _Content:
-    bounds = TableReader(document.value("bounds", {}), "[bounds]", BOUNDS)
+    bounds = TableReader(document.value("bounds", {}), "[bounds]", tuple(BOUND_FIELDS))
     measures = TableReader(document.value("problem", {}), "[problem]", MEASURES)
     allowance = LabelBudget(most=most)
     space = decode_space(document.value("space", None), name="[space]", allowance=allowance)

@@ -13,7 +13,8 @@ from privacygames.problem import AdversaryArrays, Bounds, Problem
 from privacygames.programs.linear_program import Rows
 
 LARGEST_EXPONENT = 36.0
-"""Ratios above e^36 ≈ 4·10^15 are not written out: mixing with 10^-13 of a constant mechanism keeps them."""
+"""Logarithm of the largest ratio that gets a row: above e^36 ≈ 4·10^15, mixing in 10^-13 of a constant mechanism keeps
+a ratio."""
 
 
 def row_sums(problem: Problem) -> Rows:
@@ -26,17 +27,20 @@ def row_sums(problem: Problem) -> Rows:
     return Rows("sums", {"p": sums}, ones, ones)
 
 
-def guess_rows(problem: Problem, adversary: AdversaryArrays | None = None, place: int = 0) -> Rows:
-    """x(o) is at most the error of any guess: Σ_s π(s) p(o|s) d(ŝ,s) ≥ x(o) for all o, ŝ.
+def guess_rows(problem: Problem, adversary: AdversaryArrays, position: int = 0) -> Rows:
+    """x_k(o) is at most the error of any guess: Σ_s π_k(s) p(o|s) E_k(g,s) ≥ x_k(o) for all o, g.
 
-    Paper: eq:lp:user:utility-privacy:game:c1. Rows: n·m, at position o·n + ŝ. Another adversary has her own prior, her
-    own errors E(g,s) for d(ŝ,s), and her own x; ``place`` tells them apart.
+    Paper: eq:lp:user:utility-privacy:game:c1, for the problem's own adversary, whose E is d. Rows: m·G, at o·G + g.
+
+    Args:
+        problem: the problem.
+        adversary: π_k and E_k.
+        position: k, the position of the adversary in the bounds; each has an x of their own.
     """
     from scipy.sparse import coo_array
 
     secrets, observables = problem.shape
-    own = AdversaryArrays("", problem.prior.probabilities, problem.distance)
-    error = (adversary or own).weighted  # (ŝ, s)
+    error = adversary.joint_errors  # (g, s)
     guesses = len(error)
     guess, secret = np.nonzero(error)
     o = np.arange(observables)
@@ -46,24 +50,34 @@ def guess_rows(problem: Problem, adversary: AdversaryArrays | None = None, place
     size = observables * guesses
     errors = coo_array((values, (rows, columns)), shape=(size, secrets * observables))
     ties = coo_array((-np.ones(size), (np.arange(size), np.repeat(o, guesses))), shape=(size, observables))
-    coefficients = {"p": errors.tocsr(), numbered("x", place): ties.tocsr()}
-    return Rows(numbered("guesses", place), coefficients, np.zeros(size), np.full(size, np.inf))
+    coefficients = {"p": errors.tocsr(), numbered("x", position): ties.tocsr()}
+    return Rows(numbered("guesses", position), coefficients, np.zeros(size), np.full(size, np.inf))
 
 
-def distortion_row(problem: Problem, distortion: float, place: int = 0) -> Rows:
-    """Distortion privacy is at least d_m: Σ_o x(o) ≥ d_m (eq:lp:user:utility-privacy:game:c2). Rows: 1."""
+def distortion_row(problem: Problem, distortion: float, position: int = 0) -> Rows:
+    """Distortion privacy is at least d_m: Σ_o x_k(o) ≥ d_m (eq:lp:user:utility-privacy:game:c2). Rows: 1."""
     from scipy.sparse import csr_array
 
     _, observables = problem.shape
     total = csr_array(np.ones((1, observables)))
     return Rows(
-        numbered("distortion", place), {numbered("x", place): total}, np.array([distortion]), np.array([np.inf])
+        numbered("distortion", position), {numbered("x", position): total}, np.array([distortion]), np.array([np.inf])
     )
 
 
-def numbered(name: str, place: int) -> str:
+def adversary_rows(problem: Problem, bounds: Bounds) -> list[Rows]:
+    """The rows of every distortion guarantee; the first has no ``distortion_row`` where its error is maximised."""
+    families = []
+    for position, adversary in enumerate(bounds.adversaries(problem)):
+        families.append(guess_rows(problem, adversary, position))
+        if adversary.distortion is not None:
+            families.append(distortion_row(problem, adversary.distortion, position))
+    return families
+
+
+def numbered(name: str, position: int) -> str:
     """The name of a block or family that every adversary has one of: the first one's is the plain name."""
-    return f"{name}{place}" if place else name
+    return f"{name}{position}" if position else name
 
 
 def ratio_pairs(problem: Problem, bounds: Bounds) -> tuple[IntArray, IntArray, FloatArray]:
@@ -114,7 +128,7 @@ def _finite_cost(problem: Problem) -> FloatArray:
 
 
 def cost_per_secret(problem: Problem) -> Any:
-    """The matrix taking p to Σ_o p(o|s) c(o,s) for every secret s."""
+    """The matrix that maps p to Σ_o p(o|s) c(o,s) for every secret s."""
     from scipy.sparse import csr_array
 
     secrets, observables = problem.shape

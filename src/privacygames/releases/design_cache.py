@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class DesignCache:
         key = epsilon, belief.tobytes(), tuple((each.adversary, each.distortion) for each in possible)
         reusable = self._reusable(problem, key, possible)
         if reusable is None:
-            bounds = Bounds(epsilon=at_most(epsilon), **_distortion_bounds(possible))
+            bounds = Bounds(epsilon=at_most(epsilon), distortion=_distortion(possible))
             mechanism = design_bounds(problem, bounds, solver=self._settings.solver, options=self._settings.options)
             reusable = key
             self._designs[key] = belief, mechanism
@@ -106,11 +106,11 @@ def _satisfies(mechanism: Mechanism, problem: Problem, guarantee: DistortionGuar
     return guarantee.distortion is None or best_error(mechanism.probabilities, problem, errors) >= guarantee.distortion
 
 
-def _distortion_bounds(guarantees: list[DistortionGuarantee]) -> dict[str, Any]:
-    """The arguments of ``Bounds``: one guarantee about the present secret is the plain distortion."""
+def _distortion(guarantees: list[DistortionGuarantee]) -> float | tuple[DistortionGuarantee, ...] | None:
+    """The argument of ``Bounds``: one guarantee about the present secret is about the problem's own adversary."""
     if len(guarantees) == 1 and guarantees[0].adversary == NOW:
-        return {"distortion": guarantees[0].distortion}
-    return {"against": tuple(guarantees)}
+        return guarantees[0].distortion
+    return tuple(guarantees)
 
 
 def best_error(channel: FloatArray, problem: Problem, errors: FloatArray | None = None) -> float:

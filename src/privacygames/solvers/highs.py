@@ -244,17 +244,13 @@ def read_dual_solution(solution: LinearSolution, problem: Problem, bounds: Bound
         adversary_duals[0] = replace(adversary_duals[0], dual=1.0)
     weights, cost_dual = _read_costs(solution, problem, bounds)
     limit_duals = solution.family("worst")
-    no_attack = np.zeros((problem.shape[1], len(problem.space)))
-    no_attack[:, 0] = 1.0  # any attack, where nothing depends on it
-    only = adversary_duals[0] if adversary_duals and not bounds.against else AdversaryDuals(0.0, no_attack)
     return DualSolution(
-        cost_dual,
-        only.dual,
-        only.attack,
-        _read_ratios(solution, problem, bounds),
-        weights,
-        against=tuple(adversary_duals) if bounds.against else (),
-        limit_weights=None if limit_duals is None else np.maximum(-limit_duals, 0.0),
+        ratios=_read_ratios(solution, problem, bounds),
+        output_rows=np.arange(problem.shape[1]),
+        adversaries=tuple(adversary_duals),
+        cost_dual=cost_dual,
+        secret_weights=weights,
+        worst_cost_duals=None if limit_duals is None else np.maximum(-limit_duals, 0.0),
     )
 
 

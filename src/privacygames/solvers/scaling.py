@@ -83,7 +83,7 @@ class Scaling:
         distance_unit = _unit(problem.distance, prior)
         error_units = [
             distance_unit if guarantee.adversary.errors is None else _unit(adversary.errors, adversary.prior)
-            for guarantee, adversary in zip(bounds.against, bounds.adversaries(problem), strict=False)
+            for guarantee, adversary in zip(bounds.distortion, bounds.adversaries(problem), strict=True)
         ]
         return cls(
             problem,
@@ -110,7 +110,7 @@ class Scaling:
     def lowers_losses(self) -> bool:
         """Whether some cost or error is above the limit."""
         losses = [(self.problem.cost[self.outputs], self.cost_unit), (self.problem.distance, self.distance_unit)]
-        for guarantee, unit in zip(self.bounds.against, self.error_units, strict=True):
+        for guarantee, unit in zip(self.bounds.distortion, self.error_units, strict=True):
             if guarantee.adversary.errors is not None:
                 losses.append((guarantee.adversary.errors, unit))
         return any(
@@ -139,14 +139,13 @@ class Scaling:
             return bounds
         return replace(
             bounds,
-            distortion=_divide(bounds.distortion, self.distance_unit),
             cost_at_most=_divide(bounds.cost_at_most, self.cost_unit),
             worst_cost_at_most=_divide(bounds.worst_cost_at_most, self.cost_unit),
-            against=tuple(
+            distortion=tuple(
                 DistortionGuarantee(
                     self._scale_adversary(guarantee.adversary, unit), _divide(guarantee.distortion, unit)
                 )
-                for guarantee, unit in zip(bounds.against, self.error_units, strict=True)
+                for guarantee, unit in zip(bounds.distortion, self.error_units, strict=True)
             ),
         )
 
@@ -177,19 +176,18 @@ class Scaling:
     def dual_solution(self, scaled: DualSolution) -> DualSolution:
         """Dual values for the problem, from those in these units."""
         value, cost = self._value_unit, self.cost_unit
-        like = np.zeros(self.problem.shape[1], dtype=np.int64)  # any row will do for an output that is never given
-        like[self.outputs] = scaled.like
+        output_rows = np.zeros(self.problem.shape[1], dtype=np.int64)  # any, where never given
+        output_rows[self.outputs] = scaled.output_rows
         return replace(
             scaled,
             cost_dual=scaled.cost_dual * value / cost,
-            distortion_dual=scaled.distortion_dual * value / self.distance_unit,
             ratios=replace(scaled.ratios, value=scaled.ratios.value * value),
-            like=like,
-            against=tuple(
+            output_rows=output_rows,
+            adversaries=tuple(
                 AdversaryDuals(duals.dual * value / unit, duals.attack)
-                for duals, unit in zip(scaled.against, self.error_units, strict=False)
+                for duals, unit in zip(scaled.adversaries, self.error_units, strict=True)
             ),
-            limit_weights=None if scaled.limit_weights is None else scaled.limit_weights * value / cost,
+            worst_cost_duals=None if scaled.worst_cost_duals is None else scaled.worst_cost_duals * value / cost,
         )
 
     @property
@@ -197,7 +195,7 @@ class Scaling:
         """The unit of what is optimised: a cost, or with ``cost_at_most`` the first adversary's error."""
         if not self.bounds.maximises_distortion:
             return self.cost_unit
-        return self.error_units[0] if self.error_units else self.distance_unit
+        return self.error_units[0]
 
     def _scale(self, losses: FloatArray, unit: float) -> FloatArray:
         """Losses in another unit, lowered to the limit; those too small for floating-point arithmetic become 0."""

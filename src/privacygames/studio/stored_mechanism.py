@@ -49,8 +49,8 @@ class StoredMechanism:
     @cached_property
     def attacks(self) -> list[tuple[Adversary, Attack]]:
         """The optimal attacks of the adversary who knows the prior, and of every one with a guarantee of their own."""
-        guarantees = [guarantee.adversary for guarantee in self.mechanism.certificate.bounds.against]
-        others = [adversary for adversary in guarantees if adversary.prior or adversary.errors is not None]
+        named = self.mechanism.certificate.bounds.named_adversaries
+        others = [adversary for adversary in named if adversary.prior or adversary.errors is not None]
         problem = self.mechanism.problem
         return [
             (adversary, attacks.optimal(self.mechanism, problem, adversary=adversary))

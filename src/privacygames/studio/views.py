@@ -113,9 +113,9 @@ def mechanism_view(name: str, stored: StoredMechanism) -> View:
         "against": [
             {
                 "name": result.adversary,
-                "promised": result.promised,
+                "promised": result.guaranteed,
                 "realised": result.realised,
-                "possible": result.possible,
+                "possible": result.maximum,
             }
             for result in report.adversary_results
         ],
@@ -205,7 +205,7 @@ def rounded(values: Any) -> list[float]:
 def findings(stored: StoredMechanism) -> list[Finding]:
     """What a mechanism means: warnings first, then what was measured, then what is not guaranteed."""
     certificate, problem = stored.mechanism.certificate, stored.mechanism.problem
-    named = {guarantee.adversary.name: guarantee.adversary for guarantee in certificate.bounds.against}
+    named = {adversary.name: adversary for adversary in certificate.bounds.named_adversaries}
     explanation = [
         replace(finding, adversary=PROBLEM_ADVERSARY_NAME) if _is_of_problem_adversary(finding) else finding
         for finding in explain(stored.report, problem, adversaries=[PROBLEM_ADVERSARY, *named.values()])

@@ -155,10 +155,14 @@ def describe_rule(rule: ColumnRule) -> dict[str, Any]:
         "mechanism": mechanism.digest,
         "secrets": len(mechanism.secrets),
         "observables": len(mechanism.observables),
-        "promises": {"epsilon": bounds.epsilon, "within": bounds.within, "distortion": bounds.distortion},
+        "promises": {
+            "epsilon": bounds.epsilon,
+            "within": bounds.within,
+            "distortion": None if bounds.named_adversaries else bounds.problem_distortion,
+        },
     }
-    if bounds.against:
-        description["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.against}
+    if bounds.named_adversaries:
+        description["promises"]["against"] = {each.adversary.name: each.distortion for each in bounds.distortion}
     return description | mechanism.to_manifest()
 
 

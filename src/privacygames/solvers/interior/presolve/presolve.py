@@ -172,19 +172,13 @@ class Presolve:
             secret=self._secrets[ratios.secret].astype(np.int32),
             other=self._secrets[ratios.other].astype(np.int32),
         )
-        no_attack = np.zeros((len(self._observables), self._problem.shape[0]))
-        no_attack[:, 0] = 1.0  # any attack, where nothing depends on it
-        several = bool(self._bounds.against)
-        only = AdversaryDuals(0.0, no_attack) if several or not adversaries else adversaries[0]
         return DualSolution(
-            cost_dual,
-            only.dual,
-            only.attack,
-            ratios,
-            secret_weights,
-            borrowed_from,
-            tuple(adversaries) if several else (),
-            limit_weights,
+            ratios=ratios,
+            output_rows=borrowed_from,
+            adversaries=tuple(adversaries),
+            cost_dual=cost_dual,
+            secret_weights=secret_weights,
+            worst_cost_duals=limit_weights,
         )
 
     def _adversary_duals(self, dual: DualPoint) -> list[AdversaryDuals]:
@@ -223,7 +217,7 @@ class Presolve:
         weights = cost_dual * weights + (0.0 if limit_weights is None else limit_weights)
         reduced = self._problem.cost[self._observables] * weights
         for adversary, duals in zip(self._reduced.adversaries, adversaries, strict=True):
-            reduced = reduced - duals.dual * (duals.attack @ adversary.adversary.weighted)
+            reduced = reduced - duals.dual * (duals.attack @ adversary.adversary.joint_errors)
         return np.asarray(reduced[:, self._secrets])
 
     def _cost_duals(self, limits: FloatArray) -> tuple[float, FloatArray | None, FloatArray | None]:

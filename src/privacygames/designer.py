@@ -1,8 +1,8 @@
-"""The designer: from a problem and bounds to the cheapest mechanism that keeps them, certified."""
+"""Design: from a problem and bounds to the mechanism of least cost that keeps them, certified."""
 
 import warnings
 from math import inf
-from typing import Literal
+from typing import Literal, Unpack
 
 from privacygames.attempts import Design
 from privacygames.certificates import allowed_outputs
@@ -12,7 +12,7 @@ from privacygames.errors import (
     UselessMechanism,
 )
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Bounds, Distortion, Problem, distortion_rounding
+from privacygames.problem import Bounds, BoundsArguments, Distortion, Problem, distortion_rounding
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
 from privacygames.validation import require_instance
@@ -32,23 +32,23 @@ def design(
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
-    """The mechanism that costs least among all that keep the bounds, with a certificate.
+    """The mechanism with the least cost among all that keep the bounds, with a certificate.
 
     Args:
         problem: secrets, prior, cost and distances.
         epsilon: differential privacy: p(o|s) ≤ exp(epsilon·d^ε(s,s')) p(o|s') for all s, s', o.
         distortion: distortion privacy: even the best attack errs by at least this much on average. A number is about
             the adversary who knows the problem's prior and guesses the secret; a mapping from
-            :class:`privacygames.Adversary` to numbers promises something against each, all at once.
+            :class:`privacygames.Adversary` to numbers gives a guarantee against each of them.
         within: use the threshold form of differential privacy instead: exp(epsilon) between secrets at most
             this far apart.
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
-        cost_at_most: turned round: the most distortion privacy for at most this cost. With a mapping, the most against
-            its first adversary (whose number may be None), the others' promises kept.
-        worst_cost_at_most: the average cost counts, and no secret's cost is above this.
+        cost_at_most: maximise distortion privacy for at most this cost, instead of minimising the cost. With a mapping,
+            the distortion against its first adversary (whose number may be None); the other guarantees are kept.
+        worst_cost_at_most: the average cost is minimised, and no secret's cost is above this.
         solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/own-solver.md).
         time_limit: seconds after which to stop, all solvers and attempts together. What is returned then is the best
-            mechanism so far: it keeps every promise, and its certificate states the gap, which may be above tolerance.
+            mechanism so far: it has every guarantee, and its certificate states the gap, which may be above tolerance.
         tolerance: the largest relative gap to the best possible that is accepted.
         progress: called with a :class:`privacygames.Progress` now and then; raise ``Cancelled`` in it to stop.
 
@@ -60,7 +60,7 @@ def design(
         Cancelled: the progress function said so.
 
     Warns:
-        UselessMechanism: the best mechanism answers everybody alike.
+        UselessMechanism: the best mechanism gives every secret the same outputs.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
     >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
@@ -88,26 +88,12 @@ def design(
     return mechanism
 
 
-def estimate_solve(
-    problem: Problem,
-    *,
-    epsilon: float | None = None,
-    distortion: Distortion = None,
-    within: float | None = None,
-    worst_case: bool = False,
-    cost_at_most: float | None = None,
-    worst_cost_at_most: float | None = None,
-) -> SolveEstimate:
-    """What :func:`design` is going to take on this machine: memory, and roughly the time (a block is timed for it).
+def estimate_solve(problem: Problem, **bounds: Unpack[BoundsArguments]) -> SolveEstimate:
+    """The memory that :func:`design` needs on this machine, and roughly the time (one block is timed for it).
 
     Args:
         problem: as in :func:`design`.
-        epsilon: as in :func:`design`.
-        distortion: as in :func:`design`.
-        within: as in :func:`design`.
-        worst_case: as in :func:`design`.
-        cost_at_most: as in :func:`design`.
-        worst_cost_at_most: as in :func:`design`.
+        **bounds: ``epsilon``, ``distortion`` and the others, as in :func:`design`.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
     >>> problem = pg.Problem(pg.Prior.from_counts(illnesses, [1, 2, 3]))
@@ -116,15 +102,7 @@ def estimate_solve(
     True
     """
     require_instance(problem, Problem, "the problem")
-    bounds = Bounds(
-        epsilon=epsilon,
-        within=within,
-        distortion=distortion,
-        cost_at_most=cost_at_most,
-        worst_case=worst_case,
-        worst_cost_at_most=worst_cost_at_most,
-    )
-    return Interior().estimate(problem, bounds)
+    return Interior().estimate(problem, Bounds(**bounds))
 
 
 def design_bounds(
@@ -135,7 +113,7 @@ def design_bounds(
     options: SolveOptions | None = None,
     best_effort: bool = False,
 ) -> Mechanism:
-    """What :func:`design` does, for bounds that are put together already, and without remarks on the result.
+    """The same as :func:`design` for :class:`privacygames.Bounds`, without remarks on the result.
 
     Args:
         problem: as in :func:`design`.

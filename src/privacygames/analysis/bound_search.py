@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import exp, log
-from typing import Literal, get_args
+from typing import Literal, Unpack, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from privacygames.problem import (
     PROBLEM_ADVERSARY,
     Adversary,
     Bounds,
+    BoundsArguments,
     Distortion,
     Problem,
     cheapest_constant,
@@ -127,15 +128,10 @@ def tightest_bound(
     problem: Problem,
     quantity: Quantity,
     *,
-    cost_at_most: float | None = None,
-    epsilon: float | None = None,
-    distortion: Distortion = None,
     adversary: Adversary | None = None,
-    within: float | None = None,
-    worst_case: bool = False,
-    worst_cost_at_most: float | None = None,
     precision: float = 1e-3,
     progress: ProgressCallback | None = None,
+    **bounds: Unpack[BoundsArguments],
 ) -> TightestBound:
     """The best value of ε, distortion privacy or cost, given limits on the others, proved to be the best.
 
@@ -150,19 +146,14 @@ def tightest_bound(
         problem: secrets, prior, cost and distances.
         quantity: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest,
             for ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
-        cost_at_most: maximum cost.
-        epsilon: differential privacy to guarantee, as in :func:`privacygames.design`.
-        distortion: distortion privacy to guarantee, as in :func:`privacygames.design`: a number, or one for each of
-            several adversaries.
         adversary: for ``"distortion"``, the adversary against whom it is maximised; by default one who knows the
             problem's prior and guesses the secret. Guarantees against others, in ``distortion``, hold; a number for
             this adversary has to be reached, or :class:`Infeasible` says what is possible.
-        within: the threshold form of ε, as in :func:`privacygames.design`.
-        worst_case: limit the cost of the worst secret instead of the average.
-        worst_cost_at_most: maximum cost of every secret; for ``"distortion"`` and ``"cost"``.
         precision: maximum relative distance between the ε of the mechanism and the ε proved impossible.
         progress: called with a :class:`privacygames.Progress` before each design and during it; its message names the ε
             known to be impossible and the ε known to suffice. Raise ``Cancelled`` in it to stop.
+        **bounds: ``cost_at_most``, ``epsilon``, ``distortion`` and the others, as in :func:`privacygames.design`: the
+            limits on the other values. ``worst_cost_at_most`` goes with ``"distortion"`` and ``"cost"`` only.
 
     Raises:
         InvalidProblem: an argument does not fit.
@@ -177,12 +168,11 @@ def tightest_bound(
     """
     require_instance(problem, Problem, "the problem")
     require_choice(quantity, get_args(Quantity), "quantity")
-    own = {"epsilon": epsilon, "distortion": distortion, "cost": cost_at_most}[quantity]
-    held = quantity == "distortion" and isinstance(own, Mapping)  # what is promised against others
-    if own is not None and not held:
-        given = "cost_at_most" if quantity == "cost" else quantity
-        raise InvalidProblem(Field(given), " is what is to be found; leave it out")
-    if quantity != "cost" and cost_at_most is None:
+    sought = "cost_at_most" if quantity == "cost" else quantity
+    own = bounds.get(sought)
+    if own is not None and not (quantity == "distortion" and isinstance(own, Mapping)):
+        raise InvalidProblem(Field(sought), " is what is to be found; leave it out")
+    if quantity != "cost" and bounds.get("cost_at_most") is None:
         raise InvalidProblem("give ", Field("cost_at_most"), f": the {quantity} is found for a cost one can bear")
     if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
         raise InvalidProblem(Field("precision"), f" is {precision!r}; it must be at least 1e-6 and below 1")
@@ -191,36 +181,34 @@ def tightest_bound(
             Field("adversary"), ' says against whom the most distortion is sought; it goes with "distortion" only'
         )
     if quantity == "epsilon":
-        if worst_cost_at_most is not None:
+        if bounds.get("worst_cost_at_most") is not None:
             raise InvalidProblem(
                 "the smallest epsilon is found for a cost one can bear: leave out ", Field("worst_cost_at_most")
             )
-        asked = Bounds(epsilon=1.0, within=within, distortion=distortion, worst_case=worst_case)
-        return _Search(problem, asked, _cost(cost_at_most), precision, progress).run()
-    bounds = Bounds(
-        epsilon=epsilon,
-        within=within,
-        distortion=_sought(distortion, adversary) if quantity == "distortion" else distortion,
-        cost_at_most=cost_at_most,
-        worst_case=worst_case,
-        worst_cost_at_most=worst_cost_at_most,
-    )
+        cost = _cost(bounds.pop("cost_at_most"))
+        bounds["epsilon"] = 1.0  # any: it is replaced by the values that are tried
+        return _Search(problem, Bounds(**bounds), cost, precision, progress).run()
+    if quantity == "distortion":
+        bounds["distortion"] = _maximised(bounds.get("distortion"), adversary)
+    limits = Bounds(**bounds)
     watch = relabel_progress("find", progress, f"looking for the best {quantity}")
-    mechanism = design_bounds(problem, bounds, options=SolveOptions(progress=watch))
+    mechanism = design_bounds(problem, limits, options=SolveOptions(progress=watch))
     certificate = mechanism.certificate
     value = certificate.achieved if quantity == "distortion" else certificate.cost
     limit = value if certificate.bound is None else certificate.bound
-    return TightestBound(quantity, value, limit, mechanism, None, evaluate(mechanism, problem, within=within), solves=1)
+    report = evaluate(mechanism, problem, within=limits.within)
+    return TightestBound(quantity, value, limit, mechanism, None, report, solves=1)
 
 
-def _sought(held: Distortion, adversary: Adversary | None) -> Distortion:
-    """The distortion asked for where it is maximised: the first adversary is the one it is maximised against."""
-    if not isinstance(held, Mapping):
-        return held if adversary is None else {adversary: None}
-    if adversary is None and None in held.values():
-        return held  # it says itself against whom
+def _maximised(guarantees: Distortion, adversary: Adversary | None) -> Distortion:
+    """The guarantees with the adversary first whose distortion is maximised; their number has to be reached."""
+    if not isinstance(guarantees, Mapping):
+        return guarantees if adversary is None else {adversary: None}
+    if adversary is None and None in guarantees.values():
+        return guarantees  # an open number says itself whose is maximised
     first = PROBLEM_ADVERSARY if adversary is None else require_instance(adversary, Adversary, "the adversary")
-    return {first: held.get(first)} | {each: least for each, least in held.items() if each != first}
+    others = {other: distortion for other, distortion in guarantees.items() if other != first}
+    return {first: guarantees.get(first), **others}
 
 
 class _Search:

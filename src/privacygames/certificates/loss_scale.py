@@ -1,4 +1,4 @@
-"""What is at stake: the loss that a gap is measured against where the optimum itself is next to nothing."""
+"""Typical losses of a problem: what a gap is relative to where the optimum itself is next to nothing."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from privacygames.arrays import FloatArray
 from privacygames.problem import AdversaryArrays, Bounds
 
 NEGLIGIBLE = 1e-6
-"""A gap is relative to the cost, or to this part of what is at stake (:func:`stake`) if the cost is smaller still."""
+"""Fraction of the loss scale (:func:`loss_scale`) that a gap is relative to where the cost is smaller still."""
 
 QUARTILE = 0.25
 """Moderate losses are above this share of a secret's positive entries, or of secrets: entries that stand for "never" do
@@ -40,8 +40,9 @@ def loss_scale(losses: FloatArray, prior: FloatArray, *, worst_case: bool = Fals
         The smaller of the two where it is positive and finite, else the largest finite entry, else 1.
     """
     counted = losses if worst_case else losses[:, prior > 0]
-    blind = float((counted.max(axis=1) if worst_case else counted @ prior[prior > 0]).min())
-    candidates = [each for each in (blind, moderate_loss(losses, prior, worst_case=worst_case)) if 0 < each < np.inf]
+    constant = float((counted.max(axis=1) if worst_case else counted @ prior[prior > 0]).min())
+    moderate = moderate_loss(losses, prior, worst_case=worst_case)
+    candidates = [loss for loss in (constant, moderate) if 0 < loss < np.inf]
     finite = losses[np.isfinite(losses)]
     return min(candidates, default=float(finite.max(initial=0.0)) or 1.0)
 
@@ -69,7 +70,7 @@ def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = F
 def objective_scale(
     bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays]
 ) -> float:
-    """The stake of what is optimised: of the cost or, with ``cost_at_most``, of the first adversary's error."""
+    """The loss scale of what is optimised: the cost or, with ``cost_at_most``, the first adversary's error."""
     if bounds.maximises_distortion:
         return loss_scale(adversaries[0].errors, adversaries[0].prior)
     return loss_scale(cost, prior, worst_case=bounds.worst_case)
@@ -78,7 +79,7 @@ def objective_scale(
 def negligible_loss(
     bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays], bits: int
 ) -> float:
-    """What a gap is relative to where the optimum is smaller: a small part of what is at stake, or units of weight.
+    """What a gap is relative to where the optimum is smaller: a fraction of the loss scale, or units of weight.
 
     Args:
         bounds: what is asked.

@@ -1,6 +1,6 @@
-"""Whether answers say anything: an optimum may be the same answer for everybody, and then nobody should be surprised.
+"""How much outputs say about secrets: an optimal mechanism may give every secret the same output.
 
-Nothing here is promised or needed for a promise; it is what a reader of a certificate should be told.
+Nothing here is guaranteed or needed for a guarantee; it is what a reader of a certificate should know.
 """
 
 from dataclasses import dataclass
@@ -11,32 +11,34 @@ from privacygames.arrays import FloatArray
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import probabilities
 
-SAME = 1e-6
-"""Rows that differ by less than this, in any answer, are the same."""
+EQUAL_ROWS = 1e-6
+"""Largest difference of a probability between rows that count as equal: solvers' rounding is below it."""
 
-ALIKE = 0.01
-"""Rows less than this apart (in total variation: the share of answers that differ) are almost the same."""
+SIMILAR_ROWS = 0.01
+"""Total variation below which rows count as similar: one output in a hundred differs."""
 
 NEVER = 1e-6
-"""What happens with a smaller probability never happens."""
+"""Probability below which an output counts as never given: once in a million."""
 
 MOST_KINDS = 100
-MEANINGLESS = 43.0
-"""e^43 > 2^62: between weights such a ratio says no more than "not zero"."""
+"""Kinds of rows that are counted at most: the count takes that many passes over the table."""
+
+MEANINGLESS_EXPONENT = 43.0
+"""Exponents from here on bound no ratio of 62-bit weights: e^43 > 2^62."""
 
 
 @dataclass(frozen=True)
 class Usefulness:
-    """What answers are good for.
+    """How much outputs say about secrets, and which secrets they never serve.
 
     Attributes:
-        bits: what an answer tells about the secret, on average over the prior: mutual information.
+        bits: information about the secret in an output, on average over the prior: mutual information.
         constant: whether the outputs do not depend on the secret at all.
         kinds: how many kinds of rows the secrets that occur (prior > 0) have, those with almost the same row counting
             as one; at most 100 are told apart.
-        unserved: positions of the secrets that occur and never get an answer that costs them least.
-        unserved_share: how likely such a secret is, by the prior.
-        limitless: whether the ε promised is so large that it limits no ratio of 62-bit weights.
+        unserved: positions of the secrets that occur and never get an output of least cost.
+        unserved_share: the prior probability of such a secret.
+        limitless: whether the guaranteed ε is so large that it bounds no ratio of 62-bit weights.
     """
 
     bits: float
@@ -48,14 +50,14 @@ class Usefulness:
 
 
 def usefulness(statement: Statement) -> Usefulness:
-    """How much the answers of a mechanism say, and whom they never serve."""
+    """How much the outputs of a mechanism say, and which secrets they never serve."""
     table, prior = probabilities(statement), statement.prior
     best = statement.cost <= statement.cost.min(axis=0) * (1 + 1e-12)
     served = (table * best.T).sum(axis=1)
     unserved = np.flatnonzero((served < NEVER) & (prior > 0))
     return Usefulness(
         bits=_information(prior, table),
-        constant=bool((table.max(axis=0) - table.min(axis=0)).max() <= SAME),
+        constant=bool((table.max(axis=0) - table.min(axis=0)).max() <= EQUAL_ROWS),
         kinds=_kinds(table[prior > 0]),
         unserved=tuple(unserved.tolist()),
         unserved_share=float(prior[unserved].sum()),
@@ -67,7 +69,7 @@ def _limitless(statement: Statement) -> bool:
     if statement.bounds.epsilon is None:
         return False
     exponents = statement.bounds.log_ratio_bounds(statement.distinguishability)
-    return not (exponents < MEANINGLESS).any()
+    return not (exponents < MEANINGLESS_EXPONENT).any()
 
 
 def _information(prior: FloatArray, table: FloatArray) -> float:
@@ -79,10 +81,10 @@ def _information(prior: FloatArray, table: FloatArray) -> float:
 
 
 def _kinds(table: FloatArray) -> int:
-    """How many rows are not almost the same as one before."""
-    left = table
+    """Number of rows that are not similar to one before."""
+    rest = table
     for kinds in range(MOST_KINDS):
-        if not len(left):
+        if not len(rest):
             return kinds
-        left = left[np.abs(left - left[0]).sum(axis=1) / 2 >= ALIKE]
+        rest = rest[np.abs(rest - rest[0]).sum(axis=1) / 2 >= SIMILAR_ROWS]
     return MOST_KINDS

@@ -1,7 +1,14 @@
-"""The bounds of a command: those in the problem file, and those given as options."""
+"""The bounds of a command: its options, and what becomes of them together with those in the problem file."""
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privacygames.bound_fields import BOUND_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -9,10 +16,37 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
     from privacygames.problem import Adversary, ProblemFile
 
+BoundOptions = dict[str, Any]
+"""The values of the options that :func:`takes_bounds` adds to a command, by the names of the bounds."""
+
 NAME_ALONE = (
-    "--against NAME, without a number, asks for the most against her: it goes with --cost-at-most in design, and with "
-    "distortion in find"
+    "--against NAME, without a number, asks for the largest distortion: it goes with --cost-at-most in design, and "
+    "with distortion in find"
 )
+
+
+def takes_bounds(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command one option for each bound, in place of its parameter ``bounds``, which gets those given."""
+
+    @wraps(command)
+    def run(**arguments: Any) -> Any:
+        values = {name: arguments.pop(name, None) for name in BOUND_FIELDS}
+        return command(**arguments, bounds={name: value for name, value in values.items() if value is not None})
+
+    options = {
+        name: Annotated[bool | None if about.is_switch else float | None, typer.Option(help=about.help)]
+        for name, about in BOUND_FIELDS.items()
+    }
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        if parameter.name != "bounds":
+            parameters.append(parameter)
+            continue
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        parameters += [Parameter(name, kind, default=None, annotation=hint) for name, hint in options.items()]
+    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {name: hint for name, hint in command.__annotations__.items() if name != "bounds"} | options
+    return run
 
 
 def merged_bounds(
@@ -62,17 +96,17 @@ def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
 
 
 def known_adversaries(mechanism: "Mechanism", file: "ProblemFile | None") -> "list[Adversary]":
-    """Those a mechanism promises something against, and those of a problem file; a name means one of them."""
+    """The adversaries that a mechanism's bounds name, and those of a problem file; each name means one of them."""
     from privacygames.errors import InvalidProblem
 
-    found = {adversary.name: adversary for adversary in mechanism.bounds.named_adversaries}
+    known = {adversary.name: adversary for adversary in mechanism.bounds.named_adversaries}
     for each in [] if file is None else file.adversaries_for(mechanism.problem):
-        if found.setdefault(each.name, each) != each:
+        if known.setdefault(each.name, each) != each:
             raise InvalidProblem(
                 f"{each.name!r} of {file.path.name if file else ''} is not the {each.name!r} that the mechanism has a "
                 "guarantee against: give them another name in that file"
             )
-    return list(found.values())
+    return list(known.values())
 
 
 def merged_distortion(
@@ -91,69 +125,76 @@ def merged_distortion(
         number: the option, which is about the problem's own adversary.
         adversaries: those of the file.
         against: as in :func:`merged_bounds`.
-        sought: whether privacy against one of them is to be as large as possible: she then comes first.
-        floor: whether what is asked for against her is kept nevertheless.
+        sought: whether the distortion against one of them is maximised, who then comes first.
+        floor: whether the number asked for against that one is kept nevertheless.
     """
     from privacygames.errors import InvalidProblem
     from privacygames.problem import PROBLEM_ADVERSARY, Adversary
 
-    plain = PROBLEM_ADVERSARY
-    asked_for = _by_name_asked(against, [*adversaries, plain])
-    open_ones = [who.name for who, least in asked_for.items() if least is None]
-    if open_ones and not sought:
+    options = _distortion_options(against, [*adversaries, PROBLEM_ADVERSARY])
+    maximised = [adversary for adversary, distortion in options.items() if distortion is None]
+    if maximised and not sought:
         raise InvalidProblem(NAME_ALONE)
-    if len(open_ones) > 1:
+    if len(maximised) > 1:
         raise InvalidProblem(
-            f"--against asks for the most against {open_ones[0]!r} and against {open_ones[1]!r}; only one can be "
-            "maximised: give a number for the other"
+            f"--against asks for the most against {maximised[0].name!r} and against {maximised[1].name!r}; only one "
+            "can be maximised: give a number for the other"
         )
-    found: dict[Adversary, float | None]
-    found = dict(from_file) if isinstance(from_file, dict) else {} if from_file is None else {plain: from_file}
+    merged: dict[Adversary, float | None]
+    merged = dict(from_file) if isinstance(from_file, dict) else {PROBLEM_ADVERSARY: from_file}
+    if from_file is None:
+        merged = {}
     if number is not None:
-        found.pop(plain, None)
-        found = {plain: number, **found}
-    first = next((who for who, least in found.items() if least is None), plain)
-    for who, least in asked_for.items():
-        first = who if least is None else first
-        found[who] = least
+        merged.pop(PROBLEM_ADVERSARY, None)
+        merged = {PROBLEM_ADVERSARY: number, **merged}
+    open_in_file = [adversary for adversary, distortion in merged.items() if distortion is None]
+    first = (maximised or open_in_file or [PROBLEM_ADVERSARY])[0]
+    merged |= options
     if sought:
-        own = found.pop(first, None)
-        found = {first: own if floor else None, **found}
-    asked: dict[Adversary, float | None] = {}
-    for who, wanted in found.items():
-        if wanted is not None or (sought and who == first):
-            asked[who] = wanted
-    return asked if set(asked) - {plain} else asked.get(plain)
+        own = merged.pop(first, None)
+        merged = {first: own if floor else None, **merged}
+    kept = {
+        adversary: distortion
+        for adversary, distortion in merged.items()
+        if distortion is not None or (sought and adversary == first)
+    }
+    return kept if set(kept) - {PROBLEM_ADVERSARY} else kept.get(PROBLEM_ADVERSARY)
 
 
 def seeks_another(against: "Sequence[str]", adversaries: "Sequence[Adversary]") -> bool:
-    """Whether --against asks for the most against somebody of the file, rather than the problem's own adversary."""
-    return any(
-        least is None and any(each.name == name for each in adversaries)
-        for name, least in (_against(text, adversaries) for text in against)
-    )
+    """Whether --against asks for the most against an adversary of the file, rather than the problem's own."""
+    names = [adversary.name for adversary in adversaries]
+    return any(distortion is None and name in names for name, distortion in (_against(text, names) for text in against))
 
 
-def _by_name_asked(against: "Sequence[str]", adversaries: "Sequence[Adversary]") -> "dict[Adversary, float | None]":
+def _distortion_options(
+    against: "Sequence[str]", adversaries: "Sequence[Adversary]"
+) -> "dict[Adversary, float | None]":
     """What --against asks for, each adversary once."""
     from privacygames.errors import InvalidProblem
 
-    found: dict[Adversary, float | None] = {}
-    for each in against:
-        name, least = _against(each, adversaries)
-        who = by_name(adversaries, name)
-        if who in found:
-            raise InvalidProblem(f"--against names {who.name!r} twice: say once what is promised against her")
-        found[who] = least
-    return found
+    names = [adversary.name for adversary in adversaries]
+    options: dict[Adversary, float | None] = {}
+    for text in against:
+        name, distortion = _against(text, names)
+        adversary = by_name(adversaries, name)
+        if adversary in options:
+            raise InvalidProblem(f"--against names {adversary.name!r} twice: give each adversary one number")
+        options[adversary] = distortion
+    return options
 
 
-def _against(text: str, adversaries: "Sequence[Adversary]") -> tuple[str, float | None]:
-    """A name and what is promised against whoever has it, as a number; None for as much as possible."""
+def _against(text: str, names: "Sequence[str]") -> tuple[str, float | None]:
+    """A name and the distortion asked for against it; None for as much as possible.
+
+    Args:
+        text: the option.
+        names: of adversaries; one of them may have an equals sign in it.
+    """
     from privacygames.errors import InvalidProblem
 
     name, equals, number = text.rpartition("=")
-    if not equals or any(each.name == text for each in adversaries):
+    if not equals or text in names:
         return text, None
     try:
         return name, float(number)

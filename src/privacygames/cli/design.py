@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privacygames.cli.bounds_options import merged_bounds
+from privacygames.bound_fields import BOUND_FIELDS
+from privacygames.cli.bounds_options import BoundOptions, merged_bounds, takes_bounds
 from privacygames.cli.device_option import Device, use_device_option
 from privacygames.cli.output import Json, check_new_file, print_json, print_rows, warn, working
 from privacygames.cli.traces_input import problem_from_traces, refuse_without_traces
@@ -20,8 +21,10 @@ STOPPED = 9
 """Exit status where the time limit came before the optimum; the file is written all the same."""
 
 
+@takes_bounds
 def design(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the mechanism file.")],
+    bounds: BoundOptions,
     problem: Annotated[Path | None, typer.Argument(help="The problem file (TOML); or give --traces.")] = None,
     traces: Annotated[
         Path | None, typer.Option(help="Instead of a problem file: positions (CSV, Parquet, GPX, GeoLife, …).")
@@ -36,14 +39,6 @@ def design(
     columns: Annotated[int | None, typer.Option(help="Columns of the grid.", show_default="20")] = None,
     rows: Annotated[int | None, typer.Option(help="Rows of the grid.", show_default="15")] = None,
     cost: Annotated[str | None, typer.Option(help="hamming or euclidean.", show_default="hamming")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Differential privacy, per unit of distance.")] = None,
-    distortion: Annotated[float | None, typer.Option(help="Least error of the best attack.")] = None,
-    within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
-    cost_at_most: Annotated[float | None, typer.Option(help="The largest distortion for at most this cost.")] = None,
-    worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
-    worst_cost_at_most: Annotated[
-        float | None, typer.Option(help="No secret's cost is above this, while the average counts.")
-    ] = None,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -74,14 +69,6 @@ def design(
     from privacygames.mechanism import Disclosure
     from privacygames.problem import ProblemFile
 
-    options = {
-        "epsilon": epsilon,
-        "distortion": distortion,
-        "within": within,
-        "cost_at_most": cost_at_most,
-        "worst_case": worst_case,
-        "worst_cost_at_most": worst_cost_at_most,
-    }
     check_new_file(out, force=force)
     use_device_option(device)
     of_traces = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
@@ -89,10 +76,10 @@ def design(
         refuse_without_traces(traces, of_traces)
         document = ProblemFile(problem)
         described = document.problem
-        bounds = merged_bounds(problem, document.bounds, options, document.adversaries, against or [])
+        bounds = merged_bounds(problem, document.bounds, bounds, document.adversaries, against or [])
     else:
         described = problem_from_traces(traces, of_traces)
-        bounds = merged_bounds(Path(), {}, options, against=against or [])
+        bounds = merged_bounds(Path(), {}, bounds, against=against or [])
     secrets, observables = described.shape
     with working(f"designing: {secrets} secrets, {observables} observables …") as show:
         run = _designer(outputs, bounds)
@@ -118,7 +105,8 @@ def _designer(outputs: int | None, bounds: dict[str, Any]) -> Callable[..., "Mec
 
     if outputs is None:
         return run
-    limits = [name for name in ("cost_at_most", "worst_cost_at_most") if bounds.pop(name, None) is not None]
+    costs = [name for name, about in BOUND_FIELDS.items() if about.unit == "cost"]
+    limits = [name for name in costs if bounds.pop(name, None) is not None]
     if limits:
         raise InvalidProblem("--outputs does not go with ", Field(limits[0]), ": give epsilon or distortion")
     return partial(fewer_outputs, outputs=outputs)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from privacygames.cli.bounds_options import merged_distortion, seeks_another
+from privacygames.cli.bounds_options import BoundOptions, merged_distortion, seeks_another, takes_bounds
 from privacygames.cli.output import Json, check_new_file, explained, print_json, print_rows, working
 
 
@@ -18,15 +18,11 @@ class Objective(StrEnum):
     COST = "cost"
 
 
+@takes_bounds
 def find(
     problem: Annotated[Path, typer.Argument(help="The problem file (TOML).")],
     what: Annotated[Objective, typer.Argument(help="The smallest epsilon, the largest distortion or the least cost.")],
-    cost_at_most: Annotated[float | None, typer.Option(help="The largest acceptable cost.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Differential privacy to keep.")] = None,
-    distortion: Annotated[float | None, typer.Option(help="Least error of the best attack to keep.")] = None,
-    within: Annotated[float | None, typer.Option(help="Threshold form: epsilon up to this distance.")] = None,
-    worst_case: Annotated[bool | None, typer.Option(help="Count the worst secret's cost.")] = None,
-    worst_cost_at_most: Annotated[float | None, typer.Option(help="No secret's cost is above this.")] = None,
+    bounds: BoundOptions,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,28 +45,20 @@ def find(
     from privacygames.presentation import explain
     from privacygames.problem import ProblemFile
 
-    options = {
-        "epsilon": epsilon,
-        "distortion": distortion,
-        "cost_at_most": cost_at_most,
-        "within": within,
-        "worst_case": worst_case,
-        "worst_cost_at_most": worst_cost_at_most,
-    }
     if out is not None:
         check_new_file(out, force=force)
     document = ProblemFile(problem)
-    bounds = document.bounds
-    from_file = bounds.pop("distortion", None)
-    bounds.pop("cost_at_most" if what is Objective.COST else what.value, None)
-    bounds |= {name: value for name, value in options.items() if value is not None}
+    from_file = document.bounds
+    distortion, number = from_file.pop("distortion", None), bounds.get("distortion")
+    from_file.pop("cost_at_most" if what is Objective.COST else what.value, None)
+    merged = from_file | bounds
     adversaries, sought = document.adversaries, what is Objective.DISTORTION
-    if not (sought and distortion is not None) or seeks_another(against or [], adversaries):
-        bounds["distortion"] = merged_distortion(
-            from_file, distortion, adversaries, against or [], sought=sought, floor=False
+    if not (sought and number is not None) or seeks_another(against or [], adversaries):
+        merged["distortion"] = merged_distortion(
+            distortion, number, adversaries, against or [], sought=sought, floor=False
         )
     with working(f"looking for the best {what.value} …") as show:
-        result = search(document.problem, what.value, **bounds, precision=precision, progress=show)
+        result = search(document.problem, what.value, **merged, precision=precision, progress=show)
     if out is not None:
         result.mechanism.save(out)
     explanation = explain(result.report, document.problem, adversaries=result.mechanism.bounds.named_adversaries)

@@ -7,9 +7,9 @@ fleet as it was; calling it again continues with the records that were finished.
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Unpack
 
-from privacygames.errors import InvalidProblem, UnknownLabel
+from privacygames.errors import Field, InvalidProblem, UnknownLabel
 from privacygames.fleet.fleet import Fleet
 from privacygames.fleet.people_input import LittleData, Member, PeopleInput, members_from, pool_priors, problem_from
 from privacygames.fleet.person_design import design_records
@@ -18,7 +18,7 @@ from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedProblem
 from privacygames.fleet.snapshot import RecordLocation, RecordLocations
 from privacygames.fleet.writer import FleetWriter, open_writer
 from privacygames.jobs import executor_for
-from privacygames.problem import Bounds, Measure
+from privacygames.problem import Bounds, BoundsArguments, Measure
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import temporary_device
 from privacygames.spaces import Grid, Space
@@ -37,11 +37,6 @@ def design(
     distance: Measure | None = None,
     distinguishability: Measure | None = None,
     observables: Space | None = None,
-    epsilon: float | None = None,
-    within: float | None = None,
-    distortion: float | None = None,
-    cost_at_most: float | None = None,
-    worst_case: bool = False,
     smoothing: float = 0.0,
     min_visits: int = 1,
     little_data: LittleData = "refuse",
@@ -50,6 +45,7 @@ def design(
     scheduler: str | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
+    **bounds: Unpack[BoundsArguments],
 ) -> Fleet:
     """Design a mechanism for each of many people over one space, and store them in a folder.
 
@@ -70,11 +66,6 @@ def design(
         distance: as in :class:`privacygames.Problem`, for visits and priors.
         distinguishability: as in :class:`privacygames.Problem`, for visits and priors.
         observables: as in :class:`privacygames.Problem`, for visits and priors.
-        epsilon: as in :func:`privacygames.design`; the same for everybody.
-        within: as in :func:`privacygames.design`.
-        distortion: as in :func:`privacygames.design`.
-        cost_at_most: as in :func:`privacygames.design`.
-        worst_case: as in :func:`privacygames.design`.
         smoothing: added to every count, for visits.
         min_visits: the number of visits that a person needs for a prior of their own.
         little_data: what to do about people with fewer visits: ``"refuse"`` raises an error, ``"pooled"`` gives them
@@ -86,14 +77,19 @@ def design(
         device: where this machine's processes solve: ``"host"``, or ``"cuda"`` for a GPU that they share. By default a
             GPU is used where there is one and it is faster.
         progress: called after every design.
+        **bounds: ``epsilon``, ``distortion`` (a number) and the others, as in :func:`privacygames.design`, for
+            everybody.
 
     Raises:
         SolveFailed: there is no mechanism for some people; the records of the others are kept.
         InvalidProblem: the folder holds a fleet with people who were not given, and would be lost.
     """
-    bounds = Bounds(
-        epsilon=epsilon, within=within, distortion=distortion, cost_at_most=cost_at_most, worst_case=worst_case
-    )
+    guarantees = Bounds(**bounds)
+    if guarantees.named_adversaries:
+        raise InvalidProblem(
+            Field("distortion"),
+            " is one number here: the guarantees of a fleet are about each person's own prior",
+        )
     measures = {"cost": cost, "distance": distance, "distinguishability": distinguishability}
     problem = problem_from(people, grid, {**measures, "observables": observables})
     members = members_from(
@@ -103,7 +99,7 @@ def design(
     folder = Path(out).absolute()  # workers may have another working directory
     folder.mkdir(parents=True, exist_ok=True)
     with temporary_device(device), open_writer(folder) as writer:
-        writer.set_shared(SharedProblem(problem, bounds))
+        writer.set_shared(SharedProblem(problem, guarantees))
         given = {name_hash(member.name) for member in members} | {name_hash(DEFAULT_NAME)}
         lost = len(set(writer.locations) - given)
         if lost:

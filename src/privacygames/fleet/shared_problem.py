@@ -22,8 +22,8 @@ SHARED_FILE = "shared.pgm"
 MAX_CACHED = 4
 """Number of shared problems that a process keeps in memory: it rarely works on more fleets at once."""
 
-STORED_BOUNDS = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
-"""The bounds that a fleet may have, by their keys in the file."""
+ALWAYS_STORED = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
+"""Bounds that every fleet's file has a key for; others have one only where they are given."""
 
 DEFAULT_NAME = ""
 """The name under which the mechanism for unknown people is stored; no person can have it."""
@@ -57,9 +57,12 @@ class SharedProblem:
             return name
 
         same_space = problem.observables == problem.space
+        values = self.bounds.plain_values()
+        guarantees = {name: values.pop(name) for name in ALWAYS_STORED}
+        guarantees |= {name: value for name, value in values.items() if value is not None and value is not False}
         header = {
             "fleet": 1,
-            "promises": {name: self.bounds.plain_values()[name] for name in STORED_BOUNDS},
+            "promises": guarantees,
             "secrets": encode_space(problem.space, store=store),
             "observables": None
             if same_space
@@ -104,7 +107,7 @@ def _decode_shared(header: dict[str, Any], arrays: dict[str, Any]) -> SharedProb
         distinguishability=freeze(arrays.get("distinguishability", arrays["distance"])),
         observables=observables,
     )
-    return SharedProblem(problem, Bounds(**{name: header["promises"][name] for name in STORED_BOUNDS}))
+    return SharedProblem(problem, Bounds(**header["promises"]))
 
 
 _decoded: dict[str, SharedProblem] = {}

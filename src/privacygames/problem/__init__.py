@@ -3,10 +3,8 @@
 from privacygames.problem.adversary import Adversary, AdversaryArrays, max_distortion, mixture_groups
 from privacygames.problem.adversary_document import parse_adversaries
 from privacygames.problem.bounds import (
-    BOUND_FIELDS,
     MAX_ADVERSARIES,
     PROBLEM_ADVERSARY,
-    BoundField,
     Bounds,
     BoundsArguments,
     Distortion,
@@ -29,14 +27,12 @@ from privacygames.problem.units import (
 
 __all__ = [
     "ANY_PAIR",
-    "BOUND_FIELDS",
     "MAX_ADVERSARIES",
     "PROBLEM_ADVERSARY",
     "UNTRUE",
     "WRONG",
     "Adversary",
     "AdversaryArrays",
-    "BoundField",
     "Bounds",
     "BoundsArguments",
     "Distortion",

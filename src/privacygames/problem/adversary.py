@@ -1,4 +1,4 @@
-"""Adversaries: what each believes about the secret, and what she wants to guess."""
+"""Adversaries: the belief each has about the secret, and what each tries to guess."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,21 +18,25 @@ from privacygames.problem.problem import MOST_ENTRIES, Problem, distortion_round
 from privacygames.spaces import Categories, Label, Space, label_text, space_digest
 from privacygames.validation import as_ordered_list, is_number, require_instance
 
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
+"""Characters in an adversary's name: it fits a line of a table or a message."""
+
 SUM_TOLERANCE = 1e-9
+"""How far from 1 the sums of conditional distributions may be: rounding of numbers with nine digits, and no more."""
 
 
 class Adversary(Value):
-    """Somebody to be private against: her belief π_k over secrets, and her table of errors E_k(g, s).
+    """An adversary to be private against: a belief π_k over secrets, and a table of errors E_k(g, s).
 
-    E_k(g, s) is what a guess g is worth avoiding when the secret is s; guesses are any finite set, and no entry need
-    be zero. Privacy against her is what her best guesses are expected to err: A_k(p) = Σ_o min_g Σ_s π_k(s) p(o|s)
-    E_k(g, s). What is left out is the problem's: ``Adversary("the paper's")`` knows the prior and guesses the secret.
+    E_k(g, s) is the error of guess g when the secret is s; guesses are any finite set, and no entry need be zero.
+    Distortion privacy against the adversary is the expected error of their best guesses: A_k(p) = Σ_o min_g Σ_s π_k(s)
+    p(o|s) E_k(g, s). What is left out is the problem's: ``Adversary("the paper's")`` knows the prior and guesses the
+    secret.
 
     Args:
-        name: what to call her in messages, tables and files.
-        prior: what she believes; by default the problem's prior.
-        errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: she guesses the secret.
+        name: what messages, tables and files call the adversary.
+        prior: the adversary's belief; by default the problem's prior.
+        errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: they guess the secret.
         guesses: names for the rows of ``errors``; by default they are numbered.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
@@ -52,14 +56,14 @@ class Adversary(Value):
     def __init__(
         self, name: str, *, prior: Prior | None = None, errors: ArrayLike | None = None, guesses: Space | None = None
     ) -> None:
-        if not (isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= LONGEST_NAME):
-            raise InvalidProblem(f"an adversary's name must be a printable text of 1 to {LONGEST_NAME} characters")
+        if not (isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= MAX_NAME_LENGTH):
+            raise InvalidProblem(f"an adversary's name must be a printable text of 1 to {MAX_NAME_LENGTH} characters")
         if prior is not None:
             require_instance(prior, Prior, f"the prior of {name!r}")
         if guesses is not None:
             require_instance(guesses, Space, f"the guesses of {name!r}")
         if errors is None and guesses is not None:
-            raise InvalidProblem(f"the guesses of {name!r} name the rows of her errors; give errors, too")
+            raise InvalidProblem(f"the guesses of {name!r} name the rows of their errors; give errors, too")
         table = None if errors is None else _table(name, errors, prior, guesses)
         self._fill(name=name, prior=prior, errors=table, guesses=guesses)
 
@@ -73,17 +77,21 @@ class Adversary(Value):
         guesses: Space | None = None,
         prior: Prior | None = None,
     ) -> Self:
-        """One who wants to know not the secret but an attribute that depends on it.
+        """An adversary who guesses not the secret but an attribute that depends on it.
 
-        Her errors are E(â, s) = Σ_a P(a|s) e(â, a).
+        The errors are E(â, s) = Σ_a P(a|s) e(â, a).
 
         Args:
-            name: what to call her.
+            name: what to call the adversary.
             given: P(a|s), (secrets, attributes); every row sums to one, as a mechanism's does.
             errors: e(â, a), (guesses, attributes); by default the distance of the space ``guesses``, or 1 for every
                 wrong value and 0 for the right one.
             guesses: names for the guesses; by default they are numbered.
-            prior: what she believes about the secret; by default the problem's prior.
+            prior: the adversary's belief about the secret; by default the problem's prior.
+
+        >>> pg.Adversary.of_attribute("tenant?", given=[[0.9, 0.1], [0.2, 0.8]]).errors
+        array([[0.1, 0.8],
+               [0.9, 0.2]])
         """
         shares = as_floats(given, f"given of {name!r}")
         if shares.ndim != 2 or not shares.size:
@@ -127,16 +135,21 @@ class Adversary(Value):
         smoothing: float = 0.0,
         prior: Prior | None = None,
     ) -> Self:
-        """One who wants to know an attribute, P(a|s) counted from a table of (secret, attribute).
+        """An adversary who guesses an attribute, P(a|s) counted from a table of (secret, attribute).
 
         Args:
-            name: what to call her.
+            name: what to call the adversary.
             space: the secrets.
             table: pairs of a secret and its attribute, one a case; or a mapping from pairs to how often each occurs.
             errors: as in :meth:`of_attribute`.
             attributes: the values the attribute may have; by default those that occur, in the order they do.
             smoothing: added to how often each value occurs with each secret. Without it, every secret must occur.
             prior: as in :meth:`of_attribute`.
+
+        >>> pairs = [("home", "west"), ("home", "west"), ("work", "east")]
+        >>> pg.Adversary.from_table("side", pg.Categories(["home", "work"]), pairs).errors
+        array([[0., 1.],
+               [1., 0.]])
         """
         require_instance(space, Space, "the space of secrets")
         cases = _cases(name, table)
@@ -166,14 +179,14 @@ class Adversary(Value):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of her name and exact numbers; what is left out counts as left out."""
+        """SHA-256 of the name and the exact numbers; what is left out counts as left out."""
         prior = None if self.prior is None else content_hash(self.prior.probabilities)
         errors = None if self.errors is None else content_hash(self.errors)
         guesses = None if self.guesses is None else space_digest(self.guesses)
         return digest_of("adversary", self.name, prior, errors, guesses)
 
     def require_fit(self, problem: Problem) -> None:
-        """Raise unless her belief and errors are about the problem's secrets."""
+        """Raise unless the belief and errors are about the problem's secrets."""
         if self.prior is not None and self.prior.space != problem.space:
             raise InvalidProblem(f"{self.name!r} has a prior over other secrets than the problem's")
         if self.errors is not None and self.errors.shape[1] != len(problem.space):
@@ -183,12 +196,12 @@ class Adversary(Value):
             )
 
     def arrays(self, problem: Problem) -> "AdversaryArrays":
-        """Her numbers, with the problem's for what is left out."""
+        """The adversary as arrays, with the problem's prior and distance for what is left out."""
         self.require_fit(problem)
         return self.arrays_for(problem.prior.probabilities, problem.distance)
 
     def arrays_for(self, prior: FloatArray, distance: FloatArray, distortion: float | None = None) -> "AdversaryArrays":
-        """Her numbers, with these for what is left out, and what is promised against her."""
+        """The adversary as arrays, with these for what is left out, and the distortion guaranteed against them."""
         return AdversaryArrays(
             self.name,
             prior if self.prior is None else self.prior.probabilities,
@@ -197,26 +210,26 @@ class Adversary(Value):
         )
 
     def guess_space(self, secrets: Space) -> Space:
-        """What her guesses are called: by their names, by numbers, or as the secrets are."""
+        """The space of guesses: by their names, by numbers, or the secrets themselves."""
         if self.errors is None:
             return secrets
         return self.guesses or Categories([f"guess {number}" for number in range(1, len(self.errors) + 1)])
 
     def __repr__(self) -> str:
-        belief = "the problem's prior" if self.prior is None else "a prior of her own"
-        wants = "the secret" if self.errors is None else f"one of {len(self.errors)} guesses"
-        return f"Adversary({self.name!r}, {belief}, {wants})"
+        belief = "the problem's prior" if self.prior is None else "a prior of their own"
+        target = "the secret" if self.errors is None else f"one of {len(self.errors)} guesses"
+        return f"Adversary({self.name!r}, {belief}, {target})"
 
 
 @dataclass(frozen=True)
 class AdversaryArrays:
-    """An adversary in plain numbers.
+    """An adversary as arrays.
 
     Attributes:
-        name: what she is called.
+        name: the adversary's.
         prior: π_k(s).
         errors: E_k(g, s), (guesses, secrets).
-        distortion: the privacy promised against her; None where it is maximised, or nothing is promised.
+        distortion: the distortion guaranteed against them; None where it is maximised, or none is guaranteed.
     """
 
     name: str
@@ -226,21 +239,21 @@ class AdversaryArrays:
 
     @property
     def joint_errors(self) -> FloatArray:
-        """π_k(s) E_k(g, s): what a guess costs her in every case, (guesses, secrets)."""
+        """π_k(s) E_k(g, s), (guesses, secrets)."""
         return self.errors * self.prior
 
     @cached_property
     def max_distortion(self) -> float:
-        """The error of her best guess without an answer: no mechanism leaves her more."""
+        """The expected error of the best guess without an output: no mechanism has more distortion privacy."""
         return float((self.errors @ self.prior).min())
 
 
 def max_distortion(problem: Problem, adversary: Adversary | None = None) -> float:
-    r"""The most distortion privacy any mechanism has: d_m^max, the error of the best guess from the prior alone.
+    r"""The largest distortion privacy of any mechanism: d_m^max, the error of the best guess from the prior alone.
 
     .. math:: d_m^{max} = \min_{ŝ} \sum_s π(s)\,d(ŝ,s)
 
-    Rounded down by some units in the last place, so that it can be promised and verified.
+    Rounded down by some units in the last place, so that it can be guaranteed and verified.
 
     Args:
         problem: the problem.
@@ -252,19 +265,19 @@ def max_distortion(problem: Problem, adversary: Adversary | None = None) -> floa
     """
     require_instance(problem, Problem, "the problem")
     if adversary is None:
-        least = float((problem.distance @ problem.prior.probabilities).min())
+        error = float((problem.distance @ problem.prior.probabilities).min())
     else:
-        least = require_instance(adversary, Adversary, "the adversary").arrays(problem).max_distortion
-    return least * (1 - 4 * distortion_rounding(problem))
+        error = require_instance(adversary, Adversary, "the adversary").arrays(problem).max_distortion
+    return error * (1 - 4 * distortion_rounding(problem))
 
 
 def mixture_groups(adversaries: Sequence[Adversary]) -> list[list[Adversary]]:
-    """Those who differ in what they believe and in nothing else, by what they guess: two or more together."""
-    found: dict[object, list[Adversary]] = {}
-    for each in adversaries:
-        wants = None if each.errors is None else content_hash(each.errors)
-        found.setdefault(wants, []).append(each)
-    return [together for together in found.values() if len({each.prior for each in together}) > 1]
+    """Groups of two or more adversaries with equal errors and different beliefs."""
+    by_errors: dict[object, list[Adversary]] = {}
+    for adversary in adversaries:
+        errors = None if adversary.errors is None else content_hash(adversary.errors)
+        by_errors.setdefault(errors, []).append(adversary)
+    return [group for group in by_errors.values() if len({adversary.prior for adversary in group}) > 1]
 
 
 def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:

@@ -14,58 +14,64 @@ from privacygames.spaces import Categories, Space, error_context
 from privacygames.table_reader import TableReader
 
 KEYS = ("name", "distortion", "share", "prior", "sharpened", "errors", "guesses", "attribute")
-MOST = "most"
-MOST_ADVERSARIES = 32
-"""Adversaries of a document from somebody else: each has a table of errors of her own."""
+MAXIMISED = "most"
+"""The value of ``distortion`` that asks for as much as possible."""
+
+MAX_ADVERSARIES = 32
+"""Adversaries in a document from somebody else: each may have a table of errors, which takes memory."""
 
 
 @dataclass(frozen=True)
-class Named:
+class DocumentAdversary:
     """An adversary of a document.
 
     Attributes:
-        adversary: herself.
-        distortion: what is promised against her; None for nothing.
-        sought: whether privacy against her is to be as large as possible.
+        adversary: the adversary.
+        distortion: the distortion asked for against them; None for none.
+        maximised: whether it is to be as large as possible.
     """
 
     adversary: Adversary
     distortion: float | None
-    sought: bool
+    maximised: bool
 
 
-def parse_adversaries(tables: object, problem: Problem, folder: Path | None, *, most: int | None = None) -> list[Named]:
+def parse_adversaries(
+    tables: object, problem: Problem, folder: Path | None, *, most: int | None = None
+) -> list[DocumentAdversary]:
     """The adversaries that tables describe.
 
     Args:
         tables: the tables.
         problem: what the adversaries are about.
-        folder: where files are that the tables name; None refuses all files.
+        folder: where the files are that the tables name; None refuses all files.
         most: how many guesses and attribute values there may be; with it, no more than 32 adversaries.
     """
     if not isinstance(tables, list):
         raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
-    if most is not None and len(tables) > MOST_ADVERSARIES:
-        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MOST_ADVERSARIES} are allowed here")
-    found = []
+    if most is not None and len(tables) > MAX_ADVERSARIES:
+        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MAX_ADVERSARIES} are allowed here")
+    adversaries = []
     for number, table in enumerate(tables, start=1):
         given = TableReader(table, f"[[adversary]] {number}", KEYS)
         with error_context(f"[[adversary]] {number}"):
-            found.append(_named(given, problem, folder, most))
-    return found
+            adversaries.append(_document_adversary(given, problem, folder, most))
+    return adversaries
 
 
-def _named(given: TableReader, problem: Problem, folder: Path | None, most: int | None) -> Named:
+def _document_adversary(
+    given: TableReader, problem: Problem, folder: Path | None, most: int | None
+) -> DocumentAdversary:
     adversary = _adversary(given, problem, folder, most)
     adversary.require_fit(problem)
     if "share" in given:
         share = given.number("share")
         if "distortion" in given or not 0 <= share <= 1:
             raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
-        return Named(adversary, share * max_distortion(problem, adversary), sought=False)
-    if given.value("distortion", None) == MOST:
-        return Named(adversary, None, sought=True)
-    return Named(adversary, given.number("distortion", None), sought=False)
+        return DocumentAdversary(adversary, share * max_distortion(problem, adversary), maximised=False)
+    if given.value("distortion", None) == MAXIMISED:
+        return DocumentAdversary(adversary, None, maximised=True)
+    return DocumentAdversary(adversary, given.number("distortion", None), maximised=False)
 
 
 def _adversary(given: TableReader, problem: Problem, folder: Path | None, most: int | None) -> Adversary:

@@ -1,13 +1,14 @@
-"""The bounds a mechanism has to keep: the one place that says which there are, in which unit, and with which values."""
+"""The bounds a mechanism has to keep: the guarantees asked of it, checked once and in one form."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from math import inf
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
 from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray
+from privacygames.bound_fields import BOUND_FIELDS
 from privacygames.errors import Field, InvalidProblem
 from privacygames.problem.adversary import Adversary, AdversaryArrays
 from privacygames.problem.problem import Problem
@@ -39,29 +40,6 @@ class DistortionGuarantee:
 Distortion = float | Mapping[Adversary, float | None] | tuple[DistortionGuarantee, ...] | None
 """Distortion privacy as an argument: a number against the problem's own adversary, or one for each of several."""
 
-Unit = Literal["distinguishability", "exponent", "error", "cost", "none"]
-"""What a bound is measured in: distances between secrets, a log-ratio (per unit of distance), errors, costs."""
-
-
-@dataclass(frozen=True)
-class BoundField:
-    """What is known of a bound besides its name: for messages, options, requests and conversions of units.
-
-    Attributes:
-        help: one sentence, as the command line and the HTTP API show it.
-        unit: what the number is measured in; ``"none"`` for a switch.
-        positive: whether 0 is refused.
-    """
-
-    help: str
-    unit: Unit
-    positive: bool = False
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether the bound is on or off, rather than a number."""
-        return self.unit == "none"
-
 
 class BoundsArguments(TypedDict, total=False):
     """The keyword arguments of :class:`Bounds`, for functions that pass them on."""
@@ -72,10 +50,6 @@ class BoundsArguments(TypedDict, total=False):
     cost_at_most: float | None
     worst_case: bool
     worst_cost_at_most: float | None
-
-
-def _bound(help_text: str, unit: Unit, *, positive: bool = False) -> Any:
-    return field(metadata={"bound": BoundField(help_text, unit, positive)})
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -100,12 +74,12 @@ class Bounds:
     Bounds(epsilon=0.5, within=None, distortion=1.2, cost_at_most=None, worst_case=False)
     """
 
-    epsilon: float | None = _bound("Differential privacy, per unit of distance.", "exponent", positive=True)
-    within: float | None = _bound("Threshold form: epsilon up to this distance.", "distinguishability")
-    distortion: tuple[DistortionGuarantee, ...] = _bound("Least error of the best attack.", "error")
-    cost_at_most: float | None = _bound("Most distortion for at most this cost.", "cost")
-    worst_case: bool = _bound("Count the worst secret's cost.", "none")
-    worst_cost_at_most: float | None = _bound("No secret's cost is above this, while the average counts.", "cost")
+    epsilon: float | None
+    within: float | None
+    distortion: tuple[DistortionGuarantee, ...]
+    cost_at_most: float | None
+    worst_case: bool
+    worst_cost_at_most: float | None
 
     def __init__(
         self,
@@ -276,10 +250,6 @@ class Bounds:
         if shown["worst_cost_at_most"] is None:
             del shown["worst_cost_at_most"]
         return f"Bounds({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
-
-
-BOUND_FIELDS: dict[str, BoundField] = {each.name: each.metadata["bound"] for each in fields(Bounds)}
-"""What is known of each bound, by name, in the order of :class:`Bounds`."""
 
 
 def checked_number(name: str, value: object, against: str = "") -> float | None:

@@ -1,4 +1,4 @@
-"""The problem document: a small TOML file that says what is secret, what is believed and what is asked.
+"""The problem document: a small TOML file with the space, the prior, the measures, the bounds and the adversaries.
 
 docs/reference/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
 """
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from privacygames.beliefs import Prior
+from privacygames.bound_fields import BOUND_FIELDS
 from privacygames.errors import InvalidProblem
 from privacygames.problem.adversary import Adversary
-from privacygames.problem.adversary_document import Named, parse_adversaries
-from privacygames.problem.bounds import BOUND_FIELDS, PROBLEM_ADVERSARY
+from privacygames.problem.adversary_document import DocumentAdversary, parse_adversaries
+from privacygames.problem.bounds import PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context
@@ -76,7 +77,7 @@ class ProblemFile:
 
 
 def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
-    r"""The problem a file describes, and the bounds it asks for.
+    r"""The problem of a file, and its bounds, as keyword arguments of :func:`privacygames.design`.
 
     >>> space = ["[space]", 'kind = "numbers"', "from = 20", "to = 40"]
     >>> lines = [*space, "[prior]", "uniform = true", "[bounds]", "epsilon = 1"]
@@ -90,7 +91,7 @@ def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
 
 
 def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
-    """The problem that tables from elsewhere describe, and the bounds they ask for; they may name no files.
+    """The problem and the bounds of tables from elsewhere, which may name no files.
 
     Args:
         tables: the tables of a problem document.
@@ -105,7 +106,7 @@ def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, 
     return problem, bounds
 
 
-_Content = tuple[Problem, dict[str, Any], list[Named]]
+_Content = tuple[Problem, dict[str, Any], list[DocumentAdversary]]
 """The problem, the arguments of a design, and the adversaries of a document."""
 
 
@@ -121,30 +122,32 @@ def _described(document: TableReader, folder: Path | None, most: int | None = No
     with error_context("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
     named = _adversaries(document, problem, folder, most)
-    return problem, bounds.table | _promises(bounds.table, named), named
+    return problem, bounds.table | _distortion(bounds.table, named), named
 
 
-def _adversaries(document: TableReader, problem: Problem, folder: Path | None, most: int | None = None) -> list[Named]:
-    found = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
-    names = [each.adversary.name for each in found]
+def _adversaries(
+    document: TableReader, problem: Problem, folder: Path | None, most: int | None = None
+) -> list[DocumentAdversary]:
+    adversaries = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
+    names = [each.adversary.name for each in adversaries]
     for name in names:
         if names.count(name) > 1:
             raise InvalidProblem(f"[[adversary]] two are called {name!r}; names tell them apart")
-    return found
+    return adversaries
 
 
-def _promises(bounds: dict[str, Any], named: list[Named]) -> dict[str, Any]:
-    """What is promised against whom, where it is against more than the problem's own adversary."""
-    promised = {each.adversary: each.distortion for each in named if each.distortion is not None}
-    sought = [each.adversary for each in named if each.sought]
-    if not promised and not sought:
+def _distortion(bounds: dict[str, Any], named: list[DocumentAdversary]) -> dict[str, Any]:
+    """The distortion by adversary, where it is about more than the problem's own; else nothing."""
+    guaranteed = {each.adversary: each.distortion for each in named if each.distortion is not None}
+    maximised = [each.adversary for each in named if each.maximised]
+    if not guaranteed and not maximised:
         return {}
-    if len(sought) > 1:
+    if len(maximised) > 1:
         raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
-    plain = {PROBLEM_ADVERSARY: bounds["distortion"]} if "distortion" in bounds else {}
-    if sought or "cost_at_most" in bounds:
-        return {"distortion": {(sought or [PROBLEM_ADVERSARY])[0]: None} | plain | promised}
-    return {"distortion": plain | promised}
+    own = {PROBLEM_ADVERSARY: bounds["distortion"]} if "distortion" in bounds else {}
+    if maximised or "cost_at_most" in bounds:
+        return {"distortion": {(maximised or [PROBLEM_ADVERSARY])[0]: None} | own | guaranteed}
+    return {"distortion": own | guaranteed}
 
 
 def _observables(space: Space, table: object, allowance: LabelBudget) -> Space | None:

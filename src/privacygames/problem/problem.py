@@ -1,4 +1,4 @@
-"""The problem: who may have which secret, what an answer costs, and what a good guess does. Validated once."""
+"""The problem: secrets with a prior, outputs with costs, and distances between secrets; validated once."""
 
 from functools import cached_property
 from typing import Self
@@ -14,6 +14,7 @@ from privacygames.spaces import Space, Subsets
 from privacygames.validation import require_instance
 
 MOST_ENTRIES = 10**8
+"""Entries of the largest matrix of a problem: 800 MB as floats, and no solver takes that many."""
 
 
 class Problem(Value):
@@ -21,10 +22,10 @@ class Problem(Value):
 
     Args:
         prior: π, the belief over secrets (it knows the space of secrets).
-        cost: c(o, s), what answering ``o`` costs a user whose secret is ``s``; ∞ where that is never allowed.
+        cost: c(o, s), the cost of output ``o`` to a user whose secret is ``s``; ∞ where it is never allowed.
         distance: d(ŝ, s), how wrong the estimate ``ŝ`` is; by default the space's own distance.
         distinguishability: d^ε(s, s'), in which epsilon is counted; by default the distance. ∞ asks nothing.
-        observables: what may be answered; by default the secrets. A space, or sets of secrets.
+        observables: the possible outputs; by default the secrets. A space, or sets of secrets.
 
     Each measure is a name the space knows, a matrix or a function of two labels (for observables that are
     sets of secrets the function gets the set of members). Matrices are (observable, secret),
@@ -56,38 +57,38 @@ class Problem(Value):
         if observables is not None and not isinstance(observables, Space):
             raise InvalidProblem("observables must be a Space, such as Subsets of the secrets")
         space = prior.space
-        answers = space if observables is None or observables == space else observables
-        if len(space) * max(len(space), len(answers)) > MOST_ENTRIES:
+        outputs = space if observables is None or observables == space else observables
+        if len(space) * max(len(space), len(outputs)) > MOST_ENTRIES:
             raise InvalidProblem(
-                f"{len(space)} secrets and {len(answers)} observables are too many: their distances and costs "
+                f"{len(space)} secrets and {len(outputs)} observables are too many: their distances and costs "
                 f"would have more than {MOST_ENTRIES} entries"
             )
-        if isinstance(answers, Subsets) and answers.underlying != space:
+        if isinstance(outputs, Subsets) and outputs.underlying != space:
             raise InvalidProblem("the observables are subsets of another space than the prior's")
         if distance is None:
             distance = space.default_distance
-        apart = finite(distance_matrix(distance, "the distance", space), "the distance")
-        told = (
-            apart
+        distances = finite(distance_matrix(distance, "the distance", space), "the distance")
+        separations = (
+            distances
             if distinguishability is None
             else distance_matrix(distinguishability, "the distinguishability", space)
         )
         self._fill(
             prior=prior,
-            observables=answers,
-            cost=_possible(matrix_of(cost, "the cost", space, answers)),
-            distance=apart,
-            distinguishability=told,
+            observables=outputs,
+            cost=_possible(matrix_of(cost, "the cost", space, outputs)),
+            distance=distances,
+            distinguishability=separations,
         )
 
     @property
     def space(self) -> Space:
-        """What may be secret."""
+        """The space of secrets."""
         return self.prior.space
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many secrets and how many observables."""
+        """The numbers of secrets and of outputs."""
         return len(self.space), len(self.observables)
 
     @cached_property
@@ -118,16 +119,16 @@ class Problem(Value):
 
 
 def distortion_rounding(problem: Problem) -> float:
-    """How much, relatively, the verifier rounds distortion privacy down at most."""
+    """Largest relative amount by which the verifier rounds distortion privacy down."""
     return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)
 
 
 def _possible(cost: FloatArray) -> FloatArray:
     """The cost, if every secret has an output that it may give."""
-    without = int(np.isinf(cost).all(axis=0).sum())
-    if without:
+    unserved = int(np.isinf(cost).all(axis=0).sum())
+    if unserved:
         raise InvalidProblem(
-            f"the cost is infinite for every output of {without} secrets: an infinite cost means that an output is "
+            f"the cost is infinite for every output of {unserved} secrets: an infinite cost means that an output is "
             "never allowed for a secret, and every secret needs one that is"
         )
     return cost

@@ -1,4 +1,4 @@
-"""What numbers count in: kilometres, years, shares of answers; known where a measure is one the space knows by name."""
+"""Units of costs, distances and ε: kilometres, years, shares of outputs; known where the space names the measure."""
 
 from dataclasses import dataclass
 

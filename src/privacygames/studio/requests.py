@@ -1,8 +1,10 @@
 """The bodies of requests, field by field; nothing else is accepted."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from privacygames.bound_fields import BOUND_FIELDS
 
 Side = Annotated[int, Field(ge=1, le=60)]
 Name = Annotated[str, Field(min_length=1, max_length=64)]
@@ -46,19 +48,28 @@ class ProblemBody(Body):
     traces: TracesBody | None = None
 
 
-class BoundsBody(Body):
+class _AnyBounds(Body):
     """The bounds of a design; a bound that is left out does not apply."""
-
-    epsilon: Amount | None = None
-    distortion: Amount | None = None
-    within: Amount | None = None
-    cost_at_most: Amount | None = None
-    worst_case: bool = False
-    worst_cost_at_most: Amount | None = None
 
     def given(self) -> dict[str, Any]:
         """The bounds that apply."""
         return {key: value for key, value in self.model_dump().items() if value is not None and value is not False}
+
+
+if TYPE_CHECKING:
+    BoundsBody = _AnyBounds
+else:  # one field for each bound
+    BoundsBody = create_model(
+        "BoundsBody",
+        __base__=_AnyBounds,
+        __doc__=_AnyBounds.__doc__,
+        **{
+            name: (bool, Field(default=False, description=about.help))
+            if about.is_switch
+            else (Amount | None, Field(default=None, description=about.help))
+            for name, about in BOUND_FIELDS.items()
+        },
+    )
 
 
 class JobBody(Body):

@@ -22,6 +22,7 @@ from privacygames.solvers.linalg import (
     factorise_in_batches,
 )
 from privacygames.solvers.linalg import device as device_module
+from privacygames.solvers.linalg import device_backend as device_backend_module
 from privacygames.solvers.linalg.schur import Schur
 from random_blocks import links_of, random_blocks
 from support import Case, cases, optimum_by_hand
@@ -107,9 +108,9 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
     scale = 10.0 ** generator.uniform(-5, 5, size)
     matrix = scale[:, None] * (matrix + matrix.T) / 2 * scale
     right = (generator.normal(size=(rows, size)) @ matrix) if seed % 2 else scale * generator.normal(size=(rows, size))
-    reference = Schur(matrix).solve_rows(right)
+    reference = Schur(matrix, HOST).solve_rows(right)
     with device_algebra("cpu", threads=1) as algebra, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(device_module, "LARGE_LEAF", leaf)
+        patched.setattr(device_backend_module, "MATRIX_LEAF", leaf)
         schur = algebra.schur(algebra.backend.to_device(matrix))
         found = algebra.backend.to_numpy(schur.solve_rows(algebra.backend.to_device(right)))
         alone = algebra.backend.to_numpy(schur.solve(algebra.backend.to_device(right[0])))
@@ -120,7 +121,7 @@ def test_the_schur_complement_is_as_accurate_as_on_the_host(
     # Residuals, not solutions: of these the host's own are off by 10⁻⁴ where unknowns are far apart.
     allowed = 1e-13 * float(np.linalg.norm(right / np.sqrt(matrix.diagonal())))
     assert missed(found, right) <= 10 * missed(reference, right) + allowed
-    assert missed(alone, right[0]) <= 10 * missed(Schur(matrix).solve(right[0]), right[0]) + allowed
+    assert missed(alone, right[0]) <= 10 * missed(Schur(matrix, HOST).solve(right[0]), right[0]) + allowed
 
 
 def test_a_schur_complement_that_is_not_positive_definite_fails() -> None:

@@ -141,7 +141,7 @@ def city() -> pg.Problem:
 )
 def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    monkeypatch.setattr(effort_module, "loops_loaded", lambda: False)
+    monkeypatch.setattr(effort_module, "compiled_loops_loaded", lambda: False)
     for least in (inf, 0):
         monkeypatch.setattr(effort_module, "LOADING_ENTRIES", least)
         monkeypatch.setattr(effort_module, "COMPILING_ENTRIES", least)

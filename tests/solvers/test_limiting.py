@@ -19,7 +19,7 @@ from privacygames.solvers.interior.smoothed_complementarity import solve
 from privacygames.solvers.interior.start import initial_state
 from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
-from privacygames.solvers.linalg.device import torch_with
+from privacygames.solvers.linalg.device import require_torch
 from support import block_iterations
 
 SETTINGS = InteriorSettings()
@@ -85,7 +85,7 @@ ASKED = [
 def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
     if where == "cpu":
         pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'privacygames[gpu]'")
-        torch_with("cpu")
+        require_torch("cpu")
     if where == "compiled":
         pytest.importorskip("numba", reason="Numba is not installed: pip install 'privacygames[fast]'")
     somewhere = device_algebra("cpu", threads=1) if where == "cpu" else host_algebra(2, compiled=where == "compiled")

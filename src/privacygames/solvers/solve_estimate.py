@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from privacygames.errors import TooLarge
-from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra, loops_kept, loops_loaded
+from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra, compiled_loops_cached, compiled_loops_loaded
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
 from privacygames.threads import available_processors
 
@@ -110,11 +110,11 @@ class SolveEstimate:
     @property
     def loops(self) -> Loops:
         """The loops that are worth it."""
-        if loops_loaded():
+        if compiled_loops_loaded():
             return "compiled" if self.entries >= COMPILED_ENTRIES else "none"
         if self.entries < LOADING_ENTRIES:
             return "none"
-        if loops_kept():
+        if compiled_loops_cached():
             return "compiled"
         return "to compile" if self.entries >= COMPILING_ENTRIES else "none"
 

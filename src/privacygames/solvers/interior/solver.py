@@ -14,7 +14,7 @@ from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.main_loop import BlockSolution, minimise
 from privacygames.solvers.interior.presolve import Presolve, ReducedProblem, SecretClasses, reduced_adversaries
 from privacygames.solvers.interior.settings import InteriorSettings
-from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, torch_with
+from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, require_torch
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import SolveEstimate
 from privacygames.validation import is_integer, require_instance
@@ -55,7 +55,7 @@ class Interior:
 
     def __post_init__(self) -> None:
         if self.device != "host":
-            torch_with(self.device)
+            require_torch(self.device)
         if self.threads is not None and not (is_integer(self.threads) and self.threads >= 1):
             raise InvalidProblem(
                 Field("threads"), f" is {self.threads!r}; it must be a whole number of at least 1, or None"

@@ -1,7 +1,7 @@
-"""Linear algebra on batches of symmetric blocks, behind one protocol."""
+"""Linear algebra on batches of symmetric blocks, on this machine or on a GPU, behind one protocol."""
 
-from privacygames.solvers.linalg.backend import HOST, Backend
-from privacygames.solvers.linalg.blocks import (
+from privacygames.solvers.linalg.backend import HOST, Backend, FactorisationFailed
+from privacygames.solvers.linalg.block_algebra import (
     BlockAlgebra,
     BlockFactors,
     CouplingRows,
@@ -10,10 +10,9 @@ from privacygames.solvers.linalg.blocks import (
     SymmetricBlocks,
     factorise_in_batches,
 )
-from privacygames.solvers.linalg.compiled_factors import CompiledFactors
-from privacygames.solvers.linalg.device import device_algebra, torch_with
-from privacygames.solvers.linalg.failure import FactorisationFailed
-from privacygames.solvers.linalg.host import host_algebra, loops_kept, loops_loaded
+from privacygames.solvers.linalg.cholesky import CompiledFactors
+from privacygames.solvers.linalg.device import device_algebra, require_torch
+from privacygames.solvers.linalg.host import compiled_loops_cached, compiled_loops_loaded, host_algebra
 from privacygames.solvers.linalg.schur import Schur
 
 __all__ = [
@@ -28,10 +27,10 @@ __all__ = [
     "OffDiagonal",
     "Schur",
     "SymmetricBlocks",
+    "compiled_loops_cached",
+    "compiled_loops_loaded",
     "device_algebra",
     "factorise_in_batches",
     "host_algebra",
-    "loops_kept",
-    "loops_loaded",
-    "torch_with",
+    "require_torch",
 ]

@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.linalg.lapack import Square
+from privacygames.solvers.linalg.lapack import BlockRoutines
 
 Array = TypeVar("Array", FloatArray, IntArray)
 Kind = TypeVar("Kind", bound=np.generic)
+
+
+class FactorisationFailed(Exception):
+    """A matrix is not positive definite in floating point: the iterate is as accurate as it gets."""
 
 
 class Backend(Protocol):
@@ -122,6 +126,14 @@ class Backend(Protocol):
 
     def axpy(self, a: float, x: FloatArray, y: FloatArray) -> FloatArray:
         """``a*x + y``, as a new array."""
+        ...
+
+    def gemm(self, alpha: float, a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+        """``alpha*(a @ b) + c``, as a new array, for a matrix ``a`` and matrices or vectors ``b`` and ``c``."""
+        ...
+
+    def inverse_cholesky_factor(self, matrix: FloatArray) -> FloatArray | None:
+        """L⁻¹ for Cholesky's factor L of a symmetric matrix; None if it is not positive definite."""
         ...
 
     def multiply_add(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -284,6 +296,13 @@ class HostBackend:
         """``a*x + y``."""
         return y + a * x
 
+    def gemm(self, alpha: float, a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+        """``alpha*(a @ b) + c``."""
+        product = a @ b
+        product *= alpha
+        product += c
+        return np.asarray(product)
+
     def multiply_add(self, total: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
         """``total + first*second``, elementwise."""
         return total + first * second
@@ -346,18 +365,12 @@ class HostBackend:
         """Arrays one after the other; a single one is returned as it is."""
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def symmetric_from_upper(self, upper: FloatArray) -> FloatArray:
-        """The symmetric matrix with this upper triangle and diagonal."""
-        matrix = np.triu(upper)
-        matrix += np.triu(upper, 1).T
-        return matrix
-
     def inverse_cholesky_factor(self, matrix: FloatArray) -> FloatArray | None:
         """L⁻¹ for Cholesky's factor L of a symmetric matrix; None if it is not positive definite."""
-        square, inverse = Square(len(matrix)), np.array(matrix, order="C")
-        if not square.factor(inverse):
+        routines, inverse = BlockRoutines(len(matrix)), np.array(matrix, order="C")
+        if not routines.factor(inverse):
             return None
-        square.invert_factor(inverse)
+        routines.invert_factor(inverse)
         return np.tril(inverse.T)
 
 

@@ -1,9 +1,9 @@
 """Block algebra by PyTorch, in double precision: on a GPU, or on PyTorch's CPU device, where tests run the same code.
 
-A batch's blocks are written on the device from the pairs in its working set, factorised and turned into M = L⁻¹ D, with
-L Cholesky's factor of the block scaled by D to a unit diagonal. So H⁻¹ = MᵀM: solutions are two products with M, and
-the Schur complement of a whole batch is one. The M are kept; where room is short, two triangles in one square; and
-where there is none they are computed anew.
+A batch's blocks are assembled on the device from the pairs in its working set, factorised and turned into M = L⁻¹ D,
+with L Cholesky's factor of the block scaled by D to a unit diagonal. Then H⁻¹ = MᵀM: a solution is two products with M,
+and the Schur complement of a whole batch is one product. The M are kept in memory; where it is short, two triangles
+share one square, and where it does not suffice they are recomputed for every solution.
 """
 
 import re
@@ -16,7 +16,8 @@ from typing import Any
 
 from privacygames.arrays import IntArray
 from privacygames.errors import InvalidProblem, TooLarge
-from privacygames.solvers.linalg.blocks import (
+from privacygames.solvers.linalg.backend import FactorisationFailed
+from privacygames.solvers.linalg.block_algebra import (
     REGULARISATIONS,
     CouplingRows,
     Item,
@@ -26,42 +27,37 @@ from privacygames.solvers.linalg.blocks import (
     even_ranges,
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
-from privacygames.solvers.linalg.failure import FactorisationFailed
-from privacygames.solvers.linalg.schur import REFINEMENTS, REFINEMENTS_REGULARISED
-from privacygames.solvers.linalg.schur import REGULARISATIONS as SCHUR_REGULARISATIONS
+from privacygames.solvers.linalg.schur import Schur
 from privacygames.solvers.memory import device_free
 from privacygames.threads import available_processors, single_threaded_blas
 
 TEMPORARIES = 4
-"""So many times the memory of a batch's blocks is used while they are factorised."""
+"""Memory used while a batch is factorised, as a multiple of that of its blocks."""
 
 BATCH_SHARE = 0.1
-"""Of the memory that is free, how much one batch's temporary arrays may take."""
+"""Largest fraction of the free memory for one batch's temporary arrays."""
 
 RESERVE_SHARE = 0.3
-"""Of all memory, how much is to stay free when factors are kept: for what the method does with its pairs."""
+"""Fraction of all memory that kept factors leave free, for the method's arrays of pairs."""
 
 HOST_BOUND = 500 * 500**2 * 8
-"""With less memory than this for all blocks, what a step takes is the host's time (on an H200)."""
-
-LARGE_LEAF = 512
-"""A single matrix up to this size is factorised by the library; a larger one by halves, as products."""
+"""Bytes of all blocks below which a step is limited by the host's time (measured on an H200)."""
 
 PLENTY = 20 * HOST_BOUND
-"""With so much that is free at the start, nobody asks again while all blocks need less than the last."""
+"""Bytes free at the start from which free memory is not queried again while blocks need less than ``HOST_BOUND``."""
 
 LEAF, LARGEST_LEAF = 64, 128
-"""Blocks up to this size are factorised by the library; larger ones by halves, as products. The second size is where
-the host's time is what counts."""
+"""Size of blocks up to which PyTorch factorises them; larger ones are split into halves. The second applies where a
+step is limited by the host's time."""
 
 GATHERED = 1 << 27
-"""So many entries of factors are gathered at a time, to solve for single right-hand sides."""
+"""Entries of factors that are gathered at a time, to solve for single right-hand sides: 1 GiB."""
 
 KEPT_SHARE = 0.05
-"""Of all memory, how much PyTorch may keep for the next design."""
+"""Largest fraction of all memory that PyTorch's allocator may keep for the next design."""
 
-MOST_POSITIONS = 2**31 - 1
-"""Positions inside a batch are kept as 32-bit integers."""
+MAX_INDEX = 2**31 - 1
+"""Indices inside a batch are 32-bit integers."""
 
 
 @contextmanager
@@ -69,21 +65,21 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
     """Block algebra on one of PyTorch's devices.
 
     Args:
-        device: "cuda", "cuda:1", …; or "cpu", which works with ``threads``, by default one a processor.
-        threads: how many, on the CPU device.
-        memory: how many bytes to work with; None for what is free.
+        device: "cuda", "cuda:1", …, or "cpu".
+        threads: the number of threads of the CPU device, by default one per processor.
+        memory: the bytes to use; None for all that are free.
 
     Raises:
         InvalidProblem: PyTorch is not installed, or has no such device.
         TooLarge: its memory is full.
     """
-    torch = torch_with(device)
+    torch = require_torch(device)
     before = torch.get_num_threads()
     if device == "cpu":
         torch.set_num_threads(threads or available_processors())
     algebra = DeviceAlgebra(DeviceBackend(device), memory)
     try:
-        # What is left to the host is small; and what PyTorch notes for derivatives takes time with every operation.
+        # The host's share of the work is small; and recording gradients would slow down every operation.
         with single_threaded_blas(), torch.inference_mode():
             yield algebra
     except torch.OutOfMemoryError:
@@ -97,8 +93,8 @@ def device_algebra(device: str, *, threads: int | None = None, memory: int | Non
             torch.cuda.empty_cache()
 
 
-def torch_with(device: str) -> Any:
-    """PyTorch, if it is installed and has this device."""
+def require_torch(device: str) -> Any:
+    """The ``torch`` module; an error if it is not installed or does not have this device."""
     if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise InvalidProblem(f'device is {device!r}; it must be "host", "cuda", "cuda:1", … or "cpu" (PyTorch\'s)')
     try:
@@ -107,55 +103,55 @@ def torch_with(device: str) -> Any:
         message = f"device={device!r} needs PyTorch: pip install 'privacygames[gpu]', or leave device out"
         raise InvalidProblem(message) from None
     if device != "cpu" and not 0 <= int(device.partition(":")[2] or 0) < torch.cuda.device_count():
-        found = torch.cuda.device_count()
-        raise InvalidProblem(f"device={device!r} is not here: PyTorch sees {found} CUDA devices; leave device out")
+        count = torch.cuda.device_count()
+        raise InvalidProblem(f"device={device!r} is not here: PyTorch sees {count} CUDA devices; leave device out")
     return torch
 
 
 class DeviceAlgebra:
-    """Block algebra on a device: one batch after the other, each all at once."""
+    """Block algebra on a device: one batch after the other, each in batched operations."""
 
     def __init__(self, backend: DeviceBackend, memory: int | None = None) -> None:
         self.backend = backend
-        self._memory, self._kept, self._whole = memory, 0, 0
+        self._memory, self._kept_bytes, self._block_bytes = memory, 0, 0
 
     @property
     def prefer_fused_operations(self) -> bool:
-        """Whether the host's own part of a step is the longer one."""
-        return self._whole < HOST_BOUND
+        """Whether a step is limited by the host's time."""
+        return self._block_bytes < HOST_BOUND
 
     def batches(self, count: int, *, width: int = 1) -> list[slice]:
-        """Ranges of about equal length: as few as memory allows."""
+        """Ranges of about equal length, as few as memory allows."""
         entries = max(width, 1) ** 2
-        if entries > MOST_POSITIONS:
+        if entries > MAX_INDEX:
             raise InvalidProblem(f"blocks of {width} unknowns are too large for this device's 32-bit positions")
-        most = min(int(BATCH_SHARE * self._free()) // (8 * TEMPORARIES * entries), MOST_POSITIONS // entries)
-        self._whole = max(self._whole, 8 * count * entries)
-        return even_ranges(count, -(-count // max(most, 1)))
+        largest = min(int(BATCH_SHARE * self._free()) // (8 * TEMPORARIES * entries), MAX_INDEX // entries)
+        self._block_bytes = max(self._block_bytes, 8 * count * entries)
+        return even_ranges(count, -(-count // max(largest, 1)))
 
     def map(self, work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """What ``work`` gives for every item, in their order; the device works on while the next is prepared."""
+        """``work(item)`` for every item, in their order; the device computes one while the host prepares the next."""
         return [work(item) for item in items]
 
-    def factorise(self, blocks: SymmetricBlocks, links: CouplingRows) -> tuple["DeviceFactors", Tensor]:
-        """The factors, and the Schur complement of the links, on the device."""
+    def factorise(self, blocks: SymmetricBlocks, coupling: CouplingRows) -> tuple["DeviceFactors", Tensor]:
+        """The factors, and the Schur complement of the coupling rows, on the device."""
         inverse = self._inverse_factors(blocks)
-        schur = self._projected(inverse, links)
-        tight = self._whole > (1 - RESERVE_SHARE - BATCH_SHARE) * self._all
-        size = 8 * inverse.numel() // (2 if tight else 1)
+        schur = self._project(inverse, coupling)
+        pack = self._block_bytes > (1 - RESERVE_SHARE - BATCH_SHARE) * self._all
+        size = 8 * inverse.numel() // (2 if pack else 1)
         if self._free() - size < RESERVE_SHARE * self._all:
             return DeviceFactors(lambda: self._inverse_factors(blocks), self.backend), schur
-        factors = DeviceFactors(_packed(inverse) if tight else lambda: inverse, self.backend)
-        self._kept += size
-        weakref.finalize(factors, self._dropped, size)
+        factors = DeviceFactors(_pack(inverse) if pack else lambda: inverse, self.backend)
+        self._kept_bytes += size
+        weakref.finalize(factors, self._release, size)
         return factors, schur
 
-    def schur(self, matrix: Tensor) -> "DeviceSchur":
-        """The Schur complement, on the device."""
-        return DeviceSchur(matrix, self.backend)
+    def schur(self, matrix: Tensor) -> Schur:
+        """The Schur complement, factorised on the device."""
+        return Schur(matrix, self.backend)
 
-    def _dropped(self, size: int) -> None:
-        self._kept -= size
+    def _release(self, size: int) -> None:
+        self._kept_bytes -= size
 
     @cached_property
     def _all(self) -> float:
@@ -167,7 +163,7 @@ class DeviceAlgebra:
 
     def _free(self) -> float:
         if self._memory is not None:
-            return max(self._memory - self._kept, 0)
+            return max(self._memory - self._kept_bytes, 0)
         if self.prefer_fused_operations and self._free_at_first > PLENTY:
             return self._free_at_first
         return device_free(self.backend.device)[0]
@@ -175,30 +171,30 @@ class DeviceAlgebra:
     def _inverse_factors(self, blocks: SymmetricBlocks) -> Tensor:
         """M = L⁻¹ D of every block, (blocks, width, width)."""
         scales = self._scales(blocks)
-        inverse, failed = self._inverted(self._written(blocks, scales), REGULARISATIONS[0])
-        least, most, fails = self.backend.to_floats([*self.backend.torch.aminmax(scales), failed.any()])
-        if not 0 < least <= most < inf:
+        inverse, failed = self._invert(self._assemble(blocks, scales), REGULARISATIONS[0])
+        smallest, largest, any_failed = self.backend.to_floats([*self.backend.torch.aminmax(scales), failed.any()])
+        if not 0 < smallest <= largest < inf:
             raise FactorisationFailed
-        if fails:
+        if any_failed:
             self._regularise(blocks, scales, inverse, failed)
         return inverse.mul_(scales[:, None, :])
 
     def _regularise(self, blocks: SymmetricBlocks, scales: Tensor, inverse: Tensor, failed: Tensor) -> None:
-        """Invert the factors of blocks that failed, with more on their diagonals."""
+        """Invert the factors of blocks that failed, with larger regularisations."""
         for regularisation in REGULARISATIONS[1:]:
-            which = self.backend.torch.nonzero(failed).ravel()
-            inverse[which], failed[which] = self._inverted(self._written(blocks, scales)[which], regularisation)
+            indices = self.backend.torch.nonzero(failed).ravel()
+            inverse[indices], failed[indices] = self._invert(self._assemble(blocks, scales)[indices], regularisation)
             if not failed.any():
                 return
         raise FactorisationFailed
 
-    def _inverted(self, written: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
-        """L⁻¹ of blocks with this on their unit diagonals, which are overwritten; and which of them failed."""
-        written.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
-        return self.backend.inverse_cholesky_factors(written, LARGEST_LEAF if self.prefer_fused_operations else LEAF)
+    def _invert(self, scaled: Tensor, regularisation: float) -> tuple[Tensor, Tensor]:
+        """L⁻¹ of scaled blocks, which are overwritten, and a mask of those that are not positive definite."""
+        scaled.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
+        return self.backend.inverse_cholesky_factors(scaled, LARGEST_LEAF if self.prefer_fused_operations else LEAF)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
-        """What brings the blocks' diagonals to one."""
+        """The diagonal scaling D of every block to a unit diagonal."""
         diagonal = self.backend.to_device(blocks.diagonal)
         diagonal = diagonal.clone() if blocks.grams else diagonal
         for gram in blocks.grams:
@@ -213,19 +209,19 @@ class DeviceAlgebra:
         backend = self.backend
         return backend.to_device(rows), backend.indices_to_device(columns), backend.to_device(weights)
 
-    def _written(self, blocks: SymmetricBlocks, scales: Tensor) -> Tensor:
-        """The blocks, scaled on both sides, right on and below the diagonal; what is on it is left to the caller."""
-        torch, taken, (count, width) = self.backend.torch, self.backend.take, scales.shape
+    def _assemble(self, blocks: SymmetricBlocks, scales: Tensor) -> Tensor:
+        """D H D of every block, correct below the diagonal; the diagonal is left to the caller."""
+        torch, take, (count, width) = self.backend.torch, self.backend.take, scales.shape
         dense = self.backend.zeros((count, width, width))
-        if blocks.beside is not None:
-            beside = blocks.beside
-            row, column = self.backend.indices_to_device(beside.row), self.backend.indices_to_device(beside.column)
-            first = self._block(beside, count) * width
-            at_row, at_column, flat = first + row, first + column, scales.ravel()
-            value = self.backend.to_device(beside.value) * taken(flat, at_row) * taken(flat, at_column)
-            at = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
-            # At most two values, of (i, j) and (j, i), meet in one place: their order does not matter.
-            dense.view(-1).index_add_(0, at, value)
+        if blocks.off_diagonal is not None:
+            entries, backend = blocks.off_diagonal, self.backend
+            row, column = backend.indices_to_device(entries.row), backend.indices_to_device(entries.column)
+            first = self._block_indices(entries, count) * width
+            at_row, at_column, flat_scales = first + row, first + column, scales.ravel()
+            value = backend.to_device(entries.value) * take(flat_scales, at_row) * take(flat_scales, at_column)
+            indices = torch.maximum(at_row, at_column).mul_(width).add_(torch.minimum(row, column))
+            # At most two values, of (i, j) and (j, i), are added to one entry, so their order does not matter.
+            dense.view(-1).index_add_(0, indices, value)
         for gram in blocks.grams:
             rows, columns, weights = self._gram(gram.rows, gram.columns, gram.weights)
             whole = rows
@@ -236,111 +232,70 @@ class DeviceAlgebra:
             dense.baddbmm_(scaled.mT, scaled)
         return dense
 
-    def _block(self, beside: OffDiagonal, count: int) -> Tensor:
-        """The block of each entry beside a diagonal."""
-        if beside.block is not None:
-            return self.backend.indices_to_device(beside.block)
-        torch, starts = self.backend.torch, self.backend.indices_to_device(beside.starts)
+    def _block_indices(self, entries: OffDiagonal, count: int) -> Tensor:
+        """The block of each off-diagonal entry."""
+        if entries.block is not None:
+            return self.backend.indices_to_device(entries.block)
+        torch, starts = self.backend.torch, self.backend.indices_to_device(entries.starts)
         ranges = torch.arange(count, device=self.backend.device, dtype=torch.int32)
-        return torch.repeat_interleave(ranges, starts.diff(), output_size=len(beside.row))
+        return torch.repeat_interleave(ranges, starts.diff(), output_size=len(entries.row))
 
-    def _projected(self, inverse: Tensor, links: CouplingRows) -> Tensor:
-        """Σ_o J_o MᵀM J_oᵀ: one product, of all M J_oᵀ below each other."""
-        first = inverse[:, :, : links.shared]
-        if links.weights is not None:
-            weights = self.backend.to_device(links.weights)
-            if links.which is None:
-                more = inverse[:, :, : weights.shape[1]] @ weights[:, :, None]
+    def _project(self, inverse: Tensor, coupling: CouplingRows) -> Tensor:
+        """Σ_o J_o MᵀM J_oᵀ, as one product of all M J_oᵀ stacked."""
+        products, unknowns = inverse[:, :, : coupling.identity_rows], coupling.unknowns
+        if coupling.weights is not None:
+            weights = self.backend.to_device(coupling.weights)
+            if unknowns is None:
+                weighted = inverse[:, :, : weights.shape[1]] @ weights[:, :, None]
             else:
-                which = links.which if isinstance(links.which, slice) else self.backend.indices_to_device(links.which)
-                more = inverse[:, :, which] * weights[:, None, :]
-            first = self.backend.torch.cat([first, -more], dim=2)
-        stacked = first.reshape(-1, links.rows)
+                unknowns = unknowns if isinstance(unknowns, slice) else self.backend.indices_to_device(unknowns)
+                weighted = inverse[:, :, unknowns] * weights[:, None, :]
+            products = self.backend.torch.cat([products, -weighted], dim=2)
+        stacked = products.reshape(-1, coupling.rows)
         return stacked.T @ stacked
 
 
-def _packed(inverse: Tensor) -> Callable[[], Tensor]:
-    """Triangles in half the room: two in one rectangle, the second transposed; what gives them back."""
+def _pack(inverse: Tensor) -> Callable[[], Tensor]:
+    """Store triangles in half the memory, two in one rectangle, the second transposed; returns what unpacks them."""
     count, width, _ = inverse.shape
     half = -(-count // 2)
-    kept = inverse.new_zeros((half, width + 1, width))
-    kept[:, 1:] += inverse[:half]
-    kept[: count - half, :width] += inverse[half:].mT
+    packed = inverse.new_zeros((half, width + 1, width))
+    packed[:, 1:] += inverse[:half]
+    packed[: count - half, :width] += inverse[half:].mT
 
-    def unpacked() -> Tensor:
-        found = kept.new_empty((count, width, width))
-        found[:half] = kept[:, 1:].tril()
-        found[half:] = kept[: count - half, :width].triu().mT
-        return found
+    def unpack() -> Tensor:
+        triangles = packed.new_empty((count, width, width))
+        triangles[:half] = packed[:, 1:].tril()
+        triangles[half:] = packed[: count - half, :width].triu().mT
+        return triangles
 
-    return unpacked
-
-
-class DeviceSchur:
-    """A positive definite matrix S, solved with by M = L⁻¹ D as blocks are, and refined.
-
-    By two products with M, not one with MᵀM: where S is all but singular only they leave small residuals, which are
-    as small before they are refined as after, but where S had to be regularised.
-    """
-
-    def __init__(self, matrix: Tensor, backend: DeviceBackend) -> None:
-        self._matrix, self._torch = matrix, backend.torch
-        scale = matrix.diagonal().rsqrt()
-        across, extremes = scale * scale[:, None], self._torch.aminmax(scale)
-        for regularisation in SCHUR_REGULARISATIONS:
-            scaled = matrix * across
-            scaled.diagonal().fill_(1.0 + regularisation)
-            inverse, failed = backend.inverse_cholesky_factors(scaled[None], LARGE_LEAF)
-            least, most, fails = backend.to_floats([*extremes, failed[0]])
-            if not 0 < least <= most < inf:
-                break
-            if not fails:
-                self._inverse = inverse[0].mul_(scale)
-                self._transposed = self._inverse.T
-                self._refinements = REFINEMENTS_REGULARISED if regularisation else REFINEMENTS
-                return
-        raise FactorisationFailed
-
-    def solve(self, right: Tensor) -> Tensor:
-        """S⁻¹ r, refined."""
-        return self._refined(right, self._torch.mv, self._torch.addmv)
-
-    def solve_rows(self, right: Tensor) -> Tensor:
-        """S⁻¹ r for every row of ``right``, refined together."""
-        return self._refined(right.T, self._torch.mm, self._torch.addmm).T
-
-    def _refined(self, right: Tensor, product: Callable[..., Tensor], plus_product: Callable[..., Tensor]) -> Tensor:
-        found = product(self._transposed, product(self._inverse, right))
-        for _ in range(self._refinements):
-            missed = plus_product(right, self._matrix, found, alpha=-1)
-            found = plus_product(found, self._transposed, product(self._inverse, missed))
-        return found
+    return unpack
 
 
 class DeviceFactors:
-    """What solves with a batch of blocks: M, kept, unpacked, or computed anew each time."""
+    """The inverse factors M of a batch of blocks: kept, unpacked, or recomputed for each solution."""
 
     def __init__(self, inverse: Callable[[], Tensor], backend: DeviceBackend) -> None:
         self._inverse, self._backend = inverse, backend
 
-    def solve(self, right: Tensor, more: Tensor | None = None) -> Tensor:
-        """H_o⁻¹ r_o = MᵀM r_o for every block, and more."""
-        return self._solved(self._inverse(), self._backend.to_device(right), more)
+    def solve(self, right: Tensor, addend: Tensor | None = None) -> Tensor:
+        """H_o⁻¹ r_o = MᵀM r_o for every block, plus the addend."""
+        return self._solve(self._inverse(), self._backend.to_device(right), addend)
 
     def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
-        """H_o⁻¹ r for single right-hand sides: their blocks' M are gathered, as many at a time as is modest."""
-        inverse, held, at = self._inverse(), self._backend.to_device(right), self._backend.indices_to_device(blocks)
-        several = max(1, GATHERED // max(held.shape[1], 1) ** 2)
-        if len(held) <= several:
-            return self._solved(self._backend.take(inverse, at), held)
-        parts = [slice(start, start + several) for start in range(0, len(held), several)]
-        taken = self._backend.take
-        return self._backend.concatenate([self._solved(taken(inverse, at[some]), held[some]) for some in parts])
+        """H_o⁻¹ r for right-hand sides r, each with its block o; at most ``GATHERED`` entries at a time."""
+        backend = self._backend
+        inverse, right, indices = self._inverse(), backend.to_device(right), backend.indices_to_device(blocks)
+        step = max(1, GATHERED // max(right.shape[1], 1) ** 2)
+        if len(right) <= step:
+            return self._solve(backend.take(inverse, indices), right)
+        parts = [slice(start, start + step) for start in range(0, len(right), step)]
+        return backend.concatenate([self._solve(backend.take(inverse, indices[part]), right[part]) for part in parts])
 
-    def _solved(self, inverse: Tensor, right: Tensor, more: Tensor | None = None) -> Tensor:
-        """MᵀM r_o; by name, for at small sizes the operators' own checks take longer than the device."""
+    def _solve(self, inverse: Tensor, right: Tensor, addend: Tensor | None = None) -> Tensor:
+        """MᵀM r_o. Functions instead of operators, whose checks take longer than the device at small sizes."""
         torch = self._backend.torch
         half = torch.bmm(inverse, right.unsqueeze(2))
-        if more is None:
+        if addend is None:
             return torch.bmm(inverse.mT, half).squeeze(2)
-        return torch.baddbmm(more.unsqueeze(2), inverse.mT, half).squeeze(2)
+        return torch.baddbmm(addend.unsqueeze(2), inverse.mT, half).squeeze(2)

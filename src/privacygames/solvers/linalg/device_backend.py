@@ -11,6 +11,10 @@ Tensor = Any
 """``torch.Tensor``, untyped because PyTorch is optional."""
 
 
+MATRIX_LEAF = 512
+"""Size up to which PyTorch factorises a single matrix; a larger one is split into halves."""
+
+
 class DeviceBackend:
     """PyTorch tensors on one device: 64-bit floats and 32-bit indices."""
 
@@ -129,6 +133,10 @@ class DeviceBackend:
         """``a*x + y``, as a new tensor."""
         return self.torch.add(y, x, alpha=a)
 
+    def gemm(self, alpha: float, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+        """``alpha*(a @ b) + c``, in one operation."""
+        return (self.torch.addmv if b.ndim == 1 else self.torch.addmm)(c, a, b, alpha=alpha)
+
     def multiply_add(self, total: Tensor, first: Tensor, second: Tensor) -> Tensor:
         """``total + first*second``, elementwise."""
         return self.torch.addcmul(total, first, second)
@@ -192,42 +200,48 @@ class DeviceBackend:
         """Tensors one after the other; a single one is returned as it is."""
         return self.torch.cat(list(parts)) if len(parts) > 1 else parts[0]
 
-    def inverse_cholesky_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
-        """L⁻¹ of blocks A = L Lᵀ, given on and below the diagonal, and which of them failed; they are overwritten.
+    def inverse_cholesky_factor(self, matrix: Tensor) -> Tensor | None:
+        """L⁻¹ for Cholesky's factor L of a symmetric matrix, which is overwritten; None if not positive definite."""
+        inverse, failed = self.inverse_cholesky_factors(matrix[None], MATRIX_LEAF)
+        return None if failed.item() else inverse[0]
 
-        By halves, so that nearly all of the work is products, in which devices are several times as fast: with
-        K₁ = L₁₁⁻¹ and L₂₁ = A₂₁ K₁ᵀ, the rest is A₂₂ − L₂₁ L₂₁ᵀ with K₂, and between them is −K₂ L₂₁ K₁. Blocks up to
-        a size of ``leaf`` the library factorises.
+    def inverse_cholesky_factors(self, block: Tensor, leaf: int) -> tuple[Tensor, Tensor]:
+        """L⁻¹ of blocks A = L Lᵀ, and a mask of the blocks that are not positive definite.
+
+        Blocks are given on and below the diagonal and are overwritten. They are split into halves, so that nearly all
+        of the work is matrix products, which are several times as fast on a device: with K₁ = L₁₁⁻¹, L₂₁ = A₂₁ K₁ᵀ
+        and K₂ the result for A₂₂ − L₂₁ L₂₁ᵀ, the block below the diagonal is −K₂ L₂₁ K₁. Blocks up to size ``leaf``
+        are factorised by PyTorch.
         """
         if block.shape[1] <= leaf:
-            return self._inverted_leaves(block)
+            return self._invert_leaves(block)
         inverse = self.zeros(tuple(block.shape))
         return inverse, self._invert_halves(block, inverse, leaf)
 
-    def _inverted_leaves(self, block: Tensor) -> tuple[Tensor, Tensor]:
+    def _invert_leaves(self, block: Tensor) -> tuple[Tensor, Tensor]:
         factors, failed = self.torch.linalg.cholesky_ex(block)
         unit = self._unit(block.shape[1]).expand(len(block), -1, -1)
-        # L⁻ᵀ comes column by column: transposed it is as products take it.
+        # The solution is L⁻ᵀ in column-major order; transposed it is in the order that products need.
         return self.torch.linalg.solve_triangular(factors.mT, unit, upper=True).mT, failed != 0
 
     def _invert_halves(self, block: Tensor, into: Tensor, leaf: int) -> Tensor:
-        """Write L⁻¹ over zeros; which of the blocks failed."""
+        """Write L⁻¹ into an array of zeros; returns the mask of blocks that failed."""
         width = block.shape[1]
         if width <= leaf:
-            found, failed = self._inverted_leaves(block)
-            into.copy_(found)
+            inverse, failed = self._invert_leaves(block)
+            into.copy_(inverse)
             return failed
         half = -(-width // (2 * leaf)) * leaf  # whole leaves first
         failed = self._invert_halves(block[:, :half, :half], into[:, :half, :half], leaf)
         first = into[:, :half, :half]
-        between = block[:, half:, :half] @ first.mT
-        block[:, half:, half:].baddbmm_(between, between.mT, alpha=-1)
+        below = block[:, half:, :half] @ first.mT
+        block[:, half:, half:].baddbmm_(below, below.mT, alpha=-1)
         failed = failed | self._invert_halves(block[:, half:, half:], into[:, half:, half:], leaf)
-        into[:, half:, :half].baddbmm_(into[:, half:, half:], between @ first, beta=0, alpha=-1)
+        into[:, half:, :half].baddbmm_(into[:, half:, half:], below @ first, beta=0, alpha=-1)
         return failed
 
     def _unit(self, width: int) -> Tensor:
-        """The unit matrix: of few sizes, one at a time."""
+        """The identity matrix, made once for each of the few sizes that occur."""
         if width not in self._units:
             self._units[width] = self.torch.eye(width, dtype=self.torch.float64, device=self.device)
         return self._units[width]

@@ -1,8 +1,8 @@
-"""LAPACK and BLAS on square blocks without the interpreter's lock, so that two threads really are two.
+"""LAPACK and BLAS routines for square blocks, called without Python's global interpreter lock.
 
-SciPy's Python wrappers hold the lock while they compute; the routines behind them, which SciPy exports for Cython,
-do not need it, and ctypes lets go of it. A symmetric block is one C-ordered array; LAPACK reads it by columns, so
-what it calls the lower triangle is the upper one here.
+SciPy's Python wrappers hold the lock while they compute. The routines behind them, which SciPy exports for Cython, do
+not need it, and ctypes releases it. A symmetric block is a C-ordered array; LAPACK reads it by columns, so what it
+calls the lower triangle is the upper one here.
 """
 
 import ctypes
@@ -32,7 +32,7 @@ def _address(module: ModuleType, name: str) -> int:
 
 ADDRESSES = {name: _address(cython_lapack, name) for name in ("dpotrf", "dtrtri", "dlauum")}
 ADDRESSES |= {name: _address(cython_blas, name) for name in ("dsyrk", "dtrmm", "dtrsv")}
-"""Where the routines are."""
+"""The memory address of each routine."""
 
 
 def _routine(name: str, arguments: int) -> Callable[..., None]:
@@ -47,53 +47,53 @@ _trmm = _routine("dtrmm", 11)
 _trsv = _routine("dtrsv", 8)
 
 LEAF = 64
-"""Triangles up to this size are inverted by LAPACK; larger ones by halves, as products, which are much faster."""
+"""Size up to which LAPACK inverts a triangle; a larger one is split into halves and products, which are much faster."""
 
 
-class Square:
-    """Routines for C-ordered blocks of one size; each thread has its own."""
+class BlockRoutines:
+    """The routines for C-ordered blocks of one size; each thread needs an instance of its own."""
 
     def __init__(self, size: int) -> None:
         self._numbers = {value: ctypes.c_int(value) for value in (1, size)}
         self._info, self._plus, self._minus = ctypes.c_int(0), ctypes.c_double(1.0), ctypes.c_double(-1.0)
         self._size = size
-        self._at = [ctypes.addressof(each) for each in (self._numbers[size], self._numbers[1], self._info)]
-        self._signs = [ctypes.addressof(each) for each in (self._plus, self._minus)]
+        self._at = [ctypes.addressof(number) for number in (self._numbers[size], self._numbers[1], self._info)]
+        self._signs = [ctypes.addressof(sign) for sign in (self._plus, self._minus)]
 
     def factor(self, block: FloatArray) -> bool:
-        """Cholesky's factor in place of the block, above the diagonal here; whether it exists."""
+        """Replace the block's upper triangle by its Cholesky factor; returns whether the block is positive definite."""
         size, _, info = self._at
         _potrf(_LOWER, size, _start(block), size, info)
         return self._info.value == 0
 
     def add_gram(self, block: FloatArray, rows: FloatArray, first: int) -> None:
-        """Add RᵀR, of the first so many columns of R, to the block's first ones: on and above the diagonal."""
+        """Add RᵀR for the first ``first`` columns of R to the block's leading upper triangle."""
         count, columns = rows.shape
         size, plus = self._at[0], self._signs[0]
         numbers = self._number(first), self._number(count), plus, _start(rows), self._number(columns)
         _syrk(_LOWER, _PLAIN, *numbers, plus, _start(block), size)
 
     def invert_factor(self, factor: FloatArray) -> None:
-        """The inverse of a factor in its place."""
+        """Invert a triangular factor in place."""
         self._invert(_start(factor), self._size)
 
     def multiply_by_transpose(self, factor: FloatArray) -> None:
-        """F Fᵀ, on and above the diagonal, in place of a triangle F: the inverse, from the inverse of its factor."""
+        """Replace a triangle F by the upper triangle of F Fᵀ: H⁻¹ where F is the inverse of H's factor."""
         size, _, info = self._at
         _lauum(_LOWER, size, _start(factor), size, info)
 
     def solve(self, factors: FloatArray, blocks: Iterable[int], right: FloatArray) -> None:
-        """The solutions in place of the right-hand sides, each with a block of (…, size, size)."""
+        """Solve in place for right-hand sides, each with one of the factors, (…, size, size)."""
         size, one, _ = self._at
         block, vector = _start(factors), _start(right)
         square, row = 8 * self._size * self._size, 8 * self._size
-        for each, which in enumerate(blocks):  # by address: an array of each costs more than this
-            at, to = block + which * square, vector + each * row
+        for position, index in enumerate(blocks):  # by address: to slice an array takes longer than the solution
+            at, to = block + index * square, vector + position * row
             _trsv(_LOWER, _PLAIN, _GENERAL, size, at, size, to, one)
             _trsv(_LOWER, _TRANSPOSED, _GENERAL, size, at, size, to, one)
 
     def _invert(self, at: int, count: int) -> None:
-        """Invert the triangle of ``count`` rows at an address: its two halves, then the square between them."""
+        """Invert the triangle of ``count`` rows at an address: its two halves, then the rectangle between them."""
         leading, _, info = self._at
         if count <= LEAF:
             _trtri(_LOWER, _GENERAL, self._number(count), at, leading, info)

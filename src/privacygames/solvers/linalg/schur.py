@@ -1,70 +1,55 @@
-"""The Schur complement in which blocks meet: one dense symmetric system."""
+"""Solution with the Schur complement that couples the blocks: one dense symmetric positive definite system."""
 
 from math import inf
-from typing import Protocol
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.linalg.backend import HOST
-from privacygames.solvers.linalg.failure import FactorisationFailed
+from privacygames.solvers.linalg.backend import Backend, FactorisationFailed
 
 REGULARISATIONS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
-"""What is added to a unit diagonal: as little as lets the matrix be factorised."""
+"""Values added to the unit diagonal of the scaled matrix: the first that lets it be factorised is used."""
 
 REFINEMENTS, REFINEMENTS_REGULARISED = 1, 2
-"""So often is a solution refined; and where something had to be added."""
-
-
-class SchurComplement(Protocol):
-    """A positive definite matrix S, ready to solve with."""
-
-    def solve(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r, refined, where the matrix is."""
-        ...
-
-    def solve_rows(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r for every row of ``right``, refined together, where the matrix is."""
-        ...
+"""Steps of iterative refinement, without and with regularisation."""
 
 
 class Schur:
-    """One on the host: given on and above the diagonal, scaled to a unit diagonal.
+    """A symmetric positive definite matrix S, factorised on its backend, on the host or on a device.
 
-    The inverse M of Cholesky's factor is kept, and MᵀM r is two products, which take no turns as substitutions do.
-    MᵀM itself would lose twice as many digits where S is nearly singular.
+    With D the scaling of S to a unit diagonal and L Cholesky's factor of D S D, it keeps M = L⁻¹ D and solves by two
+    products, S⁻¹ r = Mᵀ(M r), which run in parallel, unlike substitutions. One product with MᵀM would lose twice as
+    many digits where S is nearly singular.
+
+    Raises:
+        FactorisationFailed: S is not positive definite, even when regularised.
     """
 
-    def __init__(self, upper: FloatArray) -> None:
-        matrix = HOST.symmetric_from_upper(upper)
+    def __init__(self, matrix: FloatArray, backend: Backend) -> None:
+        self._matrix, self._backend = matrix, backend
         diagonal = matrix.diagonal()
-        if not bool(((diagonal > 0) & (diagonal < inf)).all()):
+        smallest, largest = backend.to_floats([diagonal.min(), diagonal.max()])
+        if not 0 < smallest <= largest < inf:
             raise FactorisationFailed
-        self._scale = diagonal**-0.5
-        self._scaled = matrix * self._scale * self._scale[:, None]
+        scale = diagonal**-0.5
+        across, size = scale * scale[:, None], len(scale)
         for regularisation in REGULARISATIONS:
-            self._fill_diagonal(1.0 + regularisation)
-            found = HOST.inverse_cholesky_factor(self._scaled)
-            if found is not None:
-                self._fill_diagonal(1.0)
-                self._inverse_factor = found
+            scaled = matrix * across
+            scaled.reshape(-1)[:: size + 1] = 1.0 + regularisation
+            inverse = backend.inverse_cholesky_factor(scaled)
+            if inverse is not None:
+                self._inverse_factor = inverse * scale
                 self._refinements = REFINEMENTS_REGULARISED if regularisation else REFINEMENTS
                 return
         raise FactorisationFailed
 
-    def _fill_diagonal(self, value: float) -> None:
-        self._scaled.reshape(-1)[:: len(self._scaled) + 1] = value
-
     def solve(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r, refined."""
-        found: FloatArray = self.solve_rows(right[None, :])[0]
-        return found
+        """S⁻¹ r by iterative refinement."""
+        gemm, transposed = self._backend.gemm, self._inverse_factor.T
+        solution = transposed @ (self._inverse_factor @ right)
+        for _ in range(self._refinements):
+            residual = gemm(-1.0, self._matrix, solution, right)
+            solution = gemm(1.0, transposed, self._inverse_factor @ residual, solution)
+        return solution
 
     def solve_rows(self, right: FloatArray) -> FloatArray:
-        """S⁻¹ r for every row of ``right``, refined together."""
-        given = (right * self._scale).T
-        found = self._roughly(given)
-        for _ in range(self._refinements):
-            found = found + self._roughly(given - self._scaled @ found)
-        return found.T * self._scale
-
-    def _roughly(self, right: FloatArray) -> FloatArray:
-        return self._inverse_factor.T @ (self._inverse_factor @ right)
+        """S⁻¹ r for every row r of ``right``, together."""
+        return self.solve(right.T).T

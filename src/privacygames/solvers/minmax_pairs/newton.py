@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.solvers.linalg import BlockAlgebra, CouplingRows, Gram, Schur, SymmetricBlocks, factorise_in_batches
+from privacygames.solvers.linalg import BlockAlgebra, CouplingRows, Gram, SymmetricBlocks, factorise_in_batches
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PairNewton:
         gram = Gram(mechanism, np.arange(observables), distance * distance * at.w / at.t)
         blocks = SymmetricBlocks(at.z / at.q, grams=(gram,))
         factors, schur = factorise_in_batches(algebra, blocks, CouplingRows(observables))
-        self._solve_blocks, self._solve_schur = factors.solve, Schur(schur).solve
+        self._solve_blocks, self._solve_schur = factors.solve, algebra.schur(schur).solve
         self._sums = at.q.sum(axis=0)
         self._stretched = self._solve_schur(self._sums)
         gap = float((at.t * at.w).sum() + (at.q * at.z).sum())

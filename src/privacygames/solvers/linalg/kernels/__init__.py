@@ -49,12 +49,12 @@ def usable() -> bool:
     return os.getpid() == _process
 
 
-def ready() -> bool:
+def loaded() -> bool:
     """Whether loops have been compiled, or loaded, in this process."""
     return len(block_loops.factorise.signatures) > 0
 
 
-def kept() -> bool:
+def cached() -> bool:
     """Whether loops that were compiled before are kept on disk."""
     return any(Path(block_loops.factorise.stats.cache_path).glob("block_loops.factorise-*.nbc"))
 

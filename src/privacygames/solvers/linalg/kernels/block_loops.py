@@ -217,6 +217,9 @@ def factorise(
         for part in range(len(edges) - 1):
             for column in range(row + 1):
                 total[column, row] += sums[part, row, column]
+    for row in prange(linked):
+        for column in range(row):
+            total[row, column] = total[column, row]
     return total, failed
 
 

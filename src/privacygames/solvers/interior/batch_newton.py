@@ -12,11 +12,8 @@ from privacygames.solvers.interior.elementwise import (
     advance,
     blocking_ratio,
     complementarity_after,
-    divide,
     dual_change,
     min_growth,
-    negative_product,
-    step_ratio,
 )
 from privacygames.solvers.interior.state import SlackDual
 from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
@@ -44,7 +41,7 @@ class BatchNewton:
         self.complementarity = float(now.slacks @ now.duals)
         self._reduced_objective = batch.reduced_objective(coupling_dual)
         self._dual_residual = self._reduced_objective - batch.adjoint(now.duals)
-        parts = batch.hessian(divide(batch.backend, now.duals, now.slacks))
+        parts = batch.hessian(now.duals / now.slacks)
         blocks = SymmetricBlocks(parts.diagonal, parts.off_diagonal, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.block_rows)
 
@@ -61,11 +58,11 @@ class BatchNewton:
             feasible: whether the dual residual is left as it is, rather than removed.
         """
         if product_change is None:
-            self._product_change = negative_product(self.batch.backend, *self.now.both)
+            self._product_change = -(self.now.slacks * self.now.duals)
             self._right = -self._reduced_objective
         else:
             self._product_change = product_change
-            self._right = self.batch.adjoint(divide(self.batch.backend, product_change, self.now.slacks))
+            self._right = self.batch.adjoint(product_change / self.now.slacks)
             if not feasible:
                 self._right -= self._dual_residual
         self._du = self._factors.solve(self._right)
@@ -76,9 +73,9 @@ class BatchNewton:
 
         The residual is computed from the inequalities, not from the assembled H.
         """
-        now, backend, rmatvec = self.now, self.batch.backend, self.batch.coupling.rmatvec
+        now, rmatvec = self.now, self.batch.coupling.rmatvec
         du = self._factors.solve(rmatvec(more), self._du)
-        weighted = divide(backend, now.duals, now.slacks)
+        weighted = now.duals / now.slacks
         weighted *= self.batch.slacks(du)
         self._du = self._factors.solve(self._right + rmatvec(total) - self.batch.adjoint(weighted), du)
         return self.batch.coupling.matvec(self._du)
@@ -114,9 +111,9 @@ class BatchNewton:
         return self._with_growth(base.u + du, SlackDual(advance(backend, base.change.slacks, 1.0, slacks), duals))
 
     def _with_growth(self, du: FloatArray, change: SlackDual) -> BatchDirection:
-        now, backend = self.now, self.batch.backend
-        growth = min_growth(backend, now.slacks, change.slacks)
-        return BatchDirection(du, change, growth, min_growth(backend, now.duals, change.duals))
+        now = self.now
+        growth = min_growth(now.slacks, change.slacks)
+        return BatchDirection(du, change, growth, min_growth(now.duals, change.duals))
 
     def blocking(self, change: SlackDual, base: SlackDual, ratio: float, count: int) -> FloatArray:
         """The inequalities that limit a step to less than 1/ratio, the most limiting first, (7, …), on the host.
@@ -139,7 +136,7 @@ class BatchNewton:
     def largest_step_ratios(self, change: SlackDual, count: int) -> list[FloatArray]:
         """The largest step ratios of slacks and of dual values, at most so many, all above one."""
         backend, pairs = self.batch.backend, zip(self.now.both, change.both, strict=True)
-        return backend.top_k_values([step_ratio(backend, *pair) for pair in pairs], 1.0, count)
+        return backend.top_k_values([-(changes / values) for values, changes in pairs], 1.0, count)
 
     def complementarity_after(self, change: SlackDual, primal: float, dual: float) -> float:
         """The complementarity after steps of these lengths along a direction."""

@@ -33,16 +33,16 @@ class CompiledWorkingSet(WorkingSet):
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
-        return np.asarray(self._kernels.pair_slacks(np.ascontiguousarray(u), *self.kernel_arguments))
+        return np.asarray(self._kernels.ratio_slacks(np.ascontiguousarray(u), *self.kernel_arguments))
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The transpose: values scattered to the secrets of their pairs."""
-        return np.asarray(self._kernels.pair_totals(values, *self.kernel_arguments, self.bounds.size))
+        return np.asarray(self._kernels.ratio_adjoint(values, *self.kernel_arguments, self.bounds.size))
 
     def add_hessian(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one off-diagonal entry for each pair."""
         size = self.bounds.size
-        diagonals, off_diagonal = self._kernels.pair_squares(weights, *self.kernel_arguments, size)
+        diagonals, off_diagonal = self._kernels.ratio_hessian(weights, *self.kernel_arguments, size)
         parts.diagonal[:, :size] += diagonals
         parts.off_diagonal = OffDiagonal(*self._csr, off_diagonal)
 
@@ -51,19 +51,11 @@ class CompiledWorkingSet(WorkingSet):
         bounds = self.bounds
         tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.permanent, bounds.root
         columns = np.ascontiguousarray(before), np.ascontiguousarray(after)
-        allowed, keys, starts, i, j, root = self._kernels.near_pairs(*columns, *tables, *self._csr, keep_all, VIOLATED)
+        allowed, keys, starts, i, j, root = self._kernels.check_ratios(
+            *columns, *tables, *self._csr, keep_all, VIOLATED
+        )
         if allowed.min() < inf:
             return float(allowed.min()), self
         near = replace(self, keys=keys)
         near.__dict__.update(_csr=(starts, i, j), root=root)  # computed on the way
         return inf, near
-
-    def inherit_duals(self, old: WorkingSet, dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
-        """Dual values for this set: those of an older set, and central ones for pairs that joined."""
-        if not isinstance(old, CompiledWorkingSet):
-            return super().inherit_duals(old, dual, slack, target)
-        return np.asarray(self._kernels.taken_over(*self._csr, *old._csr, dual, slack, target))
-
-    def cancel_opposites(self, dual: FloatArray) -> FloatArray:
-        """Dual values that prove a better bound."""
-        return np.asarray(self._kernels.less_opposites(dual, *self.kernel_arguments, self.bounds.size))

@@ -7,7 +7,6 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.elementwise import divide
 from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
 
@@ -119,7 +118,7 @@ def batch_duals(
         dual = values[id(pairs)]
         dual = pairs.cancel_opposites(dual) if thorough else dual
         reduced = reduced - pairs.adjoint(dual)
-        ratios = divide(batch.backend, dual, pairs.root)  # undo the balancing by √γ
+        ratios = dual / pairs.root  # undo the balancing by √γ
     return BatchDuals(ratios, attack, max_distortion, batch.backend.to_numpy(batch.backend.min(reduced)))
 
 

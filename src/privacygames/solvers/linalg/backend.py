@@ -321,8 +321,7 @@ class HostBackend:
 
     def top_k(self, array: FloatArray, threshold: float, k: int) -> tuple[FloatArray, IntArray]:
         """The entries above the threshold and their indices; where there are more than k, the k largest."""
-        above = self.kernels.flatnonzero_above if self.kernels is not None else _flatnonzero_above
-        indices = above(array, threshold)
+        indices = np.flatnonzero(array > threshold)
         indices = indices if len(indices) <= k else indices[np.argpartition(array[indices], -k)[-k:]]
         return array[indices], indices
 
@@ -332,9 +331,7 @@ class HostBackend:
 
     def matmul(self, first: FloatArray, second: FloatArray) -> FloatArray:
         """The product of two matrices."""
-        if self.kernels is None:
-            return np.asarray(first @ second)
-        return np.asarray(self.kernels.matmul(np.ascontiguousarray(first), np.ascontiguousarray(second)))
+        return np.asarray(first @ second)
 
     def searchsorted(self, keys: IntArray, values: IntArray) -> IntArray:
         """For each value, the first index in sorted keys whose key is not smaller."""
@@ -372,10 +369,6 @@ class HostBackend:
             return None
         routines.invert_factor(inverse)
         return np.tril(inverse.T)
-
-
-def _flatnonzero_above(array: FloatArray, threshold: float) -> IntArray:
-    return np.flatnonzero(array > threshold)
 
 
 HOST = HostBackend()

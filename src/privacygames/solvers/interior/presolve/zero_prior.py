@@ -67,9 +67,6 @@ def exponents_between(
 def margins_from(columns: FloatArray, to: FloatArray, back: FloatArray, backend: Backend = HOST) -> FloatArray:
     """The margins of other secrets, from columns and the exponents to these secrets and back."""
     logs = backend.log(backend.to_device(columns))
-    if backend.kernels is not None:
-        sums = backend.kernels.bounds_between(logs, to, back, UNBOUNDED)
-        return np.asarray(np.minimum(1 - sums[:, 0], sums[:, 1] - 1))
     chunk = max(1, backend.chunk_entries // prod(columns.shape))
     result = np.empty(len(to))
     for start in range(0, len(to), chunk):

@@ -1,10 +1,10 @@
-"""Loops compiled by Numba: they run without the interpreter's lock, each divided among threads of its own.
+"""Loops compiled by Numba, each divided among Numba's threads and run without the global interpreter lock.
 
-Everything here is done by NumPy elsewhere, in many more and much shorter steps, between which threads wait for each
-other. Only where Numba is installed: ``host.compiled_loops`` asks.
+``host.compiled_loops`` imports them where Numba is installed; without them LAPACK and NumPy do the same work. Only
+loops that save at least a tenth of a design are compiled (docs/theory/solver-log.md has the measurements).
 
-Not every kind of threads that Numba may be using can be called from two threads at the same time, so the loops take
-turns; nor survives a fork, so a process that was forked does without (:func:`usable`).
+Not all of Numba's threading layers can be called from two threads at the same time, so calls take turns. None survives
+a fork, so a forked process does without compiled loops (:func:`usable`).
 """
 
 import os
@@ -20,18 +20,18 @@ from numba import config, get_num_threads, set_num_threads
 if config.DISABLE_JIT:
     raise ImportError("Numba is told not to compile anything")
 
-from privacygames.solvers.linalg.kernels import block_loops, direction_loops, pair_loops, step_loops
+from privacygames.solvers.linalg.kernels import block_loops, ratio_loops
 
 ROUTINES = block_loops.ROUTINES
 _process, _turn = os.getpid(), Lock()
 
 WAITING = {"GOMP_SPINCOUNT": "300", "KMP_BLOCKTIME": "0", "OMP_WAIT_POLICY": None}
-"""How OpenMP's threads wait for work, unless the environment says so: by default they keep a processor busy for
-milliseconds, and where others need it, too, every loop then takes as long as the system's turns do."""
+"""How OpenMP's threads wait for work, unless the environment says otherwise. By default they spin for milliseconds; on
+a busy machine every loop then takes as long as the scheduler's time slice."""
 
 
 def launch(environment: MutableMapping[str, str]) -> None:
-    """Start Numba's threads, if they are not there yet: OpenMP looks at its environment then, and only then."""
+    """Start Numba's threads, if they do not run yet: OpenMP reads its environment at that moment only."""
     if not WAITING.keys() & environment.keys():
         environment.update({name: value for name, value in WAITING.items() if value is not None})
         try:
@@ -45,23 +45,23 @@ launch(os.environ)
 
 
 def usable() -> bool:
-    """Whether this is the process that loaded the loops."""
+    """Whether this is the process that imported the loops, not a fork of it."""
     return os.getpid() == _process
 
 
 def loaded() -> bool:
-    """Whether loops have been compiled, or loaded, in this process."""
+    """Whether loops have been compiled or loaded in this process."""
     return len(block_loops.factorise.signatures) > 0
 
 
 def cached() -> bool:
-    """Whether loops that were compiled before are kept on disk."""
+    """Whether compiled loops are in Numba's cache on disk."""
     return any(Path(block_loops.factorise.stats.cache_path).glob("block_loops.factorise-*.nbc"))
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Divide loops that are called here among so many threads, or as many as Numba has."""
+    """Use this many threads, or as many as Numba has, for the loops called in this block."""
     before = get_num_threads()
     set_num_threads(min(count, config.NUMBA_NUM_THREADS))
     try:
@@ -72,44 +72,21 @@ def threads(count: int) -> Iterator[None]:
 
 def _in_turn(loop: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(loop)
-    def called(*arguments: Any) -> Any:
+    def locked(*arguments: Any) -> Any:
         with _turn:
             return loop(*arguments)
 
-    return called
+    return locked
 
 
 def _in_parts(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, of a loop that is told how many threads there are, for each of them needs memory of its own."""
+    """The same for a loop whose last argument is the number of threads, each of which needs memory of its own."""
     in_turn = _in_turn(loop)
     return wraps(loop)(lambda *arguments: in_turn(*arguments, get_num_threads()))
 
 
 factorise, solve = _in_parts(block_loops.factorise), _in_turn(block_loops.solve)
-
-begun = _in_turn(direction_loops.begun)
-finished = _in_turn(direction_loops.finished)
-finished_others = _in_turn(direction_loops.finished_others)
-refined = _in_turn(direction_loops.refined)
-
-bounds_between = _in_turn(pair_loops.bounds_between)
-less_opposites = _in_parts(pair_loops.less_opposites)
-near_pairs = _in_turn(pair_loops.near_pairs)
-pair_slacks = _in_turn(pair_loops.pair_slacks)
-pair_squares = _in_turn(pair_loops.pair_squares)
-pair_totals = _in_turn(pair_loops.pair_totals)
-taken_over = _in_turn(pair_loops.taken_over)
-
-flatnonzero_above = _in_parts(step_loops.flatnonzero_above)
-answered = _in_turn(step_loops.answered)
-central = _in_turn(step_loops.central)
-dual_change = _in_turn(step_loops.dual_change)
-least_growth = _in_turn(step_loops.least_growth)
-moved = _in_turn(step_loops.moved)
-outlying = _in_turn(step_loops.outlying)
-product_total = _in_turn(step_loops.product_total)
-ratio = _in_turn(step_loops.ratio)
-speeds = _in_turn(step_loops.speeds)
-matmul = _in_parts(step_loops.matmul)
-undone = _in_turn(step_loops.undone)
-used_up = _in_turn(step_loops.used_up)
+check_ratios = _in_turn(ratio_loops.check_ratios)
+ratio_adjoint = _in_turn(ratio_loops.ratio_adjoint)
+ratio_hessian = _in_turn(ratio_loops.ratio_hessian)
+ratio_slacks = _in_turn(ratio_loops.ratio_slacks)

@@ -1,7 +1,7 @@
-"""Blocks written, factorised, inverted and solved with, a whole batch in one call.
+"""Assembly, factorisation, inversion and solution of a whole batch of blocks in one call.
 
-LAPACK and BLAS are called by their addresses, which are arguments, so that what was compiled can be kept on disk.
-Blocks are C-ordered; LAPACK reads them by columns, so what it calls the upper triangle is the lower one here.
+LAPACK and BLAS are called by their addresses, which are arguments, so that compiled code can be cached on disk. Blocks
+are C-ordered; LAPACK reads them by columns, so what it calls the upper triangle is the lower one here.
 """
 
 import numpy as np
@@ -32,14 +32,14 @@ def _call(_, address, arguments):
 
 @compiled
 def _constants(width):
-    """Letters, whole numbers and signs for LAPACK: U, N, R, L; the width, 1 and room for three more; 1 and −1."""
+    """LAPACK's arguments in memory: the letters U, N, R, L; the width, 1 and three free integers; 1.0 and −1.0."""
     letters = np.array([85, 78, 82, 76], dtype=np.uint8)
     return letters, np.array([width, 1, 0, 0, 0], dtype=np.int32), np.array([1.0, -1.0])
 
 
 @compiled
-def _inverted(routines, at, width, letters, numbers, signs):
-    """Invert the triangle at an address: small ones on the diagonal first, then what is between ever larger ones."""
+def _invert(routines, at, width, letters, numbers, signs):
+    """Invert the triangle at an address: small ones on the diagonal, then the rectangles between ever larger ones."""
     letter, number, sign = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
     upper, plain, right, left = letter, letter + 1, letter + 2, letter + 3
     rows, columns, info = number + 8, number + 12, number + 16
@@ -60,8 +60,8 @@ def _inverted(routines, at, width, letters, numbers, signs):
 
 
 @compiled
-def _written(routines, pairs, values, gram, roots, scale, into, scaled, numbers, letters, signs):
-    """One block without its diagonal, scaled on both sides, below the diagonal."""
+def _assemble(routines, pairs, values, gram, roots, scale, into, scaled, numbers, letters, signs):
+    """Write the lower triangle of D H D of one block; its diagonal is left to the caller."""
     (i, j), (rows, columns, leading) = pairs, gram
     for row in range(len(into)):
         into[row, :row] = 0.0
@@ -87,7 +87,7 @@ def _written(routines, pairs, values, gram, roots, scale, into, scaled, numbers,
 
 @compiled
 def _add_projected(total, shared, which, weights, inverse):
-    """Add the rows of J M Jᵀ after the first ones, below the diagonal, for a symmetric M that is given there."""
+    """Add the weighted rows of J M Jᵀ below the diagonal, given the lower triangle of a symmetric M."""
     width = len(inverse)
     for row in range(width):
         for column in range(row):
@@ -111,8 +111,8 @@ def _add_projected(total, shared, which, weights, inverse):
 
 
 @compiled
-def _factorised(routines, scales, starts, i, j, values, gram, roots, links, regularisations, packed, sums):
-    """Factorise blocks one after the other, and add up their Schur complement below the diagonal; how many were."""
+def _factorise(routines, scales, starts, i, j, values, gram, roots, links, regularisations, packed, sums):
+    """Factorise blocks one by one and add up their Schur complement's lower triangle; returns how many succeeded."""
     count, width = scales.shape
     shared, which, weights = links
     letters, numbers, signs = _constants(width)
@@ -120,20 +120,20 @@ def _factorised(routines, scales, starts, i, j, values, gram, roots, links, regu
     block, scaled = np.zeros((width, width)), np.empty(gram[0].shape)
     for each in range(count):
         mine, scale = slice(starts[each], starts[each + 1]), scales[each]
-        found = False
+        positive_definite = False
         for regularisation in regularisations:
             pairs = (i[mine], j[mine])
-            _written(routines, pairs, values[mine], gram, roots[each], scale, block, scaled, numbers, letters, signs)
+            _assemble(routines, pairs, values[mine], gram, roots[each], scale, block, scaled, numbers, letters, signs)
             for row in range(width):
                 block[row, row] = 1.0 + regularisation
             numbers[4] = 0
             _call(routines[_POTRF], (letter, number, block.ctypes.data, number, info))
-            found = numbers[4] == 0
-            if found:
+            positive_definite = numbers[4] == 0
+            if positive_definite:
                 break
-        if not found:
+        if not positive_definite:
             return each
-        _inverted(routines, block.ctypes.data, width, letters, numbers, signs)
+        _invert(routines, block.ctypes.data, width, letters, numbers, signs)
         into, at = packed[each], 0
         for row in range(width):
             for column in range(row + 1):
@@ -169,35 +169,35 @@ def factorise(
     packed,
     threads,
 ):
-    """The factors of blocks' inverses, and the Schur complement of their links, on and above the diagonal.
+    """The packed inverse factors of blocks, and the Schur complement of their coupling rows.
 
     Args:
-        routines: LAPACK's addresses.
-        scales: what brings the blocks' diagonals to one, (blocks, width).
-        starts: where the pairs of each block start; then their rows, columns and values.
-        i: their rows.
+        routines: the addresses of LAPACK's and BLAS's routines.
+        scales: the diagonal scalings D to a unit diagonal, (blocks, width).
+        starts: the index of each block's first off-diagonal entry.
+        i: the rows of these entries.
         j: their columns.
-        values: what is at (i, j) and (j, i).
-        rows: the rows R of a term Rᵀ diag(w) R.
-        columns: their columns, ascending.
-        leading: how many of those come first in a block.
-        roots: √w, (blocks, rows).
-        linked: how many rows the links have.
-        shared: how many unknowns have a row of their own.
-        which: which unknowns the other rows are of.
+        values: their values, at (i, j) and (j, i).
+        rows: the matrix R of the Gram term Rᵀ diag(w) R.
+        columns: the block's columns that R stands for, ascending.
+        leading: how many of those are the block's first columns.
+        roots: √w, (blocks, rows of R).
+        linked: the number of coupling rows.
+        shared: how many unknowns have an identity row.
+        which: the unknowns of the weighted rows.
         weights: their weights.
-        added: what to add to a unit diagonal, as little as possible.
-        packed: to be written: the triangles M, row by row, with MᵀM the inverse of a block.
-        threads: how many ranges of blocks to work on at the same time.
+        added: regularisations of the unit diagonal, ascending.
+        packed: output: the triangles M row by row, with MᵀM the inverse of a block.
+        threads: the number of ranges of blocks to work on at the same time.
 
     Returns:
-        The Schur complement, and how many blocks were not factorised, range by range.
+        The Schur complement, and the number of blocks in each range that were not factorised.
     """
     edges = parts(len(scales), threads)
     failed, sums = np.zeros(len(edges) - 1, np.int64), np.zeros((len(edges) - 1, linked, linked))
     for part in prange(len(edges) - 1):
         first, last = edges[part], edges[part + 1]
-        done = _factorised(
+        done = _factorise(
             routines,
             scales[first:last],
             starts[first : last + 1],
@@ -224,8 +224,8 @@ def factorise(
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def add_solution(triangle, right, into):
-    """Add MᵀM r for the triangle M of a block, which is read once."""
+def _add_solution(triangle, right, into):
+    """Add MᵀM r for the triangle M of one block, which is read once."""
     at = 0
     for row in range(len(right)):
         mine, product = triangle[at : at + row + 1], 0.0
@@ -239,7 +239,7 @@ def add_solution(triangle, right, into):
 @in_threads
 def solve(packed, blocks, right):
     """MᵀM r for right-hand sides r, each with the triangle M of its block."""
-    found = np.zeros(right.shape)
-    for each in prange(len(right)):
-        add_solution(packed[blocks[each]], right[each], found[each])
-    return found
+    solution = np.zeros(right.shape)
+    for row in prange(len(right)):
+        _add_solution(packed[blocks[row]], right[row], solution[row])
+    return solution

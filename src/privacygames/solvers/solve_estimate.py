@@ -8,7 +8,13 @@ from typing import Literal
 import numpy as np
 
 from privacygames.errors import TooLarge
-from privacygames.solvers.linalg import CouplingRows, SymmetricBlocks, host_algebra, compiled_loops_cached, compiled_loops_loaded
+from privacygames.solvers.linalg import (
+    CouplingRows,
+    SymmetricBlocks,
+    compiled_loops_cached,
+    compiled_loops_loaded,
+    host_algebra,
+)
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
 from privacygames.threads import available_processors
 

@@ -30,7 +30,6 @@ from privacygames.solvers.linalg import (
     FactorisationFailed,
     Gram,
     OffDiagonal,
-    Schur,
     SymmetricBlocks,
     factorise_in_batches,
     host_algebra,
@@ -328,7 +327,7 @@ class Newton:
         self.factors, schur = factorise_in_batches(algebra, blocks, links)
         rows = np.arange(self.unknowns, width)
         schur[rows, rows] += at.surplus / self.alpha
-        self.schur = Schur(schur)
+        self.schur = algebra.schur(schur)
         missed = np.zeros_like(at.u)
         missed[:, : self.unknowns] = program.costs
         self.missed = missed - self._adjoint(at.z, at.w) - at.y

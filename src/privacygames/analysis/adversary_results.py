@@ -18,32 +18,37 @@ def adversary_results(
     mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]
 ) -> tuple[AdversaryResult, ...]:
     """For each adversary, the error guaranteed for the same prior and errors, realised and possible."""
-    crowd = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
-    names = [each.name for each in crowd]
+    known = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
+    names = [each.name for each in known]
     if len(set(names)) < len(names):
         raise InvalidProblem("two adversaries have one name; names tell them apart")
-    promises = mechanism.certificate.bounds.adversaries(mechanism.problem)
-    found = []
-    for each in crowd:
+    guarantees = mechanism.certificate.bounds.adversaries(mechanism.problem)
+    results = []
+    for each in known:
         arrays = each.arrays(problem)
-        promised = max(
-            (one.distortion for one in promises if one.distortion is not None and _same(one, arrays)), default=None
+        guaranteed = max(
+            (
+                guarantee.distortion
+                for guarantee in guarantees
+                if guarantee.distortion is not None and _same(guarantee, arrays)
+            ),
+            default=None,
         )
-        found.append(
-            AdversaryResult(each.name, promised, adversary_error(mechanism, problem, each), arrays.max_distortion)
+        results.append(
+            AdversaryResult(each.name, guaranteed, adversary_error(mechanism, problem, each), arrays.max_distortion)
         )
-    return tuple(found)
+    return tuple(results)
 
 
-def adversary_table(adversary_results: Sequence[AdversaryResult]) -> str:
+def adversary_table(results: Sequence[AdversaryResult]) -> str:
     """Adversary × (guaranteed, realised, best possible), as text."""
-    return aligned([ADVERSARY_HEADINGS, *map(adversary_cells, adversary_results)], texts=(0,))
+    return aligned([ADVERSARY_HEADINGS, *map(adversary_cells, results)], texts=(0,))
 
 
-def adversary_cells(stand: AdversaryResult) -> tuple[str, str, str, str]:
+def adversary_cells(result: AdversaryResult) -> tuple[str, str, str, str]:
     """One line of the table."""
-    promised = "" if stand.guaranteed is None else f"{stand.guaranteed:.4f}"
-    return stand.adversary, promised, f"{stand.realised:.4f}", f"{stand.maximum:.4f}"
+    guaranteed = "" if result.guaranteed is None else f"{result.guaranteed:.4f}"
+    return result.adversary, guaranteed, f"{result.realised:.4f}", f"{result.maximum:.4f}"
 
 
 def aligned(lines: Sequence[tuple[str, ...]], texts: tuple[int, ...]) -> str:

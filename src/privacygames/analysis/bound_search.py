@@ -89,20 +89,20 @@ class TightestBound:
         cost, distance = cost_scale(problem).amount, distance_scale(problem).amount
         rate = partial(distinguishability_scale(problem).epsilon, within=certificate.bounds.within)
         by_kind: dict[Quantity, Callable[[str], str]] = {"epsilon": rate, "distortion": distance, "cost": cost}
-        say = by_kind[self.quantity]
+        format_value = by_kind[self.quantity]
         value = f"{self.value:.8g}"
-        told = rate(value, certificate.any_pair) if self.quantity == "epsilon" else say(value)
-        rows = [(best, told), ("proved", proved[self.quantity].format(say(f"{self.bound:.8g}")))]
+        value_text = rate(value, certificate.any_pair) if self.quantity == "epsilon" else format_value(value)
+        rows = [(best, value_text), ("proved", proved[self.quantity].format(format_value(f"{self.bound:.8g}")))]
         if self.refutation is not None:
             rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
         rows += [] if self.quantity == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
         distortion = distance(f"{self.report.distortion:.6g}")
         rows += [] if self.quantity == "distortion" else [("distortion, optimal attack", distortion)]
         rows += [] if self.quantity == "epsilon" else [("realised epsilon", self.report.format_epsilon())]
-        for stand in self.report.adversary_results:
-            promised = "as much as possible" if stand.guaranteed is None else f"{stand.guaranteed:.6g} promised"
+        for result in self.report.adversary_results:
+            guaranteed = "as much as possible" if result.guaranteed is None else f"{result.guaranteed:.6g} guaranteed"
             rows.append(
-                (f"against {stand.adversary}", f"{stand.realised:.6g} ({promised}, {stand.maximum:.6g} at most)")
+                (f"against {result.adversary}", f"{result.realised:.6g} ({guaranteed}, {result.maximum:.6g} at most)")
             )
         return rows
 
@@ -240,16 +240,16 @@ class _Search:
         """The smallest ε, to the precision asked for."""
         kept = self._constant()
         if kept is not None and self._affordable(kept):
-            return self._found(kept, 0.0, None)
+            return self._result(kept, 0.0, None)
         self._require_possible()
         refused, met = self._bracket()
         if refused is not None:
             refused, met = narrow(self._trial, refused, met, self.precision)
         if self.met is None:
             raise SolveFailed("no design met the cost allowed")  # a bracket has one that does
-        return self._found(self.met, 0.0 if refused is None else refused.at, self.refuted)
+        return self._result(self.met, 0.0 if refused is None else refused.at, self.refuted)
 
-    def _found(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> TightestBound:
+    def _result(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> TightestBound:
         value = mechanism.certificate.bounds.epsilon or 0.0
         report = evaluate(mechanism, self.problem, within=self.asked.within)
         return TightestBound("epsilon", value, limit, mechanism, refutation, report, self.solves)
@@ -339,21 +339,21 @@ class _Search:
         refused = self._refused_by_formula()
         at = 1 / float(self.compared.mean()) if self.compared.size else 1.0
         at = at if refused is None else max(at, 2 * refused.at)
-        while (found := self._trial(at)).excess is None or found.excess > 0:
-            refused = refused if found.excess is None else found
+        while (trial := self._trial(at)).excess is None or trial.excess > 0:
+            refused = refused if trial.excess is None else trial
             if at >= largest and self.last is not None:
                 raise self._too_little(self.last, at)
             at = max(at, min(at * STEP, largest))
-        met = found
+        met = trial
         while refused is None:
             at /= STEP
             if at * self.farthest < SMALLEST_EXPONENT:
                 break
-            found = self._trial(at)
-            if found.excess is not None and found.excess > 0:
-                refused = found
-            elif found.excess is not None:
-                met = found
+            trial = self._trial(at)
+            if trial.excess is not None and trial.excess > 0:
+                refused = trial
+            elif trial.excess is not None:
+                met = trial
         return refused, met
 
     def _least_by_formula(self, epsilon: float) -> float:

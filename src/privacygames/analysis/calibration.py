@@ -83,15 +83,15 @@ def calibrated_baselines(
     if distortion is not None and distortion > (most := max_distortion(problem)):
         raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
     if names is not None:
-        chosen = as_list(names, "names")
-        return {name: _maker(problem, name, target, relabel_progress("compare", progress, name)) for name in chosen}
-    found = {}
+        selected = as_list(names, "names")
+        return {name: _maker(problem, name, target, relabel_progress("compare", progress, name)) for name in selected}
+    factories = {}
     for name in (*RESERVED, *baseline_names()):
         try:
-            found[name] = _maker(problem, name, target, relabel_progress("compare", progress, name))
+            factories[name] = _maker(problem, name, target, relabel_progress("compare", progress, name))
         except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
             continue
-    return found
+    return factories
 
 
 def target_text(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
@@ -136,8 +136,8 @@ def _family(name: str, baseline: Baseline, target: Bounds) -> Callable[[Problem,
 def _with_parameter(
     problem: Problem, family: Callable[[Problem, float], Mechanism], remapped: bool, parameter: float
 ) -> Mechanism:
-    made = family(problem, parameter)
-    return baselines.remap(made, problem) if remapped else made
+    mechanism = family(problem, parameter)
+    return baselines.remap(mechanism, problem) if remapped else mechanism
 
 
 def _optimal(problem: Problem, target: Bounds, watch: ProgressCallback | None) -> Mechanism:

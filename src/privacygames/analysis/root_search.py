@@ -6,7 +6,7 @@ from math import exp, inf, log, log1p
 
 from privacygames.errors import SolveFailed
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,19 @@ def narrow(
     both sides. After a step that did not at least halve the bracket (in logarithms) the next one bisects it, which
     bounds the number of steps for every function.
     """
-    width, before = log1p(precision), inf
-    for _ in range(MOST_STEPS):
-        now = abs(log(met.at / refused.at))
-        if now <= width * (1 + 1e-9):
+    width, width_before = log1p(precision), inf
+    for _ in range(MAX_STEPS):
+        width_now = abs(log(met.at / refused.at))
+        if width_now <= width * (1 + 1e-9):
             return refused, met
-        found = trial(exp(_aim(refused, met, width) if now <= before / 2 else _middle(refused, met)))
-        before = now
-        if found.excess is None:
-            return _beside(trial, refused, met, found, precision)
-        if found.excess > 0:
-            refused = found
+        result = trial(exp(_aim(refused, met, width) if width_now <= width_before / 2 else _middle(refused, met)))
+        width_before = width_now
+        if result.excess is None:
+            return _beside(trial, refused, met, result, precision)
+        if result.excess > 0:
+            refused = result
         else:
-            met = found
+            met = result
     raise _unsettled(refused, met)
 
 
@@ -58,9 +58,9 @@ def _outward(trial: Callable[[float], SearchTrial], start: float, end: SearchTri
     """The first argument from ``start`` towards ``end``, in doubling steps, with the same outcome as the end."""
     whole = log(end.at / start)
     while step < abs(whole):
-        found = trial(start * exp(step if whole > 0 else -step))
-        if found.excess is not None and end.excess is not None and (found.excess > 0) == (end.excess > 0):
-            return found
+        result = trial(start * exp(step if whole > 0 else -step))
+        if result.excess is not None and end.excess is not None and (result.excess > 0) == (end.excess > 0):
+            return result
         step *= 2
     return end
 

@@ -97,9 +97,8 @@ def break_ties(
 
     ``"worst_cost"`` is a second linear program. ``"entropy"``, the largest posterior entropy H(S|O), is a concave
     maximisation: an interior-point method finds the mechanism, and the posteriors of its iterates give a linear program
-        that
-    bounds the maximum from above. Both are explicit programs for HiGHS, with some 100 secrets and outputs at most; the
-    entropy takes at most 2,500 entries p(o|s), some 50 by 50.
+    that bounds the maximum from above. Both are explicit programs for HiGHS, with some 100 secrets and outputs at most;
+    the entropy takes at most 2,500 entries p(o|s), some 50 by 50.
 
     Args:
         problem: secrets, prior, cost and distances.
@@ -133,36 +132,40 @@ def break_ties(
             f"the largest entropy takes {entries} entries p(o|s) here and at most {MAX_ENTROPY_ENTRIES} are allowed: "
             "use fewer secrets or observables, or by='worst_cost'"
         )
-    first = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
-    least = first.certificate.cost
-    most = least + slack * max(least, NEGLIGIBLE * loss_scale(problem.cost, problem.prior.probabilities))
-    aimed = bounds.tightened(distortion=2 * distortion_rounding(problem))
-    slim = _Slim(problem, bounds)
-    table, limit = (_most_entropy if by == "entropy" else _least_worst_cost)(slim.problem, aimed, most)
+    initial = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
+    least = initial.certificate.cost
+    max_cost = least + slack * max(least, NEGLIGIBLE * loss_scale(problem.cost, problem.prior.probabilities))
+    target_bounds = bounds
+    if distortion is not None:
+        target_bounds = replace(bounds, distortion=distortion * (1 + 2 * distortion_rounding(problem)))
+    reduced = _ReducedProblem(problem, bounds)
+    table, bound = (_most_entropy if by == "entropy" else _least_worst_cost)(reduced.problem, target_bounds, max_cost)
     origin = f"least cost, then {by.replace('_', ' ')}"
-    found = _within(problem, bounds, slim.expand(table), first, most=most, origin=origin)
-    values = [_value(problem, by, each) for each in (first, found)]
+    mechanism = _certify_affordable(problem, bounds, reduced.expand(table), initial, max_cost=max_cost, origin=origin)
+    values = [_value(problem, by, each) for each in (initial, mechanism)]
     if not (values[1] > values[0] if by == "entropy" else values[1] < values[0]):
-        found, values[1] = first, values[0]
-    return TieBreak(found, first, by, values[1], values[0], limit, slack)
+        mechanism, values[1] = initial, values[0]
+    return TieBreak(mechanism, initial, by, values[1], values[0], bound, slack)
 
 
-def _within(
-    problem: Problem, bounds: Bounds, table: FloatArray, first: Mechanism, *, most: float, origin: str
+def _certify_affordable(
+    problem: Problem, bounds: Bounds, table: FloatArray, initial: Mechanism, *, max_cost: float, origin: str
 ) -> Mechanism:
     """The table certified, with the least share of the initial mechanism mixed in that keeps its cost allowed."""
     share = 0.0
     while True:
-        mixed = (1 - share) * table + share * first.probabilities
-        found = certify(problem, bounds, mixed, first.dual_solution, origin=origin, unrepaired=first.probabilities)
-        if found.certificate.cost <= most:
-            return found
+        mixed = (1 - share) * table + share * initial.probabilities
+        mechanism = certify(
+            problem, bounds, mixed, initial.dual_solution, origin=origin, unrepaired=initial.probabilities
+        )
+        if mechanism.certificate.cost <= max_cost:
+            return mechanism
         if share >= 1.0:
-            return first
+            return initial
         share = min(1.0, 4 * share + 1e-9)
 
 
-class _Slim:
+class _ReducedProblem:
     """The problem without what cannot matter: observables that another never costs more than, chained ratios.
 
     Merging an observable into one that dominates it is post-processing: no secret's cost rises, and an answer tells no
@@ -191,11 +194,11 @@ def _value(problem: Problem, by: SecondaryObjective, mechanism: Mechanism) -> fl
 
 
 def _least_worst_cost(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
-    found = Highs().solve_program(least_worst_cost_program(problem, bounds, cost))
+    solution = Highs().solve_program(least_worst_cost_program(problem, bounds, cost))
     dearest, farthest = float(problem.cost.max()), float(problem.distance.max())
     boxes = {"p": (0.0, 1.0), "x": (0.0, farthest), "y": (0.0, dearest)}
-    limit = found.bound(boxes)
-    return found.block("p").reshape(problem.shape), limit
+    bound = solution.bound(boxes)
+    return solution.block("p").reshape(problem.shape), bound
 
 
 def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatArray, float]:
@@ -205,10 +208,10 @@ def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatA
     entropy = _PosteriorEntropy(problem, len(start))
     iterates = [entropy.table(each) for each in maximise(entropy, program, start, tolerance=CLOSE)]
     observable, surprise = _beliefs(problem, iterates)
-    found = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
+    solution = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
     boxes = {"p": (0.0, 1.0), "x": (0.0, float(problem.distance.max())), "t": (0.0, float(surprise.max()))}
-    limit = -found.bound(boxes)
-    return iterates[-1], limit
+    bound = -solution.bound(boxes)
+    return iterates[-1], bound
 
 
 def _beliefs(problem: Problem, tables: list[FloatArray]) -> tuple[IntArray, FloatArray]:

@@ -34,7 +34,7 @@ def cheapest_repaired(
     Args:
         problem: the exact problem.
         bounds: the promises to keep.
-        relaxed: what the relaxed program found: its cost is what the repair's cost is counted from.
+        relaxed: what the relaxed program mechanism: its cost is what the repair's cost is counted from.
         candidates: what to choose from, one at least.
         dual_solution: of the relaxed program.
         origin: for the certificate.
@@ -43,7 +43,7 @@ def cheapest_repaired(
         certify(problem, bounds, each.probabilities, dual_solution, origin=f"{origin}{each.how}", unrepaired=relaxed)
         for each in candidates
     )
-    return min(repaired, key=lambda found: found.certificate.cost)
+    return min(repaired, key=lambda mechanism: mechanism.certificate.cost)
 
 
 def mixtures(problem: Problem, bounds: Bounds, relaxed: FloatArray) -> list[Candidate]:

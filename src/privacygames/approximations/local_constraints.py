@@ -36,13 +36,16 @@ def solve_local_constraints(
     kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel()}
     if not all_estimates:
         kept["guesses"] = near.ravel()
-    thin = thinned(program, kept)
-    found = Highs().solve_program(thin, progress=progress)
+    reduced = thinned(program, kept)
+    result = Highs().solve_program(reduced, progress=progress)
     duals = np.zeros(len(program.row_lower))  # the dual value of what was left out is 0
     for family in program.families:
         rows = duals[program.rows[family.name]]
-        rows[kept.get(family.name, slice(None))] = found.duals[thin.rows[family.name]]
-    whole = replace(found, program=program, duals=duals)
+        rows[kept.get(family.name, slice(None))] = result.duals[reduced.rows[family.name]]
+    extended = replace(result, program=program, duals=duals)
     return Solution(
-        found.block("p").reshape(problem.shape), read_dual_solution(whole, problem, bounds), found.status, found.method
+        result.block("p").reshape(problem.shape),
+        read_dual_solution(extended, problem, bounds),
+        result.status,
+        result.method,
     )

@@ -75,7 +75,7 @@ def prune(
     if all_estimates and output_radius is None:
         raise InvalidProblem("all_estimates goes with output_radius: without it no guess is left out")
     if output_radius is None:
-        return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
+        return _PairSubset(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
     if problem.observables != problem.space or not output_radius >= 0:
         raise InvalidProblem("output_radius must be 0 or more, and needs the observables to be the secrets")
     origin += f", observables beyond {output_radius:g}" + (" (ratios only)" if all_estimates else "")
@@ -134,7 +134,7 @@ def sample_pairs(
     exponents = bounds.log_ratio_bounds(problem.distinguishability)
     kept = pairs.drawn(exponents, fraction, np.random.default_rng() if generator is None else generator)
     origin = f"{int(kept.sum())} ratios sampled"
-    return _Thinned(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
+    return _PairSubset(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
 
 
 def spanner(
@@ -177,7 +177,7 @@ def spanner(
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
     exponents = bounds.log_ratio_bounds(problem.distinguishability)
-    thinned = _Thinned(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
+    thinned = _PairSubset(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
     origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
     tight = thinned.design(thinned.dilation)
     relaxed = thinned.design() if bound else None
@@ -232,7 +232,7 @@ def early_stopping(
 
 
 @dataclass(frozen=True)
-class _Thinned:
+class _PairSubset:
     """A problem with ratios between some pairs only, and how to solve it."""
 
     problem: Problem
@@ -260,23 +260,23 @@ class _Thinned:
     def mechanism(self, origin: str, *, repair: bool) -> Mechanism:
         """Solve with the kept pairs; then make it keep all, or say what it keeps."""
         problem, bounds = self.problem, self.bounds
-        found = self.design()
+        relaxed = self.design()
         if not repair:
-            least = f"whose least cost is {found.certificate.bound:.6g} or more"
-            told = distinguishability_scale(problem).epsilon(f"{bounds.epsilon:g}")
-            asked = f"not repaired: ε = {told} asked, {least}"
-            solver = found.certificate.provenance.solver
-            return Mechanism.from_weights(problem, found.weights, origin=f"{solver}; {origin}, {asked}")
-        if realised_epsilon(found.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
+            least = f"whose least cost is {relaxed.certificate.bound:.6g} or more"
+            epsilon_text = distinguishability_scale(problem).epsilon(f"{bounds.epsilon:g}")
+            note = f"not repaired: ε = {epsilon_text} asked, {least}"
+            solver = relaxed.certificate.provenance.solver
+            return Mechanism.from_weights(problem, relaxed.weights, origin=f"{solver}; {origin}, {note}")
+        if realised_epsilon(relaxed.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
             1 + pairs.ROUNDING
         ):
-            candidates = [Candidate(found.probabilities, "; no repair needed")]
+            candidates = [Candidate(relaxed.probabilities, "; no repair needed")]
         else:
-            candidates = mixtures(problem, bounds, found.probabilities)
+            candidates = mixtures(problem, bounds, relaxed.probabilities)
             dilation = self.dilation
             if dilation <= MOST_DILATION:
                 tight = self.design(dilation).probabilities
                 candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
         return cheapest_repaired(
-            problem, bounds, found.probabilities, candidates, dual_solution=found.dual_solution, origin=origin
+            problem, bounds, relaxed.probabilities, candidates, dual_solution=relaxed.dual_solution, origin=origin
         )

@@ -37,8 +37,7 @@ def fewer_outputs(
     Every guarantee holds for the whole problem, and no mechanism with the same outputs costs less (to within
     ``tolerance``; the certificate's provenance states that least cost). The certificate's bound and gap refer to *all*
     outputs: no mechanism at all costs less than the bound. The bound is loose by about the cost of releasing the
-        nearest output of
-    the subset instead of another one.
+    nearest output of the subset instead of another one.
 
     Args:
         problem: secrets, prior, cost and distances.

@@ -92,10 +92,10 @@ class Grid(Space):
         A point outside is an error, or goes to the nearest cell if you say so.
         """
         require_choice(outside, ("error", "nearest"), "outside, for one point,")
-        found = self.cells([point], outside=outside)
-        if len(found) != 1:
+        labels = self.cells([point], outside=outside)
+        if len(labels) != 1:
             raise InvalidProblem("one point is wanted: (x, y), or (longitude, latitude) over a box")
-        return found[0]
+        return labels[0]
 
     def cells(self, points: ArrayLike, *, outside: Outside = "error") -> list[Label]:
         """The cells that contain the points, in order.

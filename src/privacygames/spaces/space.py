@@ -103,18 +103,18 @@ class Space(Value):
 
     def indices(self, labels: Iterable[object]) -> IntArray:
         """Positions of many labels; the error message for an unknown one gives its position, not the label."""
-        given = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else as_list(labels, "the labels")
+        listed = labels.tolist() if isinstance(labels, np.ndarray) and labels.ndim else as_list(labels, "the labels")
         try:  # millions of plain labels a second, where nothing is wrong
-            return np.fromiter(map(self._index.__getitem__, given), dtype=np.int64, count=len(given))
+            return np.fromiter(map(self._index.__getitem__, listed), dtype=np.int64, count=len(listed))
         except (KeyError, TypeError):
             pass
-        found = []
-        for position, label in enumerate(given):
+        positions = []
+        for position, label in enumerate(listed):
             try:
-                found.append(self.index(label))
+                positions.append(self.index(label))
             except UnknownLabel as error:
                 raise UnknownLabel(f"at position {position}: {error}") from None
-        return np.array(found, dtype=np.int64)
+        return np.array(positions, dtype=np.int64)
 
     def distance(self, name: str, to: "Space | None" = None) -> FloatArray:
         """The matrix (len(to), len(self)) of a named distance; ``to`` defaults to this space itself."""

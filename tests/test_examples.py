@@ -38,15 +38,7 @@ WITHOUT_EXAMPLE: set[str] = {
     "Bounds",
     "Certificate",
     "DualSolution",
-    "Mobility",
-    "Prior",
     "RatioDuals",
-    "tracking.Observations",
-    "tracking.Track",
-    "tracking.averaged",
-    "tracking.filtered",
-    "tracking.most_likely_path",
-    "tracking.smoothed",
 }
 """Public functions and classes that have no example yet. To become empty, and to stay so."""
 

@@ -135,9 +135,7 @@ def break_ties(
     initial = design_bounds(problem, bounds, options=SolveOptions(tolerance=tolerance))
     least = initial.certificate.cost
     max_cost = least + slack * max(least, NEGLIGIBLE * loss_scale(problem.cost, problem.prior.probabilities))
-    target_bounds = bounds
-    if distortion is not None:
-        target_bounds = replace(bounds, distortion=distortion * (1 + 2 * distortion_rounding(problem)))
+    target_bounds = bounds.tightened(distortion=2 * distortion_rounding(problem))
     reduced = _ReducedProblem(problem, bounds)
     table, bound = (_most_entropy if by == "entropy" else _least_worst_cost)(reduced.problem, target_bounds, max_cost)
     origin = f"least cost, then {by.replace('_', ' ')}"

@@ -49,6 +49,9 @@ class AdversaryDuals:
     Attributes:
         dual: α_k ≥ 0, of the guarantee itself; it counts as 1 where their error is what is maximised.
         attack: q_k(g|o), one distribution over the adversary's guesses per row; rows need not be normalised.
+
+    >>> pg.AdversaryDuals(dual=1.0, attack=np.eye(2)).attack.shape
+    (2, 2)
     """
 
     dual: float

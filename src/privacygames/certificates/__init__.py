@@ -1,4 +1,4 @@
-"""What is promised, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
+"""What is guaranteed, and how it is checked: statement, verifier, bound on the optimum, repair. Knows no solver."""
 
 from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.certificate import AdversaryResult, Certificate, Provenance

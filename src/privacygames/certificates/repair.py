@@ -1,9 +1,9 @@
-"""From a solver's floating-point probabilities to integer weights that keep every promise exactly.
+"""From a solver's floating-point probabilities to integer weights with every guarantee exactly.
 
 The means is a small share of a constant mechanism u: p' = (1−η)p + ηu. In the columns it uses, a constant mechanism
 satisfies every ratio with a positive exponent strictly, and it has the largest distortion privacy there is (d_m^max);
-the ratios form a convex cone and distortion privacy is concave, so some η restores these promises, at a cost of at most
-η·cost(u). Ratios with exponent 0 hold with equality only: such secrets get the same row before anything is mixed.
+the ratios form a convex cone and distortion privacy is concave, so some η restores these guarantees, at a cost of at
+most η·cost(u). Ratios with exponent 0 hold with equality only: such secrets get the same row before anything is mixed.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ EQUAL = 1e-13  # secrets whose ratio is bounded by e^this get the same row
 def repair(
     draft: Statement, probabilities: FloatArray, cheapest: FloatArray | None = None
 ) -> tuple[Statement, Verification]:
-    """Weights near ``probabilities`` that keep every promise of ``draft``, verified.
+    """Weights near ``probabilities`` that have every guarantee of ``draft``, verified.
 
     Args:
         draft: everything but the weights.
@@ -41,7 +41,7 @@ def repair(
 
     Raises:
         SolveFailed: if the probabilities are not numbers.
-        GuaranteeViolated: if not even constant mechanisms keep the promises.
+        GuaranteeViolated: if not even constant mechanisms have the guarantees.
     """
     exponents = draft.bounds.log_ratio_bounds(draft.distinguishability)
     allowed = draft.allowed

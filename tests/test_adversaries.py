@@ -393,7 +393,7 @@ def test_what_cannot_be_promised_is_named() -> None:
         ({"distortion": {PLAIN: 0.1, pg.Adversary("x", errors=np.ones((2, 5))): 0.1}}, "about 5 secrets"),
         ({"distortion": {pg.Adversary("x", prior=pg.Prior.uniform(pg.Grid(2, 2))): 0.1}}, "over other secrets"),
         ({"epsilon": 1.0, "worst_case": True, "worst_cost_at_most": 1.0}, "give one of them"),
-        ({"worst_cost_at_most": 1.0}, "nothing is promised"),
+        ({"worst_cost_at_most": 1.0}, "no guarantee is requested"),
         ({"epsilon": 1.0, "worst_cost_at_most": -1.0}, "worst_cost_at_most is -1.0"),
     ],
 )

@@ -322,7 +322,7 @@ def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap(monke
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        ({}, "nothing is promised"),
+        ({}, "no guarantee is requested"),
         ({"epsilon": 0.0}, "epsilon is 0.0; it must be a positive number"),
         ({"epsilon": -1.0}, "must be a positive number"),
         ({"epsilon": float("nan")}, "must be a positive number"),

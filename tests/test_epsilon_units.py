@@ -52,7 +52,7 @@ def test_an_amount_names_its_unit() -> None:
 def test_certificates_name_the_unit() -> None:
     for mechanism in (PLACES, pg.PublicMechanism.of(PLACES)):
         certificate = mechanism.certificate
-        assert dict(certificate.rows())["promised epsilon"] == TOLD
+        assert dict(certificate.rows())["guaranteed epsilon"] == TOLD
         assert certificate.to_dict()["counted"] == "per km"
         assert certificate.any_pair == pytest.approx(np.log(PLACES.probabilities[0, 0] / PLACES.probabilities[1, 0]))
     assert "0.1 per year; 1 between any two secrets" in str(YEARS.certificate)

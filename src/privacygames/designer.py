@@ -80,8 +80,8 @@ def design(
     mechanism = design_bounds(problem, bounds, solver=solver, options=options)
     if mechanism.certificate.usefulness.constant and len(problem.space) > 1:
         warnings.warn(
-            "the answers of this mechanism do not depend on the secret at all: it keeps its promises and tells nobody "
-            "anything. What helps: a larger epsilon, worst_case=True, or a cost that values rare secrets",
+            "the outputs of this mechanism do not depend on the secret at all: it keeps its guarantees and conveys "
+            "no information. What helps: a larger epsilon, worst_case=True, or a cost that values rare secrets",
             UselessMechanism,
             stacklevel=2,
         )

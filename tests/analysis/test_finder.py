@@ -226,7 +226,7 @@ def test_a_search_can_be_cancelled() -> None:
         ("distortion", {"epsilon": 1.0}, "give cost_at_most"),
         ("epsilon", {"cost_at_most": 0.3, "epsilon": 1.0}, "epsilon is what is to be found"),
         ("cost", {"cost_at_most": 0.3, "epsilon": 1.0}, "cost_at_most is what is to be found"),
-        ("cost", {}, "nothing is promised"),
+        ("cost", {}, "no guarantee is requested"),
         ("epsilon", {"cost_at_most": -1.0}, "cost_at_most is -1.0"),
         ("epsilon", {"cost_at_most": float("nan")}, "cost_at_most is nan"),
         ("epsilon", {"cost_at_most": 0.3, "precision": 0.0}, "precision is 0.0"),

@@ -24,7 +24,7 @@ def test_an_optimum_that_is_the_same_for_everybody_warns() -> None:
     assert useful.unserved == (0, 1, 2)
     assert useful.unserved_share == pytest.approx(0.3)
     assert useful.bits == pytest.approx(0.0, abs=1e-9)
-    assert "nothing: the answers do not depend on the secret" in str(mechanism.certificate)
+    assert "nothing: the outputs do not depend on the secret" in str(mechanism.certificate)
     report = pg.evaluate(mechanism, ILLNESSES)
     assert str(report).startswith("The outputs do not depend on the secret at all")
     assert str(pg.explain(report, ILLNESSES)).startswith("The outputs do not depend on the secret at all")

@@ -81,7 +81,7 @@ def test_a_fleet(folder: Path) -> None:
     assert run("verify", "fleet", folder=folder).stdout == "fleet: every guarantee of 5 people's mechanisms holds\n"
     pg.fleet.Fleet(folder / "fleet").export("3", folder / "three.pgm")
     shown = run("verify", "three.pgm", folder=folder)
-    assert "nothing can be said: prior and cost are withheld" in shown.stdout
+    assert "cannot be verified: prior and cost are withheld" in shown.stdout
     refused = run("apply", *options, "--unknown", "default", "in.csv", "other.csv", folder=folder)
     assert refused.returncode == 3
     assert "no default mechanism" in refused.stderr

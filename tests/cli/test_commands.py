@@ -332,7 +332,7 @@ def test_a_time_limit_has_an_exit_status_and_a_warning_of_its_own(tmp_path: Path
     done = run("design", "p.toml", "--out", "m.pgm", "--time-limit", "0.5", folder=tmp_path)
     assert done.returncode == 9
     assert "warning: stopped by --time-limit" in done.stderr
-    assert "least cost possible" in done.stdout
+    assert "lower bound on the cost" in done.stdout
     assert run("verify", tmp_path / "m.pgm").returncode == 0
 
 
@@ -354,7 +354,7 @@ def test_answers_that_say_nothing_are_said_to(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "warning: The outputs do not depend on the secret at all" in done.stderr
     assert "What helps: a larger epsilon" in done.stderr
-    assert "nothing: the answers do not depend on the secret" in done.stdout
+    assert "nothing: the outputs do not depend on the secret" in done.stdout
     for command in ("evaluate", "verify"):
         assert "do not depend on the secret" in run(command, tmp_path / "m.pgm").stdout
     answered = run("sample", tmp_path / "m.pgm", stdin="flu\n")
@@ -377,7 +377,7 @@ def test_from_positions_to_a_mechanism_in_one_command(tmp_path: Path) -> None:
     done = run("design", *given, "--user", "ann", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "rows read as table" in done.stderr
-    assert "promised epsilon" in done.stdout
+    assert "guaranteed epsilon" in done.stdout
     assert "Wrote ann.pgm (private: contains the prior)" in done.stdout
     assert run("verify", tmp_path / "ann.pgm").returncode == 0
     box = pg.load(tmp_path / "ann.pgm").secrets.box  # type: ignore[attr-defined]

@@ -296,7 +296,7 @@ def test_problems_of_a_fleet_share_all_but_the_prior(tmp_path: Path) -> None:
             design_fleet(wrong, out=tmp_path / "g", epsilon=0.8, jobs=1)  # type: ignore[arg-type]
     with pytest.raises(pg.InvalidProblem, match="other spaces, costs, distances or guarantees"):
         design_fleet(problems, out=tmp_path / "f", epsilon=0.9, jobs=1)
-    with pytest.raises(pg.InvalidProblem, match="nothing is promised"):
+    with pytest.raises(pg.InvalidProblem, match="no guarantee is requested"):
         design_fleet(problems, out=tmp_path / "f", jobs=1)
 
 

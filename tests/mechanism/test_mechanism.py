@@ -48,12 +48,19 @@ def test_a_matrix_must_be_a_mechanism() -> None:
 def test_the_certificate_prints_and_converts() -> None:
     certificate = pg.design(two_secrets(), epsilon=1.0, distortion=0.3).certificate
     printed = str(certificate)
-    for word in ("promised epsilon", "largest ratio", "promised distortion", "verified cost", "least cost", "HiGHS"):
+    for word in (
+        "guaranteed epsilon",
+        "largest ratio",
+        "guaranteed distortion",
+        "verified cost",
+        "lower bound on the cost",
+        "HiGHS",
+    ):
         assert word in printed
     assert json.loads(json.dumps(certificate.to_dict()))["bounds"]["distortion"] == 0.3
     turned = str(pg.design(two_secrets(), epsilon=1.0, within=2.0, cost_at_most=0.4).certificate)
     assert "1 between secrets at most 2 apart; " in turned
-    assert "most distortion possible" in turned
+    assert "upper bound on the distortion" in turned
     assert "at most 0.4" in turned
 
 

@@ -1,4 +1,4 @@
-"""The certificate: what is guaranteed, what was verified, and how far from the best possible it is."""
+"""The certificate: the guarantees of a mechanism, what was verified, and the gap to the optimum."""
 
 from dataclasses import asdict, dataclass
 
@@ -12,9 +12,9 @@ from privacygames.problem import Bounds, Scale, mixture_groups
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a mechanism comes from: for the record, not part of any guarantee.
+    """Where a mechanism comes from; not part of any guarantee.
 
-    ``repair_cost`` is what turning the solver's numbers into exact weights added to the cost.
+    ``repair_cost`` is the cost added by turning the solver's numbers into exact weights.
     """
 
     solver: str
@@ -27,10 +27,10 @@ class AdversaryResult:
     """The distortion privacy of a mechanism against one adversary.
 
     Attributes:
-        adversary: their name.
-        guaranteed: the distortion guaranteed against them; None where none is, or it was maximised.
-        realised: the expected error of their best attack.
-        maximum: the expected error of their best guess without an output: no mechanism has more.
+        adversary: the adversary's name.
+        guaranteed: the distortion guaranteed against them; None where there is no guarantee, or it was maximised.
+        realised: the expected error of their optimal attack.
+        maximum: the expected error of their best guess without an output, which no mechanism exceeds.
     """
 
     adversary: str
@@ -56,17 +56,17 @@ class Certificate:
         bounds: what is guaranteed.
         hashes: SHA-256 of the prior, cost, distance and distinguishability the guarantees are about.
         verification: what was verified, rounded to the safe side.
-        cost: the cost of this mechanism, at most (average, or of the worst secret if that was asked for).
-        bound: no mechanism with these guarantees costs less; when the cost is what is limited, none has more
-            distortion privacy. None if no evidence is attached.
-        gap: the difference between what this mechanism achieves and ``bound``, relative to the larger of the two; or
-            to a millionth of what is at stake (what revealing nothing costs, at most) where they are smaller than that,
-            or to 10⁸ units of weight on a moderate cost, which is as exactly as a mechanism can be stored.
+        cost: upper bound on the cost of this mechanism: the average, or with ``worst_case`` that of the worst secret.
+        bound: lower bound on the cost of every mechanism with these guarantees; where the cost is limited, upper bound
+            on their distortion privacy. None without dual values.
+        gap: the difference between the value of this mechanism and ``bound``, relative to the larger of the two. Where
+            both are smaller, relative to a millionth of the stake (the largest cost of revealing nothing), or to 10⁸
+            units of weight on a moderate cost, the accuracy to which a mechanism can be stored.
         provenance: solver, version, cost of the repair.
-        usefulness: how much an output says, and which secrets outputs never serve. Not a guarantee: a remark.
-        scale: of the distinguishability, in units of which ε is counted.
-        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
-        max_distortions: the largest distortion possible against each adversary of the bounds, in their order.
+        usefulness: the information in an output, and the secrets that never get their best output. Not guaranteed.
+        scale: the scale of the distinguishability, in whose units ε is counted.
+        any_pair: largest log-ratio between any two secrets, at any distance; ∞ where an output excludes a secret.
+        max_distortions: maximum distortion of any mechanism against each adversary of the bounds, in their order.
 
     >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))))
     >>> certificate = pg.design(problem, epsilon=1.0).certificate
@@ -90,7 +90,14 @@ class Certificate:
     def of(
         cls, statement: Statement, verification: Verification, provenance: Provenance, scale: Scale
     ) -> "Certificate":
-        """The certificate of a statement whose guarantees were verified; ``scale`` is its distinguishability's."""
+        """The certificate of a verified statement.
+
+        Args:
+            statement: the statement.
+            verification: the result of its verification.
+            provenance: solver, version, cost of the repair.
+            scale: the scale of its distinguishability.
+        """
         bounds = statement.bounds
         cost = verification.cost(worst_case=bounds.worst_case)
         negligible = negligible_loss(bounds, statement.cost, statement.prior, statement.adversaries, statement.bits)
@@ -114,12 +121,12 @@ class Certificate:
 
     @property
     def achieved(self) -> float:
-        """The distortion privacy that is maximised where the cost is limited: against the first adversary."""
+        """The distortion privacy against the first adversary, which is maximised where the cost is limited."""
         return achieved(self.bounds, self.verification)
 
     @property
     def adversary_results(self) -> tuple["AdversaryResult", ...]:
-        """The distortion guaranteed, verified and possible against each adversary of the bounds."""
+        """The guaranteed, realised and maximum distortion against each adversary of the bounds."""
         realised, maxima = self.verification.adversary_distortions, self.max_distortions
         return tuple(
             AdversaryResult(guarantee.adversary.name, guarantee.distortion, value, maximum)
@@ -133,7 +140,11 @@ class Certificate:
         Distortion privacy is concave in the belief, so a mixture of beliefs has at least the same mixture of the
         guarantees, and never less than the smallest of them (docs/theory/adversaries.md).
         """
-        guaranteed = {each.adversary: each.distortion for each in self.bounds.distortion if each.distortion is not None}
+        guaranteed = {
+            guarantee.adversary: guarantee.distortion
+            for guarantee in self.bounds.distortion
+            if guarantee.distortion is not None
+        }
         return [
             ([adversary.name for adversary in group], min(guaranteed[adversary] for adversary in group))
             for group in mixture_groups(list(guaranteed))
@@ -158,7 +169,7 @@ class Certificate:
             "blind": self.max_distortions if named else (),
             "counted": self.scale.per(self.bounds.within),
             "against": [result.to_dict() for result in self.adversary_results] if named else [],
-            "mixtures": [{"adversaries": names, "distortion": least} for names, least in self.mixtures],
+            "mixtures": [{"adversaries": names, "distortion": distortion} for names, distortion in self.mixtures],
         }
 
     def __str__(self) -> str:
@@ -167,44 +178,44 @@ class Certificate:
         return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """The certificate in words: pairs of name and value."""
+        """The certificate as pairs of name and value."""
         bounds, verified = self.bounds, self.verification
         rows = []
         if bounds.epsilon is not None:
             epsilon = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
-            rows.append(("promised epsilon", epsilon))
+            rows.append(("guaranteed epsilon", epsilon))
             rows.append(("largest ratio", f"{verified.largest_ratio:.9f} of what is allowed"))
         if bounds.named_adversaries:
             rows += self._adversary_rows()
         else:
             if bounds.problem_distortion is not None:
-                rows.append(("promised distortion", f"{bounds.problem_distortion:.6g}"))
+                rows.append(("guaranteed distortion", f"{bounds.problem_distortion:.6g}"))
             rows.append(("verified distortion", f"{verified.distortion:.6g}"))
         if bounds.cost_at_most is not None:
-            rows.append(("promised cost", f"at most {bounds.cost_at_most:.6g}"))
+            rows.append(("guaranteed cost", f"at most {bounds.cost_at_most:.6g}"))
         kind = "worst secret" if bounds.worst_case else "average"
         rows.append(("verified cost", f"{self.cost:.6g} ({kind})"))
         if bounds.worst_cost_at_most is not None:
-            limit = f"at most {bounds.worst_cost_at_most:.6g} promised"
+            limit = f"at most {bounds.worst_cost_at_most:.6g} guaranteed"
             rows.append(("worst secret's cost", f"{verified.worst_cost:.6g} ({limit})"))
         if self.provenance.repair_cost > NEGLIGIBLE * self.cost:
             rows.append(("of which repair", f"{self.provenance.repair_cost:.6g}"))
         if self.bound is not None and self.gap is not None:
-            what = "most distortion" if bounds.maximises_distortion else "least cost"
-            rows.append((f"{what} possible", f"{self.bound:.6g} (gap {self.gap:.1e})"))
-        rows.append(("an answer carries", _carried(self.usefulness)))
+            name = "upper bound on the distortion" if bounds.maximises_distortion else "lower bound on the cost"
+            rows.append((name, f"{self.bound:.6g} (gap {self.gap:.1e})"))
+        rows.append(("an output carries", _format_information(self.usefulness)))
         if self.usefulness.unserved:
             count, share = len(self.usefulness.unserved), self.usefulness.unserved_share
-            rows.append(("never served best", f"{count} secrets that occur, {share:.1%} of the prior"))
+            rows.append(("never get best output", f"{count} secrets that occur, {share:.1%} of the prior"))
         rows.append(("solver", self.provenance.solver))
         return rows
 
     def _adversary_rows(self) -> list[tuple[str, str]]:
-        """The distortion guaranteed, verified and possible against each adversary; and what follows for mixtures."""
+        """Rows for the guaranteed, realised and maximum distortion against each adversary, and for mixtures of them."""
         rows = []
         for result in self.adversary_results:
-            asked = "as much as possible" if result.guaranteed is None else f"{result.guaranteed:.6g} promised"
-            values = f"{result.realised:.6g} ({asked}, {result.maximum:.6g} at most)"
+            guaranteed = "as much as possible" if result.guaranteed is None else f"{result.guaranteed:.6g} guaranteed"
+            values = f"{result.realised:.6g} ({guaranteed}, {result.maximum:.6g} at most)"
             rows.append((f"against {result.adversary}", values))
         for names, distortion in self.mixtures:
             rows.append(("for every mixture", f"of the beliefs of {', '.join(names)}: {distortion:.6g} or more"))
@@ -212,22 +223,22 @@ class Certificate:
 
 
 def achieved(bounds: Bounds, verification: Verification) -> float:
-    """The distortion privacy that is maximised where the cost is limited, against the first adversary."""
+    """The distortion privacy against the first adversary, which is maximised where the cost is limited."""
     if bounds.maximises_distortion:
         return verification.adversary_distortions[0]
     return verification.distortion
 
 
-def _carried(useful: Usefulness) -> str:
-    """How many bits, and how many kinds of rows."""
+def _format_information(useful: Usefulness) -> str:
+    """The bits that an output carries about the secret, and how many distributions of outputs differ."""
     if useful.constant:
-        return "nothing: the answers do not depend on the secret"
-    more = "at least " if useful.kinds == MOST_KINDS else ""
-    return f"{useful.bits:.3g} bits; {more}{useful.kinds} kinds of secrets are told apart"
+        return "nothing: the outputs do not depend on the secret"
+    at_least = "at least " if useful.kinds == MOST_KINDS else ""
+    return f"{useful.bits:.3g} bits; {at_least}{useful.kinds} distinguishable kinds of secrets"
 
 
 def _gap(upper: float | None, lower: float | None, negligible: float) -> float | None:
-    """(upper − lower) / upper, or relative to ``negligible`` where upper is smaller."""
+    """The difference between an upper and a lower bound, relative to the larger of the upper one and ``negligible``."""
     if upper is None or lower is None:
         return None
     return max(upper - lower, 0.0) / max(upper, negligible)

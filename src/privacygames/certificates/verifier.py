@@ -114,7 +114,8 @@ def _check_distortion(statement: Statement, adversary: AdversaryArrays) -> float
     if adversary.distortion is not None and not distortion >= adversary.distortion:
         whom = f" against {adversary.name!r}" if statement.bounds.named_adversaries else ""
         raise GuaranteeViolated(
-            f"distortion privacy{whom} is only shown to be {distortion!r}, below the {adversary.distortion!r} promised"
+            f"distortion privacy{whom} is only shown to be {distortion!r}, "
+            f"below the {adversary.distortion!r} guaranteed"
         )
     return distortion
 
@@ -166,7 +167,7 @@ def _check_cost(statement: Statement, *, worst_case: bool) -> float:
         return above
     if not exact_cost(statement, worst_case=worst_case) <= Fraction(limit):
         whose = "the cost of the worst secret" if worst_case else "the cost"
-        raise GuaranteeViolated(f"{whose} may be {above!r}, above the {limit!r} promised")
+        raise GuaranteeViolated(f"{whose} may be {above!r}, above the {limit!r} guaranteed")
     return limit
 
 

@@ -1,11 +1,10 @@
 """A mechanism without its prior: weights, distances and the guarantee of epsilon, but neither prior nor cost.
 
-Differential privacy is a bound on ratios of weights alone, so whoever gets such a file can verify it. Distortion
-privacy and cost are averages over the prior; without it they cannot be verified, and the certificate says so.
+Differential privacy is a bound on ratios of weights alone, so anyone who has such a file can verify it. Distortion
+privacy and cost are averages over the prior and cannot be verified without it; the certificate says so.
 
-The weights still depend on the prior: outputs near the user's frequent secrets are the most accurate, which anybody can
-see in them. A file's disclosure is therefore "computed from the prior": it is for those who may know the mechanism, not
-for everybody.
+The weights still depend on the prior: they show that outputs near the user's frequent secrets are the most accurate.
+The disclosure of a file is therefore "computed from the prior": share it only with those who may know the mechanism.
 """
 
 import os
@@ -37,25 +36,25 @@ SAME_PROBABILITY = 1e-6
 
 HEADER_KEYS = {"withheld", "promises", "bits", "secrets", "observables", "arrays", "format"}
 ARRAYS, DISTANCES_PREFIX = {"weights", "distinguishability"}, "distances_"
-"""All that a file may hold, with the prefix of arrays of spaces' own distances: anything else might be private."""
+"""The arrays that a file may hold, and the prefix of arrays of distances of spaces; others might be private."""
 
 
 @dataclass(frozen=True)
 class PublicCertificate:
-    """What can be verified without prior and cost.
+    """The certificate of a mechanism without prior and cost.
 
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0))), epsilon=0.5)
     >>> pg.PublicMechanism.of(mechanism).certificate.rows()[0]
-    ('promised epsilon', '0.25 per km; 0.25 between any two secrets')
+    ('guaranteed epsilon', '0.25 per km; 0.25 between any two secrets')
 
     Attributes:
         epsilon: the ε that holds for every pair of secrets and every output.
         within: the threshold, in the threshold form.
-        scale: of the distances per unit of which ε counts.
-        any_pair: the largest log-ratio between any two secrets, however far apart; ∞ where an output rules one out.
+        scale: the scale of the distances in whose units ε is counted.
+        any_pair: largest log-ratio between any two secrets, at any distance; ∞ where an output excludes a secret.
         largest_ratio: the largest ratio of weights as a fraction of what is allowed; at most 1.
-        distinguishability: SHA-256 of the distances per unit of which ε counts.
-        digest: of the mechanism.
+        distinguishability: SHA-256 of the distances in whose units ε is counted.
+        digest: SHA-256 of the mechanism.
     """
 
     epsilon: float
@@ -71,11 +70,11 @@ class PublicCertificate:
         return asdict(self) | {"counted": self.scale.per(self.within)}
 
     def rows(self) -> list[tuple[str, str]]:
-        """The certificate as pairs of name and value, for people."""
+        """The certificate as pairs of name and value."""
         return [
-            ("promised epsilon", self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)),
+            ("guaranteed epsilon", self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)),
             ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
-            ("distortion, cost", "nothing can be said: prior and cost are withheld"),
+            ("distortion, cost", "cannot be verified: prior and cost are withheld"),
         ]
 
     def __str__(self) -> str:
@@ -130,12 +129,12 @@ class PublicMechanism:
 
     @property
     def bounds(self) -> Bounds:
-        """What is guaranteed: ε."""
+        """The guaranteed ε."""
         return self._bounds
 
     @property
     def distinguishability(self) -> FloatArray:
-        """d^ε(s, s'): the distances per unit of which epsilon counts."""
+        """d^ε(s, s'): the distances in whose units epsilon is counted."""
         return self._distinguishability
 
     @property
@@ -150,14 +149,14 @@ class PublicMechanism:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of weights, guarantee and distances: it names the mechanism without saying whose it is."""
+        """SHA-256 of weights, guarantee and distances: identifies the mechanism, but not its prior."""
         hashes = content_hash(self.weights), content_hash(self.distinguishability)
         spaces = space_digest(self.secrets), space_digest(self.observables)
         return digest_of("public mechanism", *hashes, self.bits, self.bounds.content, *spaces)
 
     @property
     def certificate(self) -> PublicCertificate:
-        """What was verified."""
+        """The certificate: the verified guarantee of epsilon."""
         return PublicCertificate(
             epsilon=self.bounds.epsilon or 0.0,
             within=self.bounds.within,
@@ -182,7 +181,7 @@ class PublicMechanism:
 
     @property
     def epsilon_guarantee(self) -> EpsilonGuarantee:
-        """What one output guarantees of differential privacy, with its unit."""
+        """The guarantee of differential privacy of one output, with its unit."""
         scale = measure_scale(self.distinguishability, self.secrets)
         any_pair = largest_log_ratio(self.weights)
         return EpsilonGuarantee(self.bounds.epsilon, scale.per(self.bounds.within), scale.unit, any_pair)
@@ -194,7 +193,7 @@ class PublicMechanism:
 
     @property
     def usefulness(self) -> None:
-        """None: how much an output tells depends on the prior, which is withheld."""
+        """None: the information in an output depends on the prior, which is withheld."""
         return None
 
     @property
@@ -203,11 +202,11 @@ class PublicMechanism:
         return float(np.ptp(self.probabilities, axis=0).max()) <= SAME_PROBABILITY
 
     def row_sampler(self, users: Any = None) -> WeightRowSampler:  # noqa: ARG002 - of the protocol
-        """The sampler for the rows of a batch, whoever their users are."""
+        """The sampler for the rows of a batch, the same for all users."""
         return self._table.row_sampler()
 
     def to_manifest(self) -> dict[str, Any]:
-        """What can be verified without the prior, in plain values, for the manifest of a release."""
+        """The verified guarantee as plain values, for the manifest of a release."""
         certificate = self.certificate
         return {
             "certificate": {
@@ -285,7 +284,7 @@ def _decode(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMecha
     unexpected = [name for name in arrays if name not in ARRAYS and not name.startswith(DISTANCES_PREFIX)]
     disclosure = header.get("disclosure", Disclosure.COMPUTED.value)
     if set(header) != expected or unexpected or disclosure != Disclosure.COMPUTED.value:
-        raise InvalidFile("the file holds more, or less, than a mechanism without prior and cost does")
+        raise InvalidFile("the file must hold exactly the parts of a mechanism without prior and cost")
     allowance = LabelBudget()
     secrets = decode_space(header["secrets"], matrices=arrays, size=n, allowance=allowance)
     observables = secrets

@@ -126,7 +126,12 @@ class Bounds:
             )
         if self.epsilon is None and not self.distortion:
             raise InvalidProblem(
-                "nothing is promised: give ", Field("epsilon"), ", ", Field("distortion"), " or ", Field("cost_at_most")
+                "no guarantee is requested: give ",
+                Field("epsilon"),
+                ", ",
+                Field("distortion"),
+                " or ",
+                Field("cost_at_most"),
             )
 
     @property

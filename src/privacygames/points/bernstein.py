@@ -184,7 +184,7 @@ class Mesh(Value):
     def gradients(self) -> tuple[Any, Any, Any]:
         """For each control value of each cell: it, and the gradient there along x and y, as sparse matrices.
 
-        If the gradient's length is at most ε times the value at every one of them, then |∇f| ≤ ε·f everywhere.
+        If the gradient's length is at most ε times the value at every one of them, then ‖∇f‖ ≤ ε·f everywhere.
         """
         from scipy.sparse import csr_array, kron
 

@@ -53,7 +53,7 @@ def design(
     Args:
         prior: weighted points of an area.
         outputs: the points that may be released, (outputs, 2), as the area counts them.
-        epsilon: per kilometre: p(o|x) ≤ exp(epsilon·|x − x'|)·p(o|x') for every output and any two points.
+        epsilon: per kilometre: p(o|x) ≤ exp(epsilon·‖x − x'‖)·p(o|x') for every output and any two points.
         cost: what an output costs at a point.
         mesh: where the control points are; by default :meth:`Mesh.for_epsilon`. Finer meshes cost less and take longer.
         bound: also prove how much less any mechanism whatever could cost.

@@ -21,7 +21,7 @@ class PointCertificate:
     """What was verified of a mechanism for points.
 
     Attributes:
-        epsilon: per kilometre: p(o|x) ≤ exp(ε·|x − x'|)·p(o|x') for every output and any two points of the plane.
+        epsilon: per kilometre: p(o|x) ≤ exp(ε·‖x − x'‖)·p(o|x') for every output and any two points of the plane.
         resolution: coordinates are rounded by at most this many kilometres, which adds ε times twice as much to the
             exponent.
         cost: the expected cost under the prior, rounded up.

@@ -84,7 +84,7 @@ class Choice:
 
     @property
     def channel(self) -> FloatArray:
-        """The probability of each outcome, (secrets, outcomes): a passed test first, if any, then the outputs."""
+        """The probability of each outcome for each secret; the first outcome is a passed test, if there is one."""
         if self.test is None:
             return self.mechanism.probabilities
         keep, renew = self.test.probabilities[:, [KEEP]], self.test.probabilities[:, [RENEW]]

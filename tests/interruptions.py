@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygames.jobs import Finished, Job, SerialExecutor
+from privacygames.jobs import Job, SerialExecutor, TaskResults
 from waiting import wait_until
 
 
@@ -33,8 +33,8 @@ class Counting(SerialExecutor):
     def __init__(self, patience: int = 10**6) -> None:
         self.worked, self.patience = 0, patience
 
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        for result in super().work(tasks):
+    def run(self, tasks: Sequence[Job]) -> TaskResults:
+        for result in super().run(tasks):
             if self.worked >= self.patience:
                 raise KeyboardInterrupt
             self.worked += 1

@@ -211,7 +211,7 @@ def two_workers() -> Iterator[Any]:
     patient = {f"distributed.comm.timeouts.{name}": f"{GUARD:g}s" for name in ("connect", "tcp")}
     with (
         dask.config.set(patient),
-        mock.patch.object(executors, "PATIENCE", GUARD),
+        mock.patch.object(executors, "SCHEDULER_TIMEOUT", GUARD),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as made,

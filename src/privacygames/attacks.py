@@ -15,7 +15,7 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import Adversary, Measure, Problem, distance_matrix, finite
-from privacygames.solvers import least_largest_error, least_worst_error
+from privacygames.solvers import minmax_attack, minmax_pairs_attack
 from privacygames.spaces import Label, Space
 from privacygames.validation import require_instance
 
@@ -178,7 +178,7 @@ def minmax(
     0.6667
     """
     view = _View.of(mechanism, problem, None, distance, adversary)
-    found = least_worst_error(mechanism.probabilities, view.errors)
+    found = minmax_attack(mechanism.probabilities, view.errors)
     return _attack("minmax", found.attack, mechanism, found.error, found.bound, guesses=view.guesses)
 
 
@@ -193,7 +193,7 @@ def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | 
     0.3333
     """
     require_fit(mechanism, problem)
-    found = least_largest_error(mechanism.probabilities, _distance(problem, distance))
+    found = minmax_pairs_attack(mechanism.probabilities, _distance(problem, distance))
     return _attack("minmax pairs", found.attack, mechanism, found.error, found.bound)
 
 

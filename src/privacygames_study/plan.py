@@ -12,13 +12,13 @@ from math import ceil
 from typing import TypedDict
 
 from privacygames.beliefs import Prior
-from privacygames.jobs import Measured, number
+from privacygames.jobs import Measurements, number
 from privacygames.problem import Problem, max_distortion
 from privacygames_study.people import Person, coarsen, informed_prior
 from privacygames_study.settings import Settings
 from privacygames_study.tasks import DONE, Task, privacy_column
 
-Results = Mapping[str, Measured]
+Results = Mapping[str, Measurements]
 """Finished results, by the key of the task."""
 
 MAX_DISTORTION_SHARE = 1 - 1e-5
@@ -109,7 +109,7 @@ class Plan:
                 ]
         return comparisons
 
-    def failed(self, part: str, results: Results) -> list[tuple[float, Measured]]:
+    def failed(self, part: str, results: Results) -> list[tuple[float, Measurements]]:
         """Each ε for which the design of the differential mechanism failed, so that there is no comparison."""
         designs = [(epsilon, results[self._differential_task(part, epsilon).key]) for epsilon in self._epsilons(part)]
         return [(epsilon, measured) for epsilon, measured in designs if measured["status"] != DONE]

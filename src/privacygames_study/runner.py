@@ -9,7 +9,7 @@ from time import monotonic
 from typing import cast
 
 from privacygames.errors import InvalidProblem
-from privacygames.jobs import Executor, SerialExecutor, Store, Table, number, unfinished, write_table
+from privacygames.jobs import Executor, SerialExecutor, Store, Table, number, remaining_tasks, write_table
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Grid
 from privacygames.threads import available_processors
@@ -141,11 +141,11 @@ def _run_tasks(plans: list[Plan], store: Store, workers: Executor, progress: Pro
     started, before = monotonic(), len(store.results)
     while True:
         tasks = known_tasks(plans, store)
-        left = unfinished(tasks, store.results)
+        left = remaining_tasks(tasks, store.results)
         done, expected = len(tasks) - len(left), max(expected, len(tasks))
         if not left:
             return
-        with closing(workers.work(left)) as finished:  # stops the work if anything here fails
+        with closing(workers.run(left)) as finished:  # stops the work if anything here fails
             for key, measured in finished:
                 store.add(key, measured)
                 done += 1

@@ -12,7 +12,7 @@ from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.designer import design_bounds
 from privacygames.errors import PrivacyGamesError, SolveFailed
-from privacygames.jobs import Measured
+from privacygames.jobs import Measurements
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.solvers import Highs
@@ -62,12 +62,12 @@ class Task:
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "prior"}
         return digest_of("study task", FORMAT, shape, settings, content_hash(self.prior.probabilities))[:32]
 
-    def run(self) -> Measured:
+    def run(self) -> Measurements:
         """Design the task's mechanism and measure it."""
         return measure(self)
 
 
-def measure(task: Task) -> Measured:
+def measure(task: Task) -> Measurements:
     """Design the task's mechanism and measure it; a failed design is a result with that status."""
     problem = Problem(task.prior, cost="hamming", distance="euclidean")
     start, worked = perf_counter(), process_time()

@@ -290,8 +290,8 @@ class Careless:
     def __init__(self, returned: bytes) -> None:
         self.returned = returned
 
-    def work(self, tasks: Any) -> Any:
-        for key, _ in SerialExecutor().work(tasks):
+    def run(self, tasks: Any) -> Any:
+        for key, _ in SerialExecutor().run(tasks):
             yield key, self.returned
 
 

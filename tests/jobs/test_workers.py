@@ -17,11 +17,11 @@ from interruptions import Gated
 from privacygames.jobs import (
     DaskExecutor,
     Executor,
-    Finished,
     Job,
     ProcessExecutor,
     SerialExecutor,
     Store,
+    TaskResults,
     executor_for,
     executors,
 )
@@ -56,7 +56,7 @@ def test_processes_go_on_when_one_is_killed(tmp_path: Path) -> None:
     pids: list[set[int | None]] = []
     gate = tmp_path / "open"  # only the first can be done before a process is killed
     jobs: list[Job] = [CELLS[0], *(Gated(cell, gate) for cell in CELLS[1:])]
-    for result in ProcessExecutor(2).work(jobs):
+    for result in ProcessExecutor(2).run(jobs):
         results.append(result)
         pids.append({child.pid for child in multiprocessing.active_children()})
         if len(results) == 1:
@@ -71,13 +71,13 @@ def test_a_cell_that_kills_every_process_is_given_up_and_the_others_kept() -> No
     deadly = Task(Deadly(GRID, PRIOR.probabilities), epsilon=0.5)
     finished: list[str] = []
     with pytest.raises(pg.SolveFailed, match="nothing finished"):
-        finished.extend(key for key, _ in ProcessExecutor(1).work([*CELLS[:2], deadly]))
+        finished.extend(key for key, _ in ProcessExecutor(1).run([*CELLS[:2], deadly]))
     assert finished == [cell.key for cell in CELLS[:2]]
 
 
 def test_leaving_early_leaves_no_process_behind() -> None:
     before = set(multiprocessing.active_children())
-    work = ProcessExecutor(2).work(CELLS)
+    work = ProcessExecutor(2).run(CELLS)
     next(work)
     pids = [child.pid for child in set(multiprocessing.active_children()) - before]
     assert len(pids) == 2
@@ -94,7 +94,7 @@ from privacygames_study import ProcessExecutor
 from privacygames_study.tasks import Task
 
 prior = pg.Prior.uniform(pg.Grid(columns=2, rows=1, width=2.0, height=1.0))
-work = ProcessExecutor(2).work([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
+work = ProcessExecutor(2).run([Task(prior, epsilon=1 + step / 10**6) for step in range(10**4)])
 next(work)
 print("at work", flush=True)
 input()
@@ -123,8 +123,8 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     class Murderous(DaskExecutor):
         """Kills a worker after the second result."""
 
-        def work(self, tasks: Sequence[Job]) -> Finished:
-            for count, result in enumerate(super().work(tasks)):
+        def run(self, tasks: Sequence[Job]) -> TaskResults:
+            for count, result in enumerate(super().run(tasks)):
                 yield result
                 if count == 1:
                     with distributed.Client(self.address, set_as_default=False) as client:
@@ -133,7 +133,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
                     murdered.append(min(pids.values()))
 
     murdered: list[int] = []
-    check(list(Murderous(cluster.scheduler_address).work(CELLS)))
+    check(list(Murderous(cluster.scheduler_address).run(CELLS)))
     assert len(murdered) == 1
     settings = Settings(epsilons=(0.3, 0.6), parts=("scenario-1", "prior"), strengths=(2.0,))
     people = [Person("user 1", PRIOR, 10)]
@@ -145,9 +145,9 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_scheduler_that_is_not_there_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr(executors, "PATIENCE", 0.5)
+    monkeypatch.setattr(executors, "SCHEDULER_TIMEOUT", 0.5)
     with pytest.raises(pg.InvalidProblem, match="no Dask scheduler answers"):
-        list(DaskExecutor("tcp://127.0.0.1:1").work(CELLS))
+        list(DaskExecutor("tcp://127.0.0.1:1").run(CELLS))
 
 
 def test_which_workers_are_asked_for() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacygames.solvers import least_worst_error
+from privacygames.solvers import minmax_attack
 from support import Array
 
 
@@ -19,7 +19,7 @@ def sharp(size: int, wrong: float, seed: int) -> Array:
 def test_small_errors_are_proved_as_closely_as_large_ones(wrong: float, seed: int) -> None:
     distance = np.random.default_rng(seed).random((4, 4)) + 0.3
     np.fill_diagonal(distance, 0.0)
-    found = least_worst_error(sharp(4, wrong, seed), distance)
+    found = minmax_attack(sharp(4, wrong, seed), distance)
     assert 0 < found.bound <= found.error * (1 + 1e-12)
     assert found.error - found.bound <= 1e-6 * found.error
 
@@ -29,7 +29,7 @@ def test_randomised_response_in_closed_form(wrong: float) -> None:
     """By symmetry the best guess is the output, and every secret errs by the probability of another output."""
     table = np.full((5, 5), wrong / 4)
     np.fill_diagonal(table, 1 - wrong)
-    found = least_worst_error(table, 1 - np.eye(5))
+    found = minmax_attack(table, 1 - np.eye(5))
     assert found.error == pytest.approx(wrong, rel=1e-6)
 
 
@@ -44,7 +44,7 @@ def test_a_hopeless_guess_is_left_out(hopeless: float, seed: int) -> None:
     place = int(rng.integers(6))
     distance[place] = hopeless
     distance[place, place] = 0.0
-    found = least_worst_error(mechanism, distance)
-    without = least_worst_error(mechanism, np.delete(distance, place, axis=0))
+    found = minmax_attack(mechanism, distance)
+    without = minmax_attack(mechanism, np.delete(distance, place, axis=0))
     assert found.error - found.bound <= 1e-6 * found.error
     assert found.error == pytest.approx(without.error, rel=1e-5)

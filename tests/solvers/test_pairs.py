@@ -10,7 +10,7 @@ import privacygames as pg
 from privacygames.programs.attack_programs import minmax_pairs_attack_program
 from privacygames.solvers import memory
 from privacygames.solvers.minmax_pairs import attack as pairs
-from privacygames.solvers.minmax_pairs.attack import least_largest_error
+from privacygames.solvers.minmax_pairs.attack import minmax_pairs_attack
 from privacygames.solvers.minmax_pairs.bounds import largest_error, least_error_bound
 from privacygames.solvers.proved_attack import ProvedAttack
 from support import Array, matrices
@@ -53,9 +53,9 @@ def optimum_by_hand(mechanism: Array, distance: Array) -> float:
 def by_blocks(mechanism: Array, distance: Array) -> ProvedAttack:
     """The block method alone, however small the program: without HiGHS to help, it gets there or raises."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "SMALL", 0)
-        patch.setattr(pairs, "LARGEST_WRITTEN_OUT", 0)
-        return least_largest_error(mechanism, distance)
+        patch.setattr(pairs, "MAX_HIGHS_FIRST_SIZE", 0)
+        patch.setattr(pairs, "MAX_HIGHS_SIZE", 0)
+        return minmax_pairs_attack(mechanism, distance)
 
 
 def exponential(space: pg.Space, epsilon: float) -> tuple[Array, Array]:
@@ -68,7 +68,7 @@ def exponential(space: pg.Space, epsilon: float) -> tuple[Array, Array]:
 def test_same_optimum_as_the_program_written_out(program: tuple[Array, Array]) -> None:
     mechanism, distance = program
     best = optimum_by_hand(mechanism, distance)
-    for found in (by_blocks(mechanism, distance), least_largest_error(mechanism, distance)):
+    for found in (by_blocks(mechanism, distance), minmax_pairs_attack(mechanism, distance)):
         assert found.error == pytest.approx(best, rel=1e-6, abs=1e-9)
         assert found.bound == pytest.approx(best, rel=1e-6, abs=1e-9)
         assert found.error >= found.bound * (1 - 1e-12)
@@ -98,7 +98,7 @@ def test_two_secrets_by_hand() -> None:
     Raising v takes .7 off the one for .2 on the other, u only .3 for .8: so v = 1, and .8u + .2 = .3(1−u) at u = 1/11.
     """
     mechanism = np.array([[0.8, 0.2], [0.3, 0.7]])
-    for found in (by_blocks(mechanism, 1 - np.eye(2)), least_largest_error(mechanism, 1 - np.eye(2))):
+    for found in (by_blocks(mechanism, 1 - np.eye(2)), minmax_pairs_attack(mechanism, 1 - np.eye(2))):
         assert found.error == pytest.approx(3 / 11, rel=1e-6)
         assert found.attack == pytest.approx(np.array([[10 / 11, 1 / 11], [0, 1]]), abs=1e-5)
 
@@ -112,7 +112,7 @@ def test_an_answer_that_gives_the_secret_away_is_settled() -> None:
 
 
 def test_a_mechanism_that_reveals_everything_has_no_error() -> None:
-    found = least_largest_error(np.eye(4, 6), 1 - np.eye(4))
+    found = minmax_pairs_attack(np.eye(4, 6), 1 - np.eye(4))
     assert (found.error, found.bound) == (0.0, 0.0)
     assert (found.attack[:4] == np.eye(4)).all()
 
@@ -124,7 +124,7 @@ def test_a_mechanism_that_reveals_nothing_in_closed_form() -> None:
     """
     distance = pg.Grid(20, 15).distance("euclidean")
     row = np.random.default_rng(2).dirichlet(np.ones(300))
-    found = least_largest_error(np.tile(row, (300, 1)), distance)
+    found = minmax_pairs_attack(np.tile(row, (300, 1)), distance)
     assert found.error == pytest.approx(1 / (1 / distance.max(axis=1)).sum(), rel=1e-6)
 
 
@@ -137,7 +137,7 @@ def test_same_optimum_as_highs_on_a_grid(epsilon: float) -> None:
 
 def test_a_known_optimum() -> None:
     """10×10 cells, ε = 1 a cell: HiGHS took 40 seconds to this optimum of the program written out."""
-    assert least_largest_error(*exponential(pg.Grid(10, 10), 1.0)).error == pytest.approx(0.04885822, rel=1e-6)
+    assert minmax_pairs_attack(*exponential(pg.Grid(10, 10), 1.0)).error == pytest.approx(0.04885822, rel=1e-6)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -178,8 +178,8 @@ def test_highs_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism, distance = exponential(pg.Grid(3, 3), 1.0)
     expected = by_blocks(mechanism, distance).error
     monkeypatch.setattr(pairs, "solve_by_blocks", useless)
-    monkeypatch.setattr(pairs, "SMALL", 0)
-    assert least_largest_error(mechanism, distance).error == pytest.approx(expected, rel=1e-6)
+    monkeypatch.setattr(pairs, "MAX_HIGHS_FIRST_SIZE", 0)
+    assert minmax_pairs_attack(mechanism, distance).error == pytest.approx(expected, rel=1e-6)
 
 
 def test_what_is_not_proved_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +205,6 @@ def test_a_hopeless_guess_is_left_out_and_leaves_the_gap_as_it_is(hopeless: floa
     place = int(rng.integers(6))
     distance[place] = hopeless
     distance[place, place] = 0.0
-    found = least_largest_error(mechanism, distance)
+    found = minmax_pairs_attack(mechanism, distance)
     assert found.error - found.bound <= 1e-6 * found.error
     assert found.error == pytest.approx(optimum_by_hand(mechanism, np.delete(distance, place, axis=0)), rel=1e-5)

@@ -207,7 +207,7 @@ class Fleet:
         ]
         failures: list[str] = []
         started = monotonic()
-        with closing(executor_for(jobs, scheduler).work(checks)) as results:
+        with closing(executor_for(jobs, scheduler).run(checks)) as results:
             for done, (_, failure) in enumerate(results, start=1):
                 failures += [] if failure is None else [failure]
                 if progress is not None:

@@ -20,7 +20,7 @@ from privacygames.fleet.person_record import encode_person, name_hash, require_o
 from privacygames.fleet.shared_problem import load_shared
 from privacygames.fleet.snapshot import RecordLocation
 from privacygames.fleet.writer import FleetWriter
-from privacygames.jobs import Executor, unfinished
+from privacygames.jobs import Executor, remaining_tasks
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, max_distortion
 from privacygames.progress import Progress, ProgressCallback
@@ -110,7 +110,7 @@ def design_records(
     }
     done, total, started = len(locations) - len(jobs), len(locations), monotonic()
     failures: list[str] = []
-    with closing(executor.work(unfinished(jobs.values(), ()))) as results:
+    with closing(executor.run(remaining_tasks(jobs.values(), ()))) as results:
         for key, result in results:
             name = jobs[key].member.name
             if isinstance(result, str):

@@ -1,36 +1,36 @@
-"""Work that is handed out: to this process, to several, or to a cluster; results are kept, and put into tables."""
+"""Executors that run jobs in this process, in several or on a cluster; stores of results, and CSV tables."""
 
-from privacygames.jobs.csv_tables import Measured, Row, Table, Value, number, read_table, where, write_table
+from privacygames.jobs.csv_tables import Measurements, Row, Table, Value, number, read_table, where, write_table
 from privacygames.jobs.executors import (
     DaskExecutor,
     Executor,
-    Finished,
     Job,
     ProcessExecutor,
     SerialExecutor,
+    TaskResults,
     bind_to_parent,
     executor_for,
-    unfinished,
+    remaining_tasks,
 )
 from privacygames.jobs.result_store import Store
 
 __all__ = [
     "DaskExecutor",
     "Executor",
-    "Finished",
     "Job",
-    "Measured",
+    "Measurements",
     "ProcessExecutor",
     "Row",
     "SerialExecutor",
     "Store",
     "Table",
+    "TaskResults",
     "Value",
     "bind_to_parent",
     "executor_for",
     "number",
     "read_table",
-    "unfinished",
+    "remaining_tasks",
     "where",
     "write_table",
 ]

@@ -1,4 +1,4 @@
-"""Who does the work: this process, several processes, or a Dask cluster. Results come back as they are finished."""
+"""Executors of jobs: this process, several processes, or a Dask cluster. Results are yielded as jobs finish."""
 
 import multiprocessing
 import os
@@ -13,162 +13,163 @@ from typing import Any, Protocol, TypeVar
 from privacygames.errors import Field, InvalidProblem, SolveFailed, Status
 from privacygames.threads import available_processors, divide_processors, single_threaded_blas
 
-FRUITLESS = 3
-"""So many times in a row may workers die without a single task finished in between."""
+MAX_CONSECUTIVE_DEATHS = 3
+"""Deaths of workers in a row, without a finished task in between, after which the run fails: two may be chance."""
 
-PATIENCE = 10.0
-"""How many seconds a scheduler has to answer."""
+SCHEDULER_TIMEOUT = 10.0
+"""Seconds to wait for a connection to the scheduler: longer than a busy one needs."""
 
 
 class Job(Protocol):
-    """A piece of work that knows nothing of others. It is sent to other processes: keep it small."""
+    """An independent piece of work. It is pickled and sent to other processes: keep it small."""
 
     @property
     def key(self) -> str:
-        """The same for the same work, whoever asks for it and whenever."""
+        """Identifies the work: equal for equal work in every process and run."""
         ...
 
     def run(self) -> Any:
-        """Do it, and return what came of it."""
+        """Do the work and return its result."""
         ...
 
 
-Finished = Generator[tuple[str, Any], None, None]
-"""Results as they come. Closing it stops the work; nothing goes on behind one's back."""
+TaskResults = Generator[tuple[str, Any], None, None]
+"""Pairs of key and result, in the order in which tasks finish. Closing the generator stops all remaining work."""
 
 
 class Executor(Protocol):
-    """Something that does tasks, in any order, giving each result with the task's key as soon as there is one."""
+    """Runs tasks in any order, and yields each result with its task's key as soon as it is there."""
 
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        """Do every task."""
+    def run(self, tasks: Sequence[Job]) -> TaskResults:
+        """Run every task."""
         ...
 
 
 class SerialExecutor:
-    """This process, one task after the other."""
+    """Runs tasks in this process, one after the other."""
 
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        """Do every task."""
+    def run(self, tasks: Sequence[Job]) -> TaskResults:
+        """Run every task."""
         for task in tasks:
             yield task.key, task.run()
 
 
 class ProcessExecutor:
-    """Several processes of this machine. If one dies, others take over what was not finished; none outlives this one.
+    """Runs tasks in several processes of this machine.
+
+    If one dies, new ones take over its unfinished tasks; none outlives this process.
 
     Args:
-        jobs: how many; by default as many as there are cores.
+        jobs: number of processes; by default one for each available processor.
     """
 
     def __init__(self, jobs: int | None = None) -> None:
         self.jobs = jobs or available_processors()
 
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        """Do every task."""
-        left = {task.key: task for task in tasks}
+    def run(self, tasks: Sequence[Job]) -> TaskResults:
+        """Run every task."""
+        remaining = {task.key: task for task in tasks}
         deaths = 0
-        while left:
+        while remaining:
             try:
-                for key, result in self._round(list(left.values())):
-                    del left[key]
+                for key, result in self._run_pool(list(remaining.values())):
+                    del remaining[key]
                     deaths = 0
                     yield key, result
             except BrokenProcessPool:
                 deaths += 1
-                if deaths >= FRUITLESS:
+                if deaths >= MAX_CONSECUTIVE_DEATHS:
                     raise SolveFailed(
                         f"processes died {deaths} times in a row with nothing finished; with too little memory, fewer "
                         "jobs help. What was finished is kept.",
                         status=Status.WORKERS_DIED,
                     ) from None
 
-    def _round(self, tasks: Sequence[Job]) -> Finished:
-        before = set(multiprocessing.active_children())
+    def _run_pool(self, tasks: Sequence[Job]) -> TaskResults:
+        other_children = set(multiprocessing.active_children())
         jobs = min(self.jobs, len(tasks))
         pool = ProcessPoolExecutor(
-            jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_begin, initargs=(jobs,)
+            jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_initialise_worker, initargs=(jobs,)
         )
-        done = False
+        completed = False
         try:
             futures = {pool.submit(run_alone, task): task.key for task in tasks}
             yield from _results(futures)
-            done = True
+            completed = True
         finally:
-            if not done:  # interrupted: nobody waits for what is under way
-                for child in set(multiprocessing.active_children()) - before:
+            if not completed:  # interrupted: results of running tasks are not wanted
+                for child in set(multiprocessing.active_children()) - other_children:
                     child.kill()
-            # Waiting also where processes were killed: the pool's own thread reaps them, and until it has, they are
-            # there for everybody else.
+            # Wait even for killed processes: until the pool's thread has reaped them, active_children() lists them.
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 class DaskExecutor:
-    """A Dask cluster, which must have this library installed on its workers.
+    """Runs tasks on a Dask cluster whose workers have this library installed.
 
     Args:
-        address: of the scheduler, such as ``tcp://10.0.0.1:8786``.
+        address: the address of the scheduler, such as ``tcp://10.0.0.1:8786``.
     """
 
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def work(self, tasks: Sequence[Job]) -> Finished:
-        """Do every task; what a dying worker had is given to another."""
+    def run(self, tasks: Sequence[Job]) -> TaskResults:
+        """Run every task; those of a worker that dies are given to another."""
         try:
             import distributed
         except ImportError:
             raise InvalidProblem("a cluster needs Dask: pip install 'privacygames[cluster]'") from None
         cluster: Any = distributed
         try:
-            client = cluster.Client(self.address, timeout=PATIENCE, set_as_default=False)
+            client = cluster.Client(self.address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
         except (OSError, ValueError):
             raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
-        lost = 0
+        lost_tasks = 0
         with client:
-            # Dask gives one result to all who ask for one key, also to other clients, and tasks read files: no sharing.
-            asker = token_hex(8)
-            futures = [client.submit(run_alone, task, key=f"privacygames-{asker}-{task.key}") for task in tasks]
+            # Dask shares results between clients by key; tasks read files, so a result may not be shared: unique keys.
+            client_id = token_hex(8)
+            futures = [client.submit(run_alone, task, key=f"privacygames-{client_id}-{task.key}") for task in tasks]
             keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
             for future in cluster.as_completed(futures, loop=client.loop):
                 try:
                     result = future.result()
                 except cluster.KilledWorker:
-                    lost += 1
+                    lost_tasks += 1
                     continue
                 yield keys[future.key], result
-        if lost:
+        if lost_tasks:
             raise SolveFailed(
-                f"{lost} tasks killed every worker that tried; with too little memory, fewer threads a worker help. "
-                "What was finished is kept.",
+                f"{lost_tasks} tasks killed every worker that tried; with too little memory, fewer threads a worker "
+                "help. What was finished is kept.",
                 status=Status.WORKERS_DIED,
             )
 
 
 def run_alone(task: Job) -> Any:
-    """Do a task with one thread for linear algebra: the cores are taken by other tasks."""
+    """Run a task with single-threaded linear algebra, since other tasks use the other cores."""
     with single_threaded_blas():
         return task.run()
 
 
-def _results(futures: dict["Future[Any]", str]) -> Finished:
+def _results(futures: dict["Future[Any]", str]) -> TaskResults:
     for future in as_completed(futures):
         yield futures[future], future.result()
 
 
-def _begin(jobs: int) -> None:
-    """Use a share of the processors; leave Ctrl-C to the process that hands out the work, and die when it dies."""
+def _initialise_worker(jobs: int) -> None:
+    """Use this worker's share of the processors; leave Ctrl-C to the parent process, and end when it ends."""
     divide_processors(jobs)
     bind_to_parent()
 
 
 def bind_to_parent() -> None:
-    """Leave Ctrl-C to the process that started this one, and die when it dies."""
+    """Leave Ctrl-C to the parent process, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _die_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -176,7 +177,7 @@ def _die_with_parent() -> None:
 
 
 def executor_for(jobs: int | None, scheduler: str | None) -> Executor:
-    """The workers asked for: a cluster, this process for one job, else processes."""
+    """The executor for these options: a Dask cluster, this process for one job, or several processes."""
     if scheduler is not None:
         return DaskExecutor(scheduler)
     if jobs is not None and jobs < 1:
@@ -188,10 +189,10 @@ def executor_for(jobs: int | None, scheduler: str | None) -> Executor:
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 
-def unfinished(tasks: Iterable[AnyJob], known: Iterable[str]) -> list[AnyJob]:
-    """The tasks that are not known yet, each once, in an order unrelated to how long they take.
+def remaining_tasks(tasks: Iterable[AnyJob], finished_keys: Iterable[str]) -> list[AnyJob]:
+    """The tasks whose keys are not finished, each once, sorted by key.
 
-    So that the time left can be told from the time so far.
+    Keys are unrelated to how long a task takes, so the time so far predicts the time that remains.
     """
-    finished = set(known)
+    finished = set(finished_keys)
     return [task for key, task in sorted({task.key: task for task in tasks}.items()) if key not in finished]

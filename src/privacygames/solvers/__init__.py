@@ -4,8 +4,8 @@ from privacygames.solvers.concave import maximise
 from privacygames.solvers.cones import ConeProgram, ConeSolution, solve_cone_program
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
 from privacygames.solvers.interior import Interior, InteriorSettings, dominating_observables, implied_pairs
-from privacygames.solvers.minmax import least_worst_error
-from privacygames.solvers.minmax_pairs import least_largest_error
+from privacygames.solvers.minmax import minmax_attack
+from privacygames.solvers.minmax_pairs import minmax_pairs_attack
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.scaling import Scaling, solve_scaled
 from privacygames.solvers.selection import choose, temporary_device, use_device
@@ -25,9 +25,9 @@ __all__ = [
     "choose",
     "dominating_observables",
     "implied_pairs",
-    "least_largest_error",
-    "least_worst_error",
     "maximise",
+    "minmax_attack",
+    "minmax_pairs_attack",
     "read_dual_solution",
     "refuse_too_large",
     "solve_cone_program",

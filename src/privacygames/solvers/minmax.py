@@ -1,4 +1,4 @@
-"""The min-max attack over secrets (eq:lp:adversary:diff:minmax), by its least favourable prior, and proved."""
+"""The min-max attack over secrets (eq:lp:adversary:diff:minmax), with its least favourable prior as proof."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from privacygames.certificates import NEGLIGIBLE, loss_scale
 from privacygames.errors import SolveFailed
 from privacygames.programs import least_favourable_program
 from privacygames.solvers.highs import Highs
-from privacygames.solvers.proved_attack import ProvedAttack, best_of, lower_distances, without_noise
+from privacygames.solvers.proved_attack import ProvedAttack, combine_best, lower_distances, remove_noise
 
 TOLERANCE = 1e-6
 """Default relative gap between an attack's error and the proved bound."""
@@ -21,7 +21,7 @@ GUESSES_PER_ROUND = 2
 """Guesses that are added for each observable in a round."""
 
 
-def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
+def minmax_attack(mechanism: FloatArray, distance: FloatArray, *, tolerance: float = TOLERANCE) -> ProvedAttack:
     """The attack with the least error on its worst secret, proved to within a relative tolerance.
 
     Distances are divided by their scale first, so units do not matter.
@@ -35,8 +35,8 @@ def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance:
     Raises:
         SolveFailed: neither method of HiGHS reached the tolerance.
 
-    >>> from privacygames.solvers import least_worst_error
-    >>> attack = least_worst_error(np.array([[0.75, 0.25], [0.25, 0.75]]), 1 - np.eye(2))
+    >>> from privacygames.solvers import minmax_attack
+    >>> attack = minmax_attack(np.array([[0.75, 0.25], [0.25, 0.75]]), 1 - np.eye(2))
     >>> round(attack.error, 6)
     0.25
     """
@@ -44,11 +44,11 @@ def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance:
     best: ProvedAttack | None = None
     scaled = distance / scale
     attempts = product((False, True), (Highs("ipm"), Highs("simplex")), lower_distances(scaled, 1.0))
-    for again, method, errors in attempts:
+    for rescaled, method, errors in attempts:
         # HiGHS has absolute tolerances: where the least error is small, the second round measures in units of it.
-        unit = max(best.error, NEGLIGIBLE) if again and best is not None else 1.0
+        unit = max(best.error, NEGLIGIBLE) if rescaled and best is not None else 1.0
         attack, prior = _solve(mechanism, errors / unit, method)
-        best = best_of(best, _prove(mechanism, scaled, errors, attack, prior))
+        best = combine_best(best, _prove(mechanism, scaled, errors, attack, prior))
         if best.within(tolerance * max(best.error, NEGLIGIBLE)):
             return ProvedAttack(best.attack, best.weights, best.error * scale, best.bound * scale)
     gap = 1.0 if best is None else (best.error - best.bound) / max(best.error, NEGLIGIBLE)
@@ -58,15 +58,15 @@ def least_worst_error(mechanism: FloatArray, distance: FloatArray, *, tolerance:
 def _prove(
     mechanism: FloatArray, distance: FloatArray, lowered_distance: FloatArray, attack: FloatArray, prior: FloatArray
 ) -> ProvedAttack:
-    """An attack and a prior that were computed for errors that may be lowered, measured with the true ones."""
+    """The attack and prior, computed for errors that may have been lowered, evaluated with the true ones."""
     bound = float(((distance * prior) @ mechanism).min(axis=0).sum())
 
     def worst_error(candidate: FloatArray) -> float:
         return float((mechanism.T * (candidate @ distance)).sum(axis=0).max())
 
-    cleaned = without_noise(attack, np.any(lowered_distance < distance, axis=1))
-    proved = [ProvedAttack(candidate, prior, worst_error(candidate), bound) for candidate in (attack, cleaned)]
-    return min(proved, key=lambda one: one.error)
+    cleaned = remove_noise(attack, np.any(lowered_distance < distance, axis=1))
+    candidates = [ProvedAttack(candidate, prior, worst_error(candidate), bound) for candidate in (attack, cleaned)]
+    return min(candidates, key=lambda attack: attack.error)
 
 
 def _solve(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> tuple[FloatArray, FloatArray]:
@@ -76,22 +76,22 @@ def _solve(mechanism: FloatArray, distance: FloatArray, solver: Highs) -> tuple[
     """
     secrets, observables = mechanism.shape
     errors = distance @ (mechanism / secrets)
-    known = np.zeros((observables, len(distance)), dtype=bool)
-    known[np.arange(observables), errors.argmin(axis=0)] = True
+    included = np.zeros((observables, len(distance)), dtype=bool)
+    included[np.arange(observables), errors.argmin(axis=0)] = True
     while True:
-        observable, guess = np.nonzero(known)
+        observable, guess = np.nonzero(included)
         solution = solver.solve_program(least_favourable_program(mechanism, distance, observable, guess))
         prior = np.maximum(solution.block("prior"), 0.0)
         prior = prior / prior.sum()
         errors = ((distance * prior) @ mechanism).T  # (o, ŝ)
         upper, bound = max(float(solution.block("x").sum()), 0.0), float(errors.min(axis=1).sum())
-        least_known = np.where(known, errors, np.inf).min(axis=1, keepdims=True)
-        improves = errors < least_known - IMPROVEMENT * upper / observables
+        least_included = np.where(included, errors, np.inf).min(axis=1, keepdims=True)
+        improves = errors < least_included - IMPROVEMENT * upper / observables
         if upper - bound <= IMPROVEMENT * upper or not improves.any():
             break
         order = np.argsort(np.where(improves, errors, np.inf), axis=1, kind="stable")[:, :GUESSES_PER_ROUND]
         rows = np.arange(observables)[:, None]
-        known[rows, order] |= improves[rows, order]
+        included[rows, order] |= improves[rows, order]
     duals = solution.family("guesses")
     attack = np.zeros((observables, len(distance)))
     attack[observable, guess] = np.maximum(np.zeros(0) if duals is None else duals, 0.0)

@@ -1,4 +1,4 @@
-"""``ProvedAttack``: what both min-max methods return, an attack and the proof of how good it is."""
+"""``ProvedAttack``, the result of both min-max methods: an attack and a proof of how near it is to the best."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ NOISE = 1e-7
 
 @dataclass(frozen=True)
 class ProvedAttack:
-    """An attack and the proof of how good it is.
+    """An attack, and weights that prove how near its error is to the least possible.
 
     Attributes:
         attack: q(ŝ|o), (observables, estimates); every row sums to one.
-        weights: the weight of each secret, or of each pair (estimates, secrets): the proof. They sum to one.
+        weights: the proof: the weight of each secret, or of each pair (estimates, secrets). They sum to one.
         error: the attack's error where it is largest: an upper bound on the least.
         bound: a lower bound on the largest error of every attack, proved by the weights.
     """
@@ -37,22 +37,22 @@ class ProvedAttack:
 
 
 def lower_distances(distance: FloatArray, scale: float) -> Iterator[FloatArray]:
-    """Distances with those far above the scale lowered to a limit: first to a low one, last not at all.
+    """Yield the distances with those far above the scale lowered to a limit: first to a low one, last not at all.
 
     A guess that errs by 10¹⁵ where others err by 1 has a probability near 0, and its error only adds rounding errors.
     With lowered errors no attack errs by more, so what weights prove about them holds for the true ones.
 
     Args:
         distance: d(ŝ,s), (estimates, secrets).
-        scale: the size of the errors that decide.
+        scale: the size of typical errors of a good attack.
     """
     largest = float(distance.max(initial=0.0))
     yield from (np.minimum(distance, limit * scale) for limit in LOSS_LIMITS if limit * scale < largest)
     yield distance
 
 
-def without_noise(attack: FloatArray, was_lowered: NDArray[np.bool_]) -> FloatArray:
-    """An attack without guesses of lowered errors that have next to no probability.
+def remove_noise(attack: FloatArray, was_lowered: NDArray[np.bool_]) -> FloatArray:
+    """The attack without guesses whose errors were lowered and whose probability is negligible.
 
     Args:
         attack: q(ŝ|o), (observables, estimates).
@@ -62,8 +62,8 @@ def without_noise(attack: FloatArray, was_lowered: NDArray[np.bool_]) -> FloatAr
     return np.asarray(cleaned / cleaned.sum(axis=1, keepdims=True))
 
 
-def best_of(first: ProvedAttack | None, second: ProvedAttack) -> ProvedAttack:
-    """The better attack and the better proof of two."""
+def combine_best(first: ProvedAttack | None, second: ProvedAttack) -> ProvedAttack:
+    """The attack with the smaller error and the weights with the larger bound of two results."""
     if first is None:
         return second
     attack = first if first.error <= second.error else second

@@ -19,7 +19,7 @@ from typing import IO, Any
 from privacygames.atomic_io import file_lock, open_atomic, write_text
 from privacygames.canonical import digest_of
 from privacygames.errors import BudgetExceeded, Field, InvalidProblem, UnreadableFile
-from privacygames.jobs import executor_for, unfinished
+from privacygames.jobs import executor_for, remaining_tasks
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.tables.accounting import ReleaseAccount
 from privacygames.tables.kernel import RowCounts
@@ -420,7 +420,7 @@ def _run(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: Prog
             total.add(task.run_with(lambda rows, files=files: report(total.rows + rows, files)))  # type: ignore[misc]
             report(total.rows, files + 1)
         return total
-    with closing(executor_for(jobs, scheduler).work(unfinished(tasks, ()))) as finished:
+    with closing(executor_for(jobs, scheduler).run(remaining_tasks(tasks, ()))) as finished:
         for files, (_, counts) in enumerate(finished, start=1):
             total.add(RowCounts.from_dict(counts))
             report(total.rows, files)

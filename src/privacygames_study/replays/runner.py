@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 
 from privacygames.errors import InvalidProblem
-from privacygames.jobs import Executor, Measured, SerialExecutor, Store, Table, Value, unfinished, write_table
+from privacygames.jobs import Executor, Measurements, SerialExecutor, Store, Table, Value, remaining_tasks, write_table
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.releases import WhenSpent
 from privacygames.validation import as_list, is_integer, is_number, require_choice
@@ -98,9 +98,9 @@ def replay(
     """
     jobs = _jobs(as_list(people, "people"), budget, as_list(strategies, "strategies"), when_spent, seeds)
     store = Store(None if folder is None else folder / CELLS)
-    left = unfinished(jobs, store.results)
+    left = remaining_tasks(jobs, store.results)
     started, done = monotonic(), len(jobs) - len(left)
-    with closing((workers or SerialExecutor()).work(left)) as finished:
+    with closing((workers or SerialExecutor()).run(left)) as finished:
         for key, measured in finished:
             store.add(key, measured)
             done += 1
@@ -130,9 +130,9 @@ def _jobs(
     ]
 
 
-def _summarise(results: list[tuple[ReplayTask, Measured]], fresh: int) -> ReplayResult:
+def _summarise(results: list[tuple[ReplayTask, Measurements]], fresh: int) -> ReplayResult:
     done = [(job, _with_home(job, measured)) for job, measured in results if measured["status"] == DONE]
-    of_way: dict[str, list[Measured]] = {}
+    of_way: dict[str, list[Measurements]] = {}
     for job, measured in done:
         of_way.setdefault(job.strategy, []).append(measured)
     return ReplayResult(
@@ -157,19 +157,19 @@ def _settings(job: ReplayTask) -> dict[str, Value]:
     }
 
 
-def _with_home(job: ReplayTask, measured: Measured) -> Measured:
+def _with_home(job: ReplayTask, measured: Measurements) -> Measurements:
     """The measurements, without those about home if there are too few requests at night."""
     if job.days.at_night.sum() >= MIN_NIGHT_REQUESTS:
         return measured
     return {name: value for name, value in measured.items() if not name.startswith("home")}
 
 
-def _mean(measured: list[Measured], name: str) -> float | None:
+def _mean(measured: list[Measurements], name: str) -> float | None:
     values = [float(value) for value in (each.get(name) for each in measured) if isinstance(value, int | float)]
     return float(np.mean(values)) if values else None
 
 
-def _hour(way: str, measured: list[Measured], hour: int) -> dict[str, Value]:
+def _hour(way: str, measured: list[Measurements], hour: int) -> dict[str, Value]:
     """Means over all requests of an hour of the day; for spending, over people and days."""
     requests = sum(int(each[f"requests at {hour}"] or 0) for each in measured)
     days = sum(int(each["days"] or 0) for each in measured)
@@ -181,7 +181,7 @@ def _hour(way: str, measured: list[Measured], hour: int) -> dict[str, Value]:
     return row
 
 
-def _homes(way: str, measured: list[Measured]) -> Table:
+def _homes(way: str, measured: list[Measurements]) -> Table:
     """Means after each day; people with fewer days count with their last."""
     known = [[name for name in each if name.startswith("home after")] for each in measured]
     lived = [(each, names) for each, names in zip(measured, known, strict=True) if names]

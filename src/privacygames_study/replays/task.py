@@ -11,7 +11,7 @@ from privacygames.arrays import FloatArray, IntArray, content_hash
 from privacygames.beliefs import Mobility, Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import BudgetExceeded, PrivacyGamesError
-from privacygames.jobs import Measured
+from privacygames.jobs import Measurements
 from privacygames.problem import Problem
 from privacygames.releases import Release, Releases
 from privacygames.tracking import Observations, TrackingResult
@@ -80,7 +80,7 @@ class ReplayTask:
         arrays = (*matrices, person.problem.distance, person.cells, person.times, person.hours)
         return digest_of("replay", *settings, *map(content_hash, arrays))[:32]
 
-    def run(self) -> Measured:
+    def run(self) -> Measurements:
         """Release every request in order, then attack the outputs."""
         try:
             return _measured(self)
@@ -88,7 +88,7 @@ class ReplayTask:
             return {"status": f"failed: {type(error).__name__}"}
 
 
-def _measured(job: ReplayTask) -> Measured:
+def _measured(job: ReplayTask) -> Measurements:
     person = job.days
     generator = np.random.default_rng([job.seed, int(job.key[:8], 16)])
     releases = STRATEGIES[job.strategy](person.problem, person.mobility, job.daily, generator)
@@ -168,7 +168,9 @@ def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
     return person.problem.distance[track.guesses, person.cells]
 
 
-def _home(job: ReplayTask, releases: Releases, observations: Observations, outputs: list[Release | None]) -> Measured:
+def _home(
+    job: ReplayTask, releases: Releases, observations: Observations, outputs: list[Release | None]
+) -> Measurements:
     """The distance of the averaging attack from home after each day, for an adversary without prior knowledge.
 
     They treat all outputs at night as outputs for one place. Of memoised outputs they use the most frequent one, once.
@@ -178,7 +180,7 @@ def _home(job: ReplayTask, releases: Releases, observations: Observations, outpu
         return {"home": None}
     night = person.at_night
     stranger = person.problem.with_prior(Prior.uniform(person.problem.space))
-    found: Measured = {}
+    found: Measurements = {}
     for day in range(int(person.days.max()) + 1):
         seen = np.flatnonzero(night & (person.days <= day))
         rows = observations.log_likelihoods[seen]
@@ -196,9 +198,9 @@ def _home(job: ReplayTask, releases: Releases, observations: Observations, outpu
     return found | {"home": error}
 
 
-def _by_hour(person: PersonDays, columns: dict[str, FloatArray]) -> Measured:
+def _by_hour(person: PersonDays, columns: dict[str, FloatArray]) -> Measurements:
     """Sums over the requests of each hour of the day, and the number of these requests."""
-    found: Measured = {}
+    found: Measurements = {}
     for hour in range(HOURS):
         here = person.hours == hour
         found[f"requests at {hour}"] = int(here.sum())

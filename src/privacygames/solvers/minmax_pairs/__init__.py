@@ -1,5 +1,5 @@
-"""The min-max attack over pairs of secret and estimate, by blocks, certified."""
+"""The min-max attack over pairs of secret and estimate, with a proof of its error."""
 
-from privacygames.solvers.minmax_pairs.attack import least_largest_error
+from privacygames.solvers.minmax_pairs.attack import minmax_pairs_attack
 
-__all__ = ["least_largest_error"]
+__all__ = ["minmax_pairs_attack"]

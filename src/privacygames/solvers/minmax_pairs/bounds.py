@@ -1,4 +1,4 @@
-"""What an attack and what weights on pairs prove about the least largest error over pairs: a bound each."""
+"""Upper and lower bounds on the least possible largest error over pairs, from an attack and from weights on pairs."""
 
 from privacygames.arrays import FloatArray
 
@@ -9,9 +9,9 @@ def largest_error(mechanism: FloatArray, distance: FloatArray, attack: FloatArra
 
 
 def least_error_bound(mechanism: FloatArray, distance: FloatArray, weights: FloatArray) -> float:
-    """What no attack gets below, by any weights w ≥ 0 on pairs (ŝ,s) that sum to one.
+    """A lower bound on the largest error of every attack, from weights w ≥ 0 on pairs (ŝ,s) that sum to one.
 
-    The largest of the errors is at least their average under w, and that is least when every observable gets the
-    estimate that is best for it: Σ_o min_ŝ Σ_s w(ŝ,s) d(ŝ,s) p(o|s).
+    The largest of the errors is at least their average under w, which is least when every observable gets its
+    best estimate: Σ_o min_ŝ Σ_s w(ŝ,s) d(ŝ,s) p(o|s).
     """
     return float(((weights * distance) @ mechanism).min(axis=0).sum())

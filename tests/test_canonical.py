@@ -21,7 +21,7 @@ from privacygames import canonical
 from privacygames.canonical import digest_of, encode
 from privacygames.mechanism import certify
 from privacygames.spaces import space_digest
-from test_values import SPACES
+from test_immutable import SPACES
 
 LENGTH = bytes(7)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from privacygames.spaces import LabelBudget, decode_space, encode_space
-from test_values import SPACES
+from test_immutable import SPACES
 
 
 @pytest.mark.parametrize("kind", SPACES)

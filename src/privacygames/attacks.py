@@ -14,7 +14,7 @@ from privacygames.arrays import FloatArray, freeze, require_nonnegative
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
-from privacygames.problem import Adversary, Measure, Problem, distance_matrix, finite
+from privacygames.problem import Adversary, Measure, Problem, distance_matrix, require_finite
 from privacygames.solvers import minmax_attack, minmax_pairs_attack
 from privacygames.spaces import Label, Space
 from privacygames.validation import require_instance
@@ -294,4 +294,4 @@ def _distance(problem: Problem, distance: Measure | None) -> FloatArray:
     if distance is None:
         return problem.distance
     what = "the adversary's distance"
-    return finite(distance_matrix(distance, what, problem.space), what)
+    return require_finite(distance_matrix(distance, what, problem.space), what)

@@ -175,7 +175,7 @@ def test_the_figures_show_every_row(tmp_path: Path) -> None:
     assert drawn == [row.report.cost for row in compared.rows[::2]]
     assert len(attacks.lines) == 5  # two attacks by two adversaries, and the blind guess
     assert attacks.get_xlabel() == "error, km"
-    assert worst.get_xlabel() == "share of untrue answers"
+    assert worst.get_xlabel() == "share of untrue outputs"
     assert len(epsilon.texts) == 3
     figure.savefig(tmp_path / "comparison.png")
     curve = pg.trade_off(problem, epsilons=[0.5, 1.5], names=["optimal", "exponential"])

@@ -106,7 +106,7 @@ def test_reports_carry_units() -> None:
     assert "1.0000 per km" in printed
     ages = pg.Problem(pg.Prior.uniform(pg.Numbers(range(5), unit="years")))
     report = pg.evaluate(pg.design(ages, epsilon=1.0), ages)
-    assert "(share of untrue answers)" in str(report)
+    assert "(share of untrue outputs)" in str(report)
     assert "1.0000 per year; 4 between any two secrets\n" in str(report)
     assert report.to_dict()["distance_unit"] == "years"
     assert "between two secrets 1 year apart" in str(pg.explain(report, ages))

@@ -130,7 +130,7 @@ def test_percentages_and_amounts() -> None:
 
 def test_labels_of_axes_name_the_unit() -> None:
     city = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)), cost="hamming")
-    assert cost_label(city) == "share of untrue answers"
+    assert cost_label(city) == "share of untrue outputs"
     assert distortion_label(city) == "error, km"
     assert epsilon_label(city) == "epsilon, per km"
     plain = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))

@@ -21,8 +21,8 @@ from privacygames.analysis.findings import (
 from privacygames.analysis.formatting import format_amount, format_percent
 from privacygames.analysis.tie_breaking import TieBreak, break_ties
 from privacygames.problem import (
-    UNTRUE,
-    WRONG,
+    HAMMING_COST,
+    HAMMING_DISTANCE,
     Scale,
     cost_scale,
     distance_scale,
@@ -32,8 +32,8 @@ from privacygames.problem import (
 
 __all__ = [
     "ADVERSARY_HEADINGS",
-    "UNTRUE",
-    "WRONG",
+    "HAMMING_COST",
+    "HAMMING_DISTANCE",
     "AdversaryError",
     "BestGuess",
     "Comparison",

@@ -13,8 +13,8 @@ from privacygames.certificates import AdversaryResult, Usefulness
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.problem import (
-    UNTRUE,
-    WRONG,
+    HAMMING_COST,
+    HAMMING_DISTANCE,
     Adversary,
     Measure,
     Problem,
@@ -121,11 +121,11 @@ class Report:
         """The lines of the table: pairs of a name and a value with its unit."""
         cost, distance = cost_scale(self.problem), distance_scale(self.problem)
         rows = [
-            ("cost, average", cost.amount(_number(self.cost), UNTRUE)),
-            ("cost, worst secret", cost.amount(_number(self.worst_cost), UNTRUE)),
-            ("distortion, optimal attack", distance.amount(_number(self.distortion), WRONG)),
-            ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), WRONG)),
-            ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), WRONG)),
+            ("cost, average", cost.amount(_number(self.cost), HAMMING_COST)),
+            ("cost, worst secret", cost.amount(_number(self.worst_cost), HAMMING_COST)),
+            ("distortion, optimal attack", distance.amount(_number(self.distortion), HAMMING_DISTANCE)),
+            ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), HAMMING_DISTANCE)),
+            ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), HAMMING_DISTANCE)),
             ("realised epsilon", self.format_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an answer", f"{self.mutual_information:.3f} bits"),

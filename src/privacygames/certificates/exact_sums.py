@@ -1,43 +1,47 @@
-"""Products and sums of floating-point numbers without rounding until the last step: for large terms that cancel."""
+"""Floating-point products and sums that are rounded only in the last step, for large terms that cancel."""
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 
-SPLITS = 4
+MAX_SPLITS = 4
+"""Maximum number of passes that split leading digits off the terms: after four, the remainder is negligible."""
 
 
 def exact_products(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """a·b = high + low exactly, but for underflow: Dekker's and Veltkamp's splitting (all within 10^±60)."""
+    """Two arrays with a·b = high + low exactly, by the splitting of Dekker and Veltkamp.
+
+    All values must lie within 10^±60, so that nothing overflows or underflows.
+    """
     high = a * b
-    tops = []
-    for each in (a, b):
-        shifted = each * (2.0**27 + 1)
-        tops.append(shifted - (shifted - each))
-    (top_a, top_b), (rest_a, rest_b) = tops, (a - tops[0], b - tops[1])
-    low = ((top_a * top_b - high) + top_a * rest_b + rest_a * top_b) + rest_a * rest_b
+    heads = []
+    for factor in (a, b):
+        shifted = factor * (2.0**27 + 1)
+        heads.append(shifted - (shifted - factor))
+    (head_a, head_b), (tail_a, tail_b) = heads, (a - heads[0], b - heads[1])
+    low = ((head_a * head_b - high) + head_a * tail_b + tail_a * head_b) + tail_a * tail_b
     return high, low
 
 
-def exact_sums(places: IntArray, terms: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """What is added up at each place, and by how much that may be off.
+def exact_sums(indices: IntArray, terms: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """The sum of the terms with each index, and an upper bound on its error.
 
-    Rump, Ogita and Oishi (2008): of every term, the digits above a common last one add up without rounding; then those
-    of what is left, and so on. What is never added is smaller than ``rest``.
+    Rump, Ogita and Oishi (2008): the digits of all terms above a common last digit are added without rounding, then
+    those of the remainders, and so on. ``remainder`` bounds what is never added.
     """
-    total, unsure = np.zeros(size), np.zeros(size)
-    room = 2.0 ** np.ceil(np.log2(len(terms) + 2))
-    for _ in range(SPLITS):
+    total, error = np.zeros(size), np.zeros(size)
+    headroom = 2.0 ** np.ceil(np.log2(len(terms) + 2))
+    for _ in range(MAX_SPLITS):
         largest = float(np.abs(terms).max(initial=0.0))
         if largest == 0:
             break
-        shift = room * 2.0 ** np.ceil(np.log2(largest))
+        shift = headroom * 2.0 ** np.ceil(np.log2(largest))
         digits = (terms + shift) - shift
         terms = terms - digits
-        part = np.bincount(places, digits, size)
+        part = np.bincount(indices, digits, size)
         after = total + part
         added = after - total
-        unsure += np.abs((total - (after - added)) + (part - added))  # what that sum lost, exactly (Knuth's)
+        error += np.abs((total - (after - added)) + (part - added))  # the rounding error of that sum, exactly (Knuth)
         total = after
-    rest = len(terms) * float(np.abs(terms).max(initial=0.0))
-    return total, (unsure + rest) * (1 + 2.0**-48)
+    remainder = len(terms) * float(np.abs(terms).max(initial=0.0))
+    return total, (error + remainder) * (1 + 2.0**-48)

@@ -1,4 +1,4 @@
-"""Realised epsilon: the smallest ε a given mechanism actually keeps, and its largest log-ratio."""
+"""Realised epsilon: the smallest ε that a mechanism satisfies, and its largest log-ratio."""
 
 from math import inf, log
 
@@ -7,24 +7,24 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 
 ROUNDING = 1e-9
-"""Relative room for rounding in logarithms: numbers claimed are rounded up by it."""
+"""Relative margin for the rounding of logarithms, by which stated values are rounded up."""
 
-_ZERO = -1e300  # stands for log 0: differences of two are 0, of one with anything else are enormous
+_LOG_ZERO = -1e300  # in place of log 0: the difference of two is 0, and of one with any other logarithm enormous
 
 
 def log_ratios(weights: FloatArray | IntArray) -> FloatArray:
     """max_o ln p(o|s)/p(o|s') for every ordered pair of secrets; ∞ where some ratio is unbounded."""
     with np.errstate(divide="ignore"):
-        logs = np.where(weights > 0, np.log(weights), _ZERO)
+        logs = np.where(weights > 0, np.log(weights), _LOG_ZERO)
     largest = np.stack([(row - logs).max(axis=1) for row in logs])
-    largest[largest > -_ZERO / 2] = np.inf
+    largest[largest > -_LOG_ZERO / 2] = np.inf
     return largest
 
 
 def realised_epsilon(
     weights: FloatArray | IntArray, distinguishability: FloatArray, within: float | None = None
 ) -> float:
-    """The smallest ε kept, in the metric form or, with ``within``, in the threshold form; ∞ if none is.
+    """The smallest ε satisfied, in the metric form or, with ``within``, in the threshold form; ∞ if none is.
 
     Metric form: max over s ≠ s' and o of ln(p(o|s)/p(o|s')) / d^ε(s,s'). Pairs at distance 0 must have equal
     rows; pairs at distance ∞ are not compared.
@@ -41,7 +41,7 @@ def realised_epsilon(
 
 
 def largest_log_ratio(weights: IntArray) -> float:
-    """Max ln p(o|s)/p(o|s') over all secrets and observables, rounded up: plain local ε; ∞ where one is unbounded."""
+    """Max ln p(o|s)/p(o|s') over all secrets and outputs, rounded up: the ε of local differential privacy, or ∞."""
     highest, lowest = weights.max(axis=0), weights.min(axis=0)
     if ((lowest == 0) & (highest > 0)).any():
         return inf

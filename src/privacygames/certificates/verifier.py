@@ -26,7 +26,7 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray, loss_per_secret
-from privacygames.certificates.exponentials import DOUBT, exact_enclosure, rough_enclosure
+from privacygames.certificates.exponentials import ROUGH_ERROR, exact_enclosure, rough_enclosure
 from privacygames.certificates.optimality import ULP, optimum
 from privacygames.certificates.statement import RatioStatement, Statement, check_form, check_ratio_form
 from privacygames.errors import GuaranteeViolated
@@ -135,7 +135,7 @@ def _bound_on_optimum(statement: Statement, above: FloatArray, achieved: float) 
     used = (per_pair != 0) & np.isfinite(above)
     if not 0 < np.count_nonzero(used) <= MAX_EXACT_RATIOS:
         return rough
-    largest_gain = 3 * DOUBT * float((per_pair * np.where(np.isfinite(above), above, 0.0)).sum())
+    largest_gain = 3 * ROUGH_ERROR * float((per_pair * np.where(np.isfinite(above), above, 0.0)).sum())
     if largest_gain <= WORTHWHILE_GAIN * abs(achieved - rough):
         return rough
     sharper = above.copy()

@@ -6,8 +6,8 @@ from math import isfinite
 import numpy as np
 
 from privacygames.analysis import (
-    UNTRUE,
-    WRONG,
+    HAMMING_COST,
+    HAMMING_DISTANCE,
     AdversaryError,
     BestGuess,
     Comparison,
@@ -129,19 +129,21 @@ def odds(report: Report, problem: Problem) -> Finding:
         return UnboundedOdds()
     scale = distinguishability_scale(problem)
     alike = scale.name == "hamming" and not scale.unit  # any two secrets are at distance 1
-    return OddsBound(report.epsilon, f"1 {scale.one}" if scale.unit else "", None if alike else report.any_pair)
+    return OddsBound(
+        report.epsilon, f"1 {scale.singular_unit}" if scale.unit else "", None if alike else report.any_pair
+    )
 
 
 def cost_label(problem: Problem) -> str:
     """What the cost counts, for an axis: ``"cost, km"``."""
     scale = cost_scale(problem)
-    return UNTRUE if scale.name == "hamming" else _with_unit("cost", scale)
+    return HAMMING_COST if scale.name == "hamming" else _with_unit("cost", scale)
 
 
 def distortion_label(problem: Problem) -> str:
     """What distortion privacy counts, for an axis: ``"error, km"``."""
     scale = distance_scale(problem)
-    return WRONG if scale.name == "hamming" else _with_unit("error", scale)
+    return HAMMING_DISTANCE if scale.name == "hamming" else _with_unit("error", scale)
 
 
 def epsilon_label(problem: Problem, within: float | None = None) -> str:

@@ -11,12 +11,12 @@ from privacygames.problem.bounds import (
     DistortionGuarantee,
 )
 from privacygames.problem.document import ProblemFile, parse_problem, read_problem
-from privacygames.problem.measures import Measure, distance_matrix, finite
+from privacygames.problem.measures import Measure, distance_matrix, require_finite
 from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
 from privacygames.problem.units import (
     ANY_PAIR,
-    UNTRUE,
-    WRONG,
+    HAMMING_COST,
+    HAMMING_DISTANCE,
     Scale,
     cost_scale,
     distance_scale,
@@ -27,10 +27,10 @@ from privacygames.problem.units import (
 
 __all__ = [
     "ANY_PAIR",
+    "HAMMING_COST",
+    "HAMMING_DISTANCE",
     "MAX_ADVERSARIES",
     "PROBLEM_ADVERSARY",
-    "UNTRUE",
-    "WRONG",
     "Adversary",
     "AdversaryArrays",
     "Bounds",
@@ -47,7 +47,6 @@ __all__ = [
     "distance_scale",
     "distinguishability_scale",
     "distortion_rounding",
-    "finite",
     "format_epsilon",
     "max_distortion",
     "measure_scale",
@@ -55,4 +54,5 @@ __all__ = [
     "parse_adversaries",
     "parse_problem",
     "read_problem",
+    "require_finite",
 ]

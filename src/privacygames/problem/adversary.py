@@ -14,7 +14,7 @@ from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.immutable import Value
-from privacygames.problem.problem import MOST_ENTRIES, Problem, distortion_rounding
+from privacygames.problem.problem import MAX_ENTRIES, Problem, distortion_rounding
 from privacygames.spaces import Categories, Label, Space, label_text, space_digest
 from privacygames.validation import as_ordered_list, is_number, require_instance
 
@@ -104,7 +104,7 @@ class Adversary(Value):
                 f"every row of given of {name!r} must sum to 1: P(·|s) is a distribution over attributes"
             )
         count = chances.shape[1]
-        if errors is None and count**2 > MOST_ENTRIES:
+        if errors is None and count**2 > MAX_ENTRIES:
             raise TooLarge(f"{name!r} has {count} attributes: their table of errors would be too large; give errors")
         if errors is not None:
             wrong = as_floats(errors, f"the errors of {name!r}")
@@ -119,7 +119,7 @@ class Adversary(Value):
         per_attribute = require_nonnegative(
             wrong, what=f"the errors of {name!r}", shape=wrong.shape, meaning="(guesses, attributes)"
         )
-        if len(per_attribute) * len(chances) > MOST_ENTRIES:
+        if len(per_attribute) * len(chances) > MAX_ENTRIES:
             raise TooLarge(f"{name!r} has {len(per_attribute)} guesses about {len(chances)} secrets: too many to hold")
         return cls(name, prior=prior, errors=per_attribute @ chances.T, guesses=guesses)
 

@@ -9,7 +9,7 @@ from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.problem.adversary import Adversary, max_distortion
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.problem.visit_csv import PAIR_KEYS, file_at, pairs_from_csv
+from privacygames.problem.visit_csv import PAIR_KEYS, csv_path, pairs_from_csv
 from privacygames.spaces import Categories, Space, error_context
 from privacygames.table_reader import TableReader
 
@@ -87,7 +87,7 @@ def _adversary(given: TableReader, problem: Problem, folder: Path | None, most: 
     if "given" in about:
         table = TableReader(about.table, "attribute with given = …", ("given",)).array("given", max_length=most)
         return Adversary.of_attribute(name, given=table, errors=errors, guesses=guesses, prior=prior)
-    pairs = pairs_from_csv(problem.space, about, file_at(folder, about))
+    pairs = pairs_from_csv(problem.space, about, csv_path(folder, about))
     smoothing = about.number("smoothing", 0.0)
     return Adversary.from_table(
         name, problem.space, pairs, errors=errors, attributes=guesses, smoothing=smoothing, prior=prior

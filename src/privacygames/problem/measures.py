@@ -1,4 +1,4 @@
-"""Costs and distances: a name the space knows, a matrix, or a function of two labels, as a checked matrix."""
+"""Costs and distances as validated matrices, from a name the space knows, a matrix, or a function of two labels."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ Measure = str | ArrayLike | Callable[[Any, Any], float]
 """A cost or distance: a name the space knows, a matrix, or a function of two labels."""
 
 
-def matrix_of(measure: Measure, what: str, space: Space, rows: Space | None = None) -> FloatArray:
-    """A named, given or computed measure as a matrix (rows, space), checked to be non-negative."""
+def measure_matrix(measure: Measure, name: str, space: Space, rows: Space | None = None) -> FloatArray:
+    """A measure as a matrix (rows, secrets), validated to be non-negative."""
     other = space if rows is None else rows
     if isinstance(measure, str):
         values: ArrayLike = space.distance(measure, other)
@@ -24,21 +24,21 @@ def matrix_of(measure: Measure, what: str, space: Space, rows: Space | None = No
     else:
         values = measure
     shape = (len(other), len(space))
-    return require_nonnegative(values, what=what, shape=shape, meaning="(rows, secrets)", infinite=True)
+    return require_nonnegative(values, what=name, shape=shape, meaning="(rows, secrets)", infinite=True)
 
 
-def distance_matrix(measure: Measure, what: str, space: Space) -> FloatArray:
-    """A measure between secrets: non-negative, zero on the diagonal."""
-    matrix = matrix_of(measure, what, space)
+def distance_matrix(measure: Measure, name: str, space: Space) -> FloatArray:
+    """A measure between secrets as a matrix, validated to be non-negative and zero on the diagonal."""
+    matrix = measure_matrix(measure, name, space)
     if np.diagonal(matrix).any():
-        raise InvalidProblem(f"{what} must have a zero diagonal: every secret is at distance 0 from itself")
+        raise InvalidProblem(f"{name} must have a zero diagonal: every secret is at distance 0 from itself")
     return matrix
 
 
-def finite(matrix: FloatArray, what: str) -> FloatArray:
-    """The matrix itself, if it has no infinite entry."""
+def require_finite(matrix: FloatArray, name: str) -> FloatArray:
+    """Return the matrix, or raise if an entry is infinite."""
     if np.isinf(matrix).any():
         raise InvalidProblem(
-            f"{what} is infinite for some pairs (unconnected places, perhaps); only the distinguishability may be"
+            f"{name} is infinite for some pairs (unconnected places, perhaps); only the distinguishability may be"
         )
     return matrix

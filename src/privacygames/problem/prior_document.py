@@ -4,7 +4,7 @@ from pathlib import Path
 
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
-from privacygames.problem.visit_csv import CSV_KEYS, file_at, label_at, prior_from_csv
+from privacygames.problem.visit_csv import CSV_KEYS, csv_path, parse_label, prior_from_csv
 from privacygames.spaces import Space
 from privacygames.table_reader import TableReader
 
@@ -26,13 +26,13 @@ def prior_from(space: Space, table: object, folder: Path | None) -> Prior:
         raise InvalidProblem("smoothing goes with counts or csv")
     match sources[0]:
         case "csv":
-            return prior_from_csv(space, given, file_at(folder, given))
+            return prior_from_csv(space, given, csv_path(folder, given))
         case "weights":
             return Prior(space, given.array("weights"))
         case "uniform":
             return Prior.uniform(space)
     counts = given.value("counts")
     if isinstance(counts, dict):
-        labels = [label_at(space, key, f"counts, entry {at}") for at, key in enumerate(counts, start=1)]
+        labels = [parse_label(space, key, f"counts, entry {at}") for at, key in enumerate(counts, start=1)]
         return Prior.from_visits(space, dict(zip(labels, counts.values(), strict=True)), smoothing=smoothing)
     return Prior.from_counts(space, counts, smoothing=smoothing)

@@ -1,4 +1,4 @@
-"""The problem: secrets with a prior, outputs with costs, and distances between secrets; validated once."""
+"""The problem: secrets with a prior, outputs with costs, and distances between secrets; all validated."""
 
 from functools import cached_property
 from typing import Self
@@ -9,22 +9,22 @@ from privacygames.arrays import FloatArray, content_hash, loss_matmul
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
-from privacygames.problem.measures import Measure, distance_matrix, finite, matrix_of
+from privacygames.problem.measures import Measure, distance_matrix, measure_matrix, require_finite
 from privacygames.spaces import Space, Subsets
 from privacygames.validation import require_instance
 
-MOST_ENTRIES = 10**8
-"""Entries of the largest matrix of a problem: 800 MB as floats, and no solver takes that many."""
+MAX_ENTRIES = 10**8
+"""Maximum number of entries of a matrix of a problem: 800 MB as floats, more than any solver can handle."""
 
 
 class Problem(Value):
-    """Everything a mechanism is designed for, frozen.
+    """The input of a design, immutable: a prior, costs and distances.
 
     Args:
-        prior: π, the belief over secrets (it knows the space of secrets).
+        prior: π, the prior over the secrets; it has the space of secrets.
         cost: c(o, s), the cost of output ``o`` to a user whose secret is ``s``; ∞ where it is never allowed.
-        distance: d(ŝ, s), how wrong the estimate ``ŝ`` is; by default the space's own distance.
-        distinguishability: d^ε(s, s'), in which epsilon is counted; by default the distance. ∞ asks nothing.
+        distance: d(ŝ, s), the error of the estimate ``ŝ`` where the secret is ``s``; by default the space's.
+        distinguishability: d^ε(s, s'), in whose units epsilon is counted; by default the distance. ∞ imposes no bound.
         observables: the possible outputs; by default the secrets. A space, or sets of secrets.
 
     Each measure is a name the space knows, a matrix or a function of two labels (for observables that are
@@ -58,16 +58,16 @@ class Problem(Value):
             raise InvalidProblem("observables must be a Space, such as Subsets of the secrets")
         space = prior.space
         outputs = space if observables is None or observables == space else observables
-        if len(space) * max(len(space), len(outputs)) > MOST_ENTRIES:
+        if len(space) * max(len(space), len(outputs)) > MAX_ENTRIES:
             raise InvalidProblem(
                 f"{len(space)} secrets and {len(outputs)} observables are too many: their distances and costs "
-                f"would have more than {MOST_ENTRIES} entries"
+                f"would have more than {MAX_ENTRIES} entries"
             )
         if isinstance(outputs, Subsets) and outputs.underlying != space:
             raise InvalidProblem("the observables are subsets of another space than the prior's")
         if distance is None:
             distance = space.default_distance
-        distances = finite(distance_matrix(distance, "the distance", space), "the distance")
+        distances = require_finite(distance_matrix(distance, "the distance", space), "the distance")
         separations = (
             distances
             if distinguishability is None
@@ -76,7 +76,7 @@ class Problem(Value):
         self._fill(
             prior=prior,
             observables=outputs,
-            cost=_possible(matrix_of(cost, "the cost", space, outputs)),
+            cost=_require_allowed_output(measure_matrix(cost, "the cost", space, outputs)),
             distance=distances,
             distinguishability=separations,
         )
@@ -97,21 +97,21 @@ class Problem(Value):
         return self.prior, self.observables, *(content_hash(matrix) for matrix in matrices)
 
     def with_prior(self, prior: Prior) -> Self:
-        """The same problem with another belief over the same secrets; costs and distances are shared, not copied."""
+        """The same problem with another prior over the same secrets; costs and distances are shared, not copied."""
         require_instance(prior, Prior, "the prior")
         if prior.space != self.space:
             raise InvalidProblem("the prior is over other secrets than the problem's")
-        return self._replaced(prior=prior)
+        return self._replace(prior=prior)
 
     def with_losses(self, *, cost: FloatArray, distance: FloatArray, observables: Space) -> Self:
-        """The same secrets, prior and distinguishability with other, already checked costs, distances and outputs."""
-        return self._replaced(cost=cost, distance=distance, observables=observables)
+        """The same secrets, prior and distinguishability with other, already validated costs, distances and outputs."""
+        return self._replace(cost=cost, distance=distance, observables=observables)
 
-    def _replaced(self, **attributes: object) -> Self:
-        changed = object.__new__(type(self))
+    def _replace(self, **attributes: object) -> Self:
+        copy = object.__new__(type(self))
         names = ("prior", "observables", "cost", "distance", "distinguishability")
-        changed._fill(**({name: getattr(self, name) for name in names} | attributes))
-        return changed
+        copy._fill(**({name: getattr(self, name) for name in names} | attributes))
+        return copy
 
     def __repr__(self) -> str:
         secrets, observables = self.shape
@@ -123,29 +123,29 @@ def distortion_rounding(problem: Problem) -> float:
     return (sum(problem.shape) + 16) * float(np.finfo(np.float64).eps)
 
 
-def _possible(cost: FloatArray) -> FloatArray:
-    """The cost, if every secret has an output that it may give."""
+def _require_allowed_output(cost: FloatArray) -> FloatArray:
+    """Return the cost, or raise if some secret has no output of finite cost."""
     unserved = int(np.isinf(cost).all(axis=0).sum())
     if unserved:
         raise InvalidProblem(
             f"the cost is infinite for every output of {unserved} secrets: an infinite cost means that an output is "
-            "never allowed for a secret, and every secret needs one that is"
+            "never allowed for a secret, and every secret needs an allowed one"
         )
     return cost
 
 
 def cheapest_constant(problem: Problem, *, worst_case: bool = False) -> int:
-    """The position of the output that costs least where every secret gives it.
+    """The index of the output with the lowest cost where every secret gives the same one.
 
     Args:
         problem: the problem.
-        worst_case: count the worst secret's cost instead of the average.
+        worst_case: minimise the worst secret's cost instead of the average.
 
     Raises:
-        InvalidProblem: every output is one that some secret may never give.
+        InvalidProblem: no output is allowed for all secrets.
     """
     worst = problem.cost.max(axis=1)
     if not np.isfinite(worst).any():
-        raise InvalidProblem("every output has an infinite cost for some secret: none can be given whatever the secret")
-    counted = worst if worst_case else loss_matmul(problem.cost, problem.prior.probabilities)
-    return int(np.where(np.isfinite(worst), counted, np.inf).argmin())
+        raise InvalidProblem("every output has an infinite cost for some secret: no output is allowed for all secrets")
+    objective = worst if worst_case else loss_matmul(problem.cost, problem.prior.probabilities)
+    return int(np.where(np.isfinite(worst), objective, np.inf).argmin())

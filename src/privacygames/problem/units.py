@@ -1,4 +1,4 @@
-"""Units of costs, distances and ε: kilometres, years, shares of outputs; known where the space names the measure."""
+"""Units of costs, distances and ε, such as kilometres or years, where the space knows the measure by name."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,11 @@ from privacygames.errors import InvalidProblem
 from privacygames.problem.problem import Problem
 from privacygames.spaces import Space
 
-UNTRUE, WRONG = "share of untrue answers", "share of wrong guesses"
+HAMMING_COST, HAMMING_DISTANCE = "share of untrue outputs", "share of wrong guesses"
+"""What the average Hamming cost and the average Hamming distance measure."""
 
 ANY_PAIR = "between any two secrets"
-"""What the largest log-ratio of a mechanism is counted for: it has no unit, so that all columns add up."""
+"""The pairs of secrets that the largest log-ratio of a mechanism refers to; it has no unit."""
 
 
 @dataclass(frozen=True)
@@ -23,25 +24,25 @@ class Scale:
     unit: str
 
     def amount(self, number: str, shares: str = "") -> str:
-        """A number with its unit; where the measure is Hamming's, with what it is the share of."""
+        """A number with its unit, or with ``shares`` in parentheses where the measure is Hamming's."""
         if self.name == "hamming" and shares:
             return f"{number} ({shares})"
         return f"{number} {self.unit}".rstrip()
 
     def per(self, within: float | None = None) -> str:
-        """What ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
+        """The unit of ε in words: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``."""
         if within is not None:
             return f"between secrets at most {self.amount(f'{within:g}')} apart"
         if self.unit:
-            return f"per {self.one}"
+            return f"per {self.singular_unit}"
         return f"per unit of {f'the {self.name} distance' if self.name else 'distinguishability'}"
 
     def epsilon(self, number: str, any_pair: float | None = None, *, within: float | None = None) -> str:
-        """ε as people read it: with what it is counted for, and the largest log-ratio between any two secrets.
+        """ε in words: with its unit, and the largest log-ratio between any two secrets.
 
         Args:
             number: ε, as text.
-            any_pair: the largest log-ratio between any two secrets; None: it is not known.
+            any_pair: the largest log-ratio between any two secrets; None leaves it out.
             within: the threshold, in the threshold form.
 
         >>> Scale("euclidean", "km").epsilon("0.6", 4.2)
@@ -50,14 +51,14 @@ class Scale:
         return format_epsilon(number, self.per(within), any_pair)
 
     @property
-    def one(self) -> str:
-        """The name of a single unit: ``"year"`` where it counts in years."""
+    def singular_unit(self) -> str:
+        """The unit in the singular: ``"year"`` for years."""
         return self.unit.removesuffix("s") if len(self.unit) > 2 else self.unit
 
 
-def format_epsilon(number: str, counted: str, any_pair: float | None = None) -> str:
-    """ε with what it is counted for, and the largest log-ratio between any two secrets, as :meth:`Scale.epsilon`."""
-    return f"{number} {counted}" if any_pair is None else f"{number} {counted}; {any_pair:.6g} {ANY_PAIR}"
+def format_epsilon(number: str, unit: str, any_pair: float | None = None) -> str:
+    """ε with its unit, and the largest log-ratio between any two secrets; as :meth:`Scale.epsilon`."""
+    return f"{number} {unit}" if any_pair is None else f"{number} {unit}; {any_pair:.6g} {ANY_PAIR}"
 
 
 def cost_scale(problem: Problem) -> Scale:
@@ -71,12 +72,12 @@ def distance_scale(problem: Problem) -> Scale:
 
 
 def distinguishability_scale(problem: Problem) -> Scale:
-    """The scale of the distinguishability, per unit of which ε counts."""
+    """The scale of the distinguishability, in whose units ε is counted."""
     return measure_scale(problem.distinguishability, problem.space)
 
 
 def measure_scale(matrix: FloatArray, space: Space, rows: Space | None = None) -> Scale:
-    """The scale of the measure that a matrix is."""
+    """The scale of the named measure that a matrix equals; empty where it equals none."""
     for name in space.distance_names:
         try:
             if np.array_equal(matrix, space.distance(name, rows)):

@@ -1,4 +1,4 @@
-"""Priors and joint counts of a problem document that come from a CSV file of visits or counts."""
+"""Priors and joint counts that a problem document reads from a CSV file of visits or counts."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -12,20 +12,22 @@ from privacygames.table_reader import TableReader
 from privacygames.text_files import MAX_BYTES, resolve_inside
 
 CSV_KEYS = ("label", "count", "x", "y", "outside", "format", "where")
-"""The keys that say how the file of a prior is read."""
+"""Keys of the document that describe the file of a prior."""
 
 PAIR_KEYS = ("label", "value", "count", "format", "where", "smoothing")
-"""The keys that say how a file of secrets and attributes is read."""
+"""Keys of the document that describe a file of secrets and attributes."""
 
 Rows = list[tuple[int, list[str]]]
+"""Rows of a file, each with its line number."""
+
 BATCH = 10_000
-"""Rows held in memory at a time."""
+"""Number of rows held in memory at a time: a few megabytes."""
 
 
-def file_at(folder: Path | None, keys: TableReader) -> Path:
-    """The file that a table of the document names, in the document's folder or below it.
+def csv_path(folder: Path | None, keys: TableReader) -> Path:
+    """The path of the CSV file that a table of the document names, in the document's folder or below it.
 
-    Without a folder, as for documents from strangers, no file is read.
+    Without a folder, as for untrusted documents, no file is read.
     """
     if folder is None:
         raise InvalidProblem("csv names a file, and files are not read here: give counts or weights instead")
@@ -33,7 +35,7 @@ def file_at(folder: Path | None, keys: TableReader) -> Path:
 
 
 def prior_from_csv(space: Space, keys: TableReader, path: Path) -> Prior:
-    """The prior estimated from the rows of a file: labels or points, one visit each or counted."""
+    """The prior estimated from the rows of a file: labels or points, each row one visit or a count of visits."""
     table = CountTable(path, keys)
     by_point = "x" in keys or "y" in keys
     counts: dict[Label, float] = {}
@@ -46,12 +48,12 @@ def prior_from_csv(space: Space, keys: TableReader, path: Path) -> Prior:
             if label is not None:
                 counts[label] = counts.get(label, 0.0) + count
     if empty:
-        raise InvalidProblem(f"{path.name} has no rows (that fit where, if given): there are no visits in it")
+        raise InvalidProblem(f"{path.name} has no rows (or none that satisfy where): there are no visits in it")
     return Prior.from_visits(space, counts, smoothing=keys.number("smoothing", 0.0))
 
 
 def pairs_from_csv(space: Space, keys: TableReader, path: Path) -> dict[tuple[Label, Label], float]:
-    """How often each secret occurs with each value of an attribute, from the rows of a file."""
+    """The joint counts of secrets and values of an attribute, from the rows of a file."""
     table = CountTable(path, keys)
     value = table.file.column(keys.string("value", "value"))
     counts: dict[tuple[Label, Label], float] = {}
@@ -62,20 +64,20 @@ def pairs_from_csv(space: Space, keys: TableReader, path: Path) -> dict[tuple[La
     return counts
 
 
-def label_at(space: Space, text: str, place: str) -> Label:
-    """Find a label; the error names the place of an unknown one, and not the text."""
+def parse_label(space: Space, text: str, location: str) -> Label:
+    """The label that a text names; the error for an unknown one states its location but not the text."""
     try:
         return find_label(space, text)
     except InvalidProblem as error:
-        raise InvalidProblem(f"{place}: {error}") from None
+        raise InvalidProblem(f"{location}: {error}") from None
 
 
 class CountTable:
-    """A CSV file of labels or points with counts, read as a document says.
+    """A CSV file of labels or points with counts, read as the document describes.
 
     Args:
         path: the file.
-        keys: the table of the document that names the columns.
+        keys: the table of the document with the names of the columns.
     """
 
     def __init__(self, path: Path, keys: TableReader) -> None:
@@ -85,14 +87,14 @@ class CountTable:
         self._count_column = None if self._count_name is None else self.file.column(self._count_name)
 
     def batches(self) -> Iterator[Rows]:
-        """The rows that ``where`` selects, with their line numbers, some thousand at a time."""
-        wanted = [(self.file.column(name), str(value)) for name, value in self._where().items()]
-        rows = (row for row in self.file.rows() if all(row[1][column] == value for column, value in wanted))
+        """The rows that ``where`` selects, with their line numbers, in batches."""
+        required = [(self.file.column(name), str(value)) for name, value in self._where().items()]
+        rows = (row for row in self.file.rows() if all(row[1][column] == value for column, value in required))
         while batch := list(islice(rows, BATCH)):
             yield batch
 
     def count(self, row: tuple[int, list[str]]) -> float:
-        """How many visits a row stands for."""
+        """The number of visits in a row."""
         return 1.0 if self._count_column is None else self._number(row, self._count_column, str(self._count_name))
 
     def labels_by_name(self, space: Space, rows: Rows) -> list[Label]:
@@ -102,13 +104,13 @@ class CountTable:
         for line, cells in rows:
             if cells[column] not in labels:
                 text = pattern.replace("{}", cells[column])
-                labels[cells[column]] = label_at(space, text, f"{self.file.path.name}, line {line}")
+                labels[cells[column]] = parse_label(space, text, f"{self.file.path.name}, line {line}")
         return [labels[cells[column]] for _, cells in rows]
 
     def labels_by_point(self, space: Space, rows: Rows) -> list[Label | None]:
-        """The cell of each row's point; None for points outside that are to be dropped."""
+        """The cell of each row's point; None for points outside the grid that are dropped."""
         if not isinstance(space, Grid) or not ("x" in self._keys and "y" in self._keys):
-            raise InvalidProblem("x and y together name the columns of coordinates, and need a grid")
+            raise InvalidProblem("x and y name the columns of coordinates; both are needed, and a grid")
         names = self._keys.string("x"), self._keys.string("y")
         columns = [(self.file.column(name), name) for name in names]
         points = [tuple(self._number(row, column, name) for column, name in columns) for row in rows]
@@ -118,7 +120,7 @@ class CountTable:
     def _where(self) -> Mapping[str, object]:
         where = self._keys.value("where", {})
         if not isinstance(where, dict):
-            raise self._keys.type_error("where", "a table of columns and the values wanted in them")
+            raise self._keys.type_error("where", "a table of columns and their required values")
         return where
 
     def _number(self, row: tuple[int, list[str]], column: int, name: str) -> float:

@@ -238,7 +238,7 @@ def _guarantees(stored: StoredMechanism) -> list[tuple[str, str]]:
         if "within" in bounds:
             apart, any_pair = f"two secrets at most {per.amount(format(bounds['within'], 'g'))} apart", None
         else:
-            apart = f"two secrets 1 {per.one} apart" if per.unit else "two secrets at distance 1"
+            apart = f"two secrets 1 {per.singular_unit} apart" if per.unit else "two secrets at distance 1"
             any_pair = bounds["epsilon"] * float(problem.distinguishability.max())
         shift = f"no output shifts the odds between {apart} by more than a factor of {factor:.3g}"
         epsilon = per.epsilon(format(bounds["epsilon"], "g"), any_pair, within=bounds.get("within"))

@@ -1,4 +1,4 @@
-"""One design: solvers tried one after the other, until a mechanism is certified within tolerance or time is over."""
+"""A design: solvers are tried in turn until a mechanism is certified within tolerance or the time limit is reached."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +9,9 @@ from time import monotonic
 import numpy as np
 
 from privacygames.arrays import freeze
-from privacygames.baselines import cheapest as cheapest_answers
+from privacygames.baselines import cheapest as cheapest_unconstrained
 from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals, allowed_outputs
-from privacygames.cost_limits import CLOSE, require_affordable, too_little_distortion
+from privacygames.cost_limits import COST_TOLERANCE, insufficient_distortion_error, require_affordable
 from privacygames.errors import (
     GuaranteeViolated,
     Infeasible,
@@ -25,29 +25,29 @@ from privacygames.problem import Bounds, DistortionGuarantee, Problem, cheapest_
 from privacygames.progress import Progress
 from privacygames.solvers import Scaling, Solution, SolveOptions, Solver, choose, solve_scaled
 
-LOWERED = (1e6, 1e10)
-"""Costs and errors above these multiples of what is at stake are lowered to them, in the first and second attempt."""
+LOSS_LIMITS = (1e6, 1e10)
+"""Limits on costs and errors in the first and second attempt, as multiples of the stake: larger ones are lowered."""
 
-RAISED = (0.0, 1e-8, 1e-6)
-"""By how much more distortion and less epsilon, relatively, is asked of a solver, attempt by attempt: where outputs are
-allowed for some secrets and not for others, there may be no constant mechanism to mix in."""
+MARGINS = (0.0, 1e-8, 1e-6)
+"""Relative margins, attempt by attempt, by which distortion is raised and epsilon lowered for the solver: where outputs
+are allowed for some secrets only, the repair may have no constant mechanism to mix in."""
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One way of solving: by which solver, with losses lowered to which multiple of the stake, and what margin."""
+    """The settings of one attempt: the solver, the limit on losses as a multiple of the stake, and the margin."""
 
     solver: Solver
-    most: float
+    loss_limit: float
     margin: float
 
 
 class Design:
-    """One design: the solver chosen and its fallbacks, one after the other, until the time for all of them is over.
+    """One design: the chosen solver and its fallbacks in turn, under a common time limit.
 
     Args:
         problem: the problem.
-        bounds: what the mechanism has to keep.
+        bounds: the bounds of the design.
         solver: the solver to try first; None chooses one for each program that has to be solved.
         options: tolerance, time limit and so on.
         best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
@@ -68,28 +68,30 @@ class Design:
         self.deadline = None if options.time_limit is None else monotonic() + options.time_limit
 
     def mechanism(self) -> Mechanism:
-        """The best mechanism, certified; where the time is over first, the best so far."""
-        floor = self.bounds.distortion[0].distortion if self.bounds.maximises_distortion else None
-        if floor is None:
-            return self._best(self.bounds, self.options)
+        """Return the best mechanism, certified; at the time limit, the best so far."""
+        required = self.bounds.distortion[0].distortion if self.bounds.maximises_distortion else None
+        if required is None:
+            return self._solve_best(self.bounds, self.options)
         first, *others = self.bounds.distortion
-        tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
-        best = self._best(replace(self.bounds, distortion=(DistortionGuarantee(first.adversary, None), *others)), tight)
-        if best.certificate.achieved < floor:
-            raise too_little_distortion(first.adversary.name, floor, best, late=self._is_over())
-        return certify(self.problem, self.bounds, best.weights, best.dual_solution, origin=_origin(best))
+        tight = replace(self.options, tolerance=min(self.options.tolerance, COST_TOLERANCE))
+        best = self._solve_best(
+            replace(self.bounds, distortion=(DistortionGuarantee(first.adversary, None), *others)), tight
+        )
+        if best.certificate.achieved < required:
+            raise insufficient_distortion_error(first.adversary.name, required, best, timed_out=self._is_timed_out())
+        return certify(self.problem, self.bounds, best.weights, best.dual_solution, origin=_solver_of(best))
 
-    def _best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
-        best = self._solved(bounds, options, self._cheapest(bounds) if bounds.cost_limits else None)
+    def _solve_best(self, bounds: Bounds, options: SolveOptions) -> Mechanism:
+        best = self._solve(bounds, options, self._find_cheapest(bounds) if bounds.cost_limits else None)
         return (
             best if bounds.maximises_distortion or best.certificate.cost == 0 else self._free_constant(bounds) or best
         )
 
     def _free_constant(self, bounds: Bounds) -> Mechanism | None:
-        """A constant output that costs nothing, if there is one that keeps the bounds: nothing is cheaper.
+        """A constant output of cost 0 that satisfies the bounds, if there is one: it is optimal.
 
-        Solvers end a little above 0, and there no gap is small: what revealing nothing costs, which gaps are relative
-        to, is 0 as well.
+        Solvers end slightly above 0, where no relative gap is small: the cost of revealing nothing, which gaps are
+        relative to, is 0 as well.
         """
         if not np.isfinite(self.problem.cost).all(axis=1).any():
             return None
@@ -100,82 +102,84 @@ class Design:
         return constant if constant.certificate.cost == 0 else None
 
     def _attempts(self, bounds: Bounds) -> list[_Attempt]:
-        """What to try, in this order: each solver, with very large losses lowered first."""
+        """The attempts in order: for each solver, those with very large losses lowered come first."""
         scaling = Scaling.of(self.problem, bounds)
-        limits = [*(most for most in LOWERED if replace(scaling, loss_limit=most).lowers_losses), inf]
+        limits = [*(limit for limit in LOSS_LIMITS if replace(scaling, loss_limit=limit).lowers_losses), inf]
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
-        mixed = not (allowed == allowed[0]).all()
-        margins = RAISED if mixed else RAISED[:1]
-        first = self.solver or self._chosen(bounds)
+        allowed_differ = not (allowed == allowed[0]).all()
+        margins = MARGINS if allowed_differ else MARGINS[:1]
+        first = self.solver or self._choose_solver(bounds)
         solvers = (first, *first.fallbacks)
-        return [_Attempt(*each) for each in product(solvers, limits, margins)]
+        return [_Attempt(*settings) for settings in product(solvers, limits, margins)]
 
-    def _chosen(self, bounds: Bounds) -> Solver:
-        """The solver that suits a program as it is posed in the first attempt: in its units, with its margins."""
-        scaling = Scaling.of(self.problem, _aimed(self.problem, bounds, 0.0))
+    def _choose_solver(self, bounds: Bounds) -> Solver:
+        """The solver for the program of the first attempt, in its units and with its margins."""
+        scaling = Scaling.of(self.problem, _tighten_bounds(self.problem, bounds, 0.0))
         return choose(scaling.scaled_problem, scaling.scaled_bounds)
 
-    def _solved(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
-        """Solve and certify, by the solver chosen or by those it falls back on where rounding spoils its result."""
+    def _solve(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
+        """Solve and certify, with the chosen solver or, where rounding spoils its result, with its fallbacks."""
         certified: list[Mechanism] = []
         combined: list[Mechanism] = []
-        trouble: PrivacyGamesError | None = None
-        before = ""
+        first_error: PrivacyGamesError | None = None
+        first_failure = ""
         start = None if cheapest is None else cheapest.probabilities
         attempts = self._attempts(bounds)
         for number, attempt in enumerate(attempts):
-            if number and self._is_over():  # the first attempt says itself when its time is over
+            if number and self._is_timed_out():  # the first attempt handles its own time limit
                 break
-            given = replace(options, start=start, time_limit=self._left())
-            if before and options.progress is not None:
-                options.progress(Progress(job="design", done=0, message=f"another attempt: {before}"))
-            name = _kind(attempt.solver)
+            attempt_options = replace(options, start=start, time_limit=self._remaining_time())
+            if first_failure and options.progress is not None:
+                options.progress(Progress(job="design", done=0, message=f"another attempt: {first_failure}"))
+            name = _solver_name(attempt.solver)
             try:
-                asked = _aimed(self.problem, bounds, attempt.margin)
-                solution = solve_scaled(attempt.solver, self.problem, asked, options=given, loss_limit=attempt.most)
-                if before:
-                    solution = replace(solution, solver=f"{solution.solver}, after {before}")
-                certified.append(self._certified(bounds, solution, cheapest))
+                tightened = _tighten_bounds(self.problem, bounds, attempt.margin)
+                solution = solve_scaled(
+                    attempt.solver, self.problem, tightened, options=attempt_options, loss_limit=attempt.loss_limit
+                )
+                if first_failure:
+                    solution = replace(solution, solver=f"{solution.solver}, after {first_failure}")
+                certified.append(self._certify(bounds, solution, cheapest))
             except (SolveFailed, InvalidProblem, GuaranteeViolated) as error:
                 if error.status is Status.TIME_LIMIT:
                     break
                 if attempt.solver is attempts[0].solver and isinstance(error, InvalidProblem):
                     raise
-                trouble = trouble or error
-                before = before or f"{name} failed ({error.status.name.lower().replace('_', ' ')})"
+                first_error = first_error or error
+                first_failure = first_failure or f"{name} failed ({error.status.name.lower().replace('_', ' ')})"
                 continue
             if _gap(certified[-1]) <= options.tolerance or _is_enough(certified[-1], bounds, solution, options):
                 return certified[-1]
-            combined.extend(self._combined(bounds, certified, cheapest))
+            combined.extend(self._combine(bounds, certified, cheapest))
             if combined and _gap(combined[-1]) <= options.tolerance:
                 return combined[-1]
             if solution.status is Status.TIME_LIMIT:
                 break
-            before = before or f"{name} left a gap of {_gap(certified[-1]):.1e}"
-        if self._is_over():
-            return min([*certified, *combined, _without_solving(self.problem, bounds, cheapest)], key=_gap)
+            first_failure = first_failure or f"{name} left a gap of {_gap(certified[-1]):.1e}"
+        if self._is_timed_out():
+            return min([*certified, *combined, _unsolved_mechanism(self.problem, bounds, cheapest)], key=_gap)
         if not certified:
             self._require_allowed(bounds)
-            raise SolveFailed(f"no solver found a mechanism: {trouble}", status=Status.NUMERICAL) from trouble
-        return self._nearest([*certified, *combined], options.tolerance)
+            raise SolveFailed(f"no solver found a mechanism: {first_error}", status=Status.NUMERICAL) from first_error
+        return self._smallest_gap([*certified, *combined], options.tolerance)
 
-    def _nearest(self, candidates: Sequence[Mechanism], tolerance: float) -> Mechanism:
-        """The candidate with the smallest gap, all being above the tolerance; an error unless that will do."""
-        nearest = min(candidates, key=_gap)
+    def _smallest_gap(self, candidates: Sequence[Mechanism], tolerance: float) -> Mechanism:
+        """The candidate with the smallest gap, which is above the tolerance; an error unless ``best_effort`` is set."""
+        best = min(candidates, key=_gap)
         if self.best_effort:
-            return nearest
+            return best
         raise SolveFailed(
-            f"the gap to the best possible is {_gap(nearest):.1e}, above the tolerance of {tolerance:.1e}: rescale "
+            f"the gap to the best possible is {_gap(best):.1e}, above the tolerance of {tolerance:.1e}: rescale "
             "distances or costs, keep a little away from the largest distortion or the least cost, or raise tolerance"
         )
 
     def _require_allowed(self, bounds: Bounds) -> None:
-        """Raise Infeasible if every mechanism with these guarantees gives some secret an output it may never give.
+        """Raise Infeasible if every mechanism with these guarantees gives some secret a forbidden output.
 
-        The proof is the bound on the least chance of that, for the secret for which it is the largest.
+        The proof is a positive lower bound on the probability of a forbidden output, for the worst secret.
         """
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
-        guarantees = tuple(each for each in bounds.distortion if each.distortion is not None)
+        guarantees = tuple(guarantee for guarantee in bounds.distortion if guarantee.distortion is not None)
         if allowed.all() or not guarantees:
             return
         indicator = self.problem.with_losses(
@@ -183,9 +187,11 @@ class Design:
             distance=self.problem.distance,
             observables=self.problem.observables,
         )
-        alone = Bounds(epsilon=bounds.epsilon, within=bounds.within, distortion=guarantees, worst_case=True)
-        least = Design(indicator, alone, self.solver, replace(self.options, time_limit=self._left())).mechanism()
-        bound = least.certificate.bound
+        privacy_bounds = Bounds(epsilon=bounds.epsilon, within=bounds.within, distortion=guarantees, worst_case=True)
+        refutation = Design(
+            indicator, privacy_bounds, self.solver, replace(self.options, time_limit=self._remaining_time())
+        ).mechanism()
+        bound = refutation.certificate.bound
         if bound is not None and bound > 0:
             raise Infeasible(
                 "no mechanism keeps these bounds without outputs that the cost forbids (is infinite for): some secret "
@@ -193,7 +199,7 @@ class Design:
                 limit=bound,
             )
 
-    def _certified(self, bounds: Bounds, solution: Solution, cheapest: Mechanism | None) -> Mechanism:
+    def _certify(self, bounds: Bounds, solution: Solution, cheapest: Mechanism | None) -> Mechanism:
         return certify(
             self.problem,
             bounds,
@@ -203,8 +209,8 @@ class Design:
             cheapest=cheapest,
         )
 
-    def _combined(self, bounds: Bounds, certified: Sequence[Mechanism], cheapest: Mechanism | None) -> list[Mechanism]:
-        """The last attempt's mechanism with what an earlier one proves, or the other way round: the best, if any."""
+    def _combine(self, bounds: Bounds, certified: Sequence[Mechanism], cheapest: Mechanism | None) -> list[Mechanism]:
+        """The last mechanism with the dual values of an earlier one, or conversely: the pair with the smallest gap."""
         last = certified[-1]
         pairs = [pair for earlier in certified[:-1] for pair in ((last, earlier), (earlier, last))]
         combinations = [
@@ -213,50 +219,56 @@ class Design:
                 bounds,
                 mechanism.weights,
                 other.dual_solution,
-                origin=f"{_origin(mechanism)}; its bound: {_origin(other)}",
+                origin=f"{_solver_of(mechanism)}; its bound: {_solver_of(other)}",
                 cheapest=cheapest,
             )
             for mechanism, other in pairs
         ]
         return [min(combinations, key=_gap)] if combinations else []
 
-    def _left(self) -> float | None:
+    def _remaining_time(self) -> float | None:
         return None if self.deadline is None else max(self.deadline - monotonic(), 1e-3)
 
-    def _is_over(self) -> bool:
+    def _is_timed_out(self) -> bool:
         return self.deadline is not None and monotonic() >= self.deadline
 
-    def _cheapest(self, bounds: Bounds) -> Mechanism:
-        """A cheap mechanism with what else is asked for; it shows whether limits on the cost can be met at all.
+    def _find_cheapest(self, bounds: Bounds) -> Mechanism:
+        """A cheap mechanism with the other guarantees, which decides whether the limits on the cost are feasible.
 
-        It is the cheapest, unless one is found before that is well inside a single limit. Where both the average and
-        every secret's cost are limited it is inside both limits, if anything is.
+        It is the cheapest one, or one well below the limit where there is a single limit. Where both the average and
+        every secret's cost are limited, it satisfies both, if they are feasible.
         """
-        rest = _unlimited(bounds)
-        tight = replace(self.options, tolerance=min(self.options.tolerance, CLOSE))
-        free = rest is None
-        if rest is None:
-            cheapest = cheapest_answers(self.problem)
-        elif rest.cost_limits:
-            inner = self._cheapest(rest)
-            cheapest = self._solved(rest, tight, inner)
+        others = _without_cost_limits(bounds)
+        tight = replace(self.options, tolerance=min(self.options.tolerance, COST_TOLERANCE))
+        unconstrained = others is None
+        if others is None:
+            cheapest = cheapest_unconstrained(self.problem)
+        elif others.cost_limits:
+            inner = self._find_cheapest(others)
+            cheapest = self._solve(others, tight, inner)
         else:
             enough = bounds.cost_limits[0][1] if len(bounds.cost_limits) == 1 else None
-            cheapest = self._solved(rest, replace(tight, enough=enough), None)
+            cheapest = self._solve(others, replace(tight, enough=enough), None)
         for worst_case, limit in bounds.cost_limits:
-            each = worst_case and bounds.worst_cost_at_most is not None
+            every_secret = worst_case and bounds.worst_cost_at_most is not None
             require_affordable(
-                self.problem, cheapest, limit, worst_case=worst_case, each=each, exact=free, late=self._is_over()
+                self.problem,
+                cheapest,
+                limit,
+                worst_case=worst_case,
+                every_secret=every_secret,
+                exact=unconstrained,
+                timed_out=self._is_timed_out(),
             )
-        if rest is not None and rest.cost_limits:
-            return _inside(
-                self.problem, replace(rest, worst_cost_at_most=None), cheapest, inner, bounds.cost_at_most or 0.0
+        if others is not None and others.cost_limits:
+            return _mix_within_limit(
+                self.problem, replace(others, worst_cost_at_most=None), cheapest, inner, bounds.cost_at_most or 0.0
             )
         return cheapest
 
 
-def _unlimited(bounds: Bounds) -> Bounds | None:
-    """What is left to ask when a limit on the cost is minimised instead; None where that is nothing."""
+def _without_cost_limits(bounds: Bounds) -> Bounds | None:
+    """The other bounds, with the limited cost to be minimised instead; None where there are none."""
     distortion = bounds.distortion[1:] if bounds.maximises_distortion else bounds.distortion
     if bounds.epsilon is None and not distortion:
         return None
@@ -265,26 +277,29 @@ def _unlimited(bounds: Bounds) -> Bounds | None:
     return replace(bounds, worst_case=True, worst_cost_at_most=None)
 
 
-def _inside(problem: Problem, bounds: Bounds, cheap: Mechanism, fair: Mechanism, limit: float) -> Mechanism:
-    """A mixture of what is cheap on average and what is for every secret: it leaves half the room to the limit."""
-    least, most = cheap.certificate.verification.expected_cost, fair.certificate.verification.expected_cost
-    share = 0.5 if most <= max(limit, least) else 0.5 * max(limit - least, 0.0) / (most - least)
-    mixed = (1 - share) * cheap.probabilities + share * fair.probabilities
+def _mix_within_limit(
+    problem: Problem, bounds: Bounds, cheap: Mechanism, cheap_for_all: Mechanism, limit: float
+) -> Mechanism:
+    """A mixture of the mechanisms cheap on average and for every secret, halfway to the limit on the average."""
+    lower = cheap.certificate.verification.expected_cost
+    upper = cheap_for_all.certificate.verification.expected_cost
+    share = 0.5 if upper <= max(limit, lower) else 0.5 * max(limit - lower, 0.0) / (upper - lower)
+    mixed = (1 - share) * cheap.probabilities + share * cheap_for_all.probabilities
     return certify(problem, bounds, mixed, origin="between the cheapest mechanisms")
 
 
 def _is_enough(certified: Mechanism, bounds: Bounds, solution: Solution, options: SolveOptions) -> bool:
-    """Whether a solver stopped at a mechanism because one that costs no more than this was all that was asked for."""
+    """Whether the solver stopped because the mechanism costs less than ``options.enough``."""
     if options.enough is None or solution.status is not Status.OPTIMAL:
         return False
     return certified.certificate.verification.cost(worst_case=bounds.worst_case) < options.enough
 
 
-def _kind(solver: Solver) -> str:
+def _solver_name(solver: Solver) -> str:
     return type(solver).__name__
 
 
-def _origin(mechanism: Mechanism) -> str:
+def _solver_of(mechanism: Mechanism) -> str:
     return mechanism.certificate.provenance.solver
 
 
@@ -292,36 +307,40 @@ def _gap(mechanism: Mechanism) -> float:
     return inf if mechanism.certificate.gap is None else mechanism.certificate.gap
 
 
-def _aimed(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
-    """The bounds with distortions some last digits higher, so that rounding down does not fall below them.
+def _tighten_bounds(problem: Problem, bounds: Bounds, margin: float) -> Bounds:
+    """The bounds with slightly higher distortions, so that rounding down does not fall below the required ones.
 
     Args:
         problem: the problem.
-        bounds: what the mechanism has to keep.
-        margin: by how much more, relatively, distortions are raised, and epsilon is lowered.
+        bounds: the bounds of the design.
+        margin: relative amount by which distortions are raised further and epsilon is lowered.
     """
     return bounds.tightened(epsilon=margin, distortion=2 * distortion_rounding(problem) + margin)
 
 
-def _without_solving(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
-    """A valid mechanism that takes no time: the best constant answer, or the cheapest one where the cost is limited."""
+def _unsolved_mechanism(problem: Problem, bounds: Bounds, cheapest: Mechanism | None) -> Mechanism:
+    """A valid mechanism without a solve: the best constant output, or the cheapest mechanism under cost limits."""
     try:
-        return _constant(problem, bounds, cheapest, origin="none: stopped by the time limit before it had an answer")
+        return _constant(
+            problem, bounds, cheapest, origin="none: stopped by the time limit before a solution was found"
+        )
     except InvalidProblem as error:
-        raise SolveFailed("the time was over before there was a mechanism", status=Status.TIME_LIMIT) from error
+        raise SolveFailed(
+            "the time limit was reached before there was a mechanism", status=Status.TIME_LIMIT
+        ) from error
 
 
-def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, origin: str) -> Mechanism:
-    """The cheapest constant output, certified with dual values that prove no more than that costs are 0 or more.
+def _constant(problem: Problem, bounds: Bounds, replacement: Mechanism | None, *, origin: str) -> Mechanism:
+    """The cheapest constant output, certified with dual values that prove a lower bound of 0 on the cost.
 
     Args:
         problem: the problem.
-        bounds: what the mechanism has to keep.
-        instead: a mechanism to certify instead.
-        origin: what to call the solver.
+        bounds: the bounds of the design.
+        replacement: a mechanism to certify in its place.
+        origin: the name of the solver.
     """
-    answer = np.zeros(problem.shape)
-    answer[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
+    constant = np.zeros(problem.shape)
+    constant[:, cheapest_constant(problem, worst_case=bounds.worst_case)] = 1.0
     secrets, observables = problem.shape
     duals = DualSolution(
         ratios=RatioDuals.none(),
@@ -332,5 +351,5 @@ def _constant(problem: Problem, bounds: Bounds, instead: Mechanism | None, *, or
         ),
         secret_weights=np.ones(secrets),
     )
-    table = answer if instead is None else instead.weights
+    table = constant if replacement is None else replacement.weights
     return certify(problem, bounds, table, duals, origin=origin)

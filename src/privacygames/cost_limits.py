@@ -1,4 +1,4 @@
-"""Whether a limit on the cost, or a least distortion under one, can be met: an error only with a proof."""
+"""Feasibility of limits on the cost, and of a required distortion under one: an error states a proved bound."""
 
 from privacygames.certificates import Certificate
 from privacygames.errors import GuaranteeViolated, Infeasible, SolveFailed, Status
@@ -6,10 +6,10 @@ from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
 
 MARGIN = 1e-9
-"""How far above the least cost a limit should be, relatively, so that repair has something to work with."""
+"""Relative margin of a feasible limit above the lowest cost, which leaves room for the repair."""
 
-CLOSE = 1e-6
-"""How closely a least cost is found before it is compared with a limit."""
+COST_TOLERANCE = 1e-6
+"""Relative gap within which the lowest cost is computed before it is compared with a limit."""
 
 
 def require_affordable(
@@ -18,87 +18,94 @@ def require_affordable(
     limit: float,
     *,
     worst_case: bool,
-    each: bool = False,
+    every_secret: bool = False,
     exact: bool = False,
-    late: bool = False,
+    timed_out: bool = False,
 ) -> None:
-    """Raise unless a mechanism that minimises the cost keeps a limit.
+    """Raise unless a mechanism that minimises the cost satisfies a limit.
 
     Args:
         problem: the problem.
-        cheapest: the mechanism; its certificate's bound is the proof where it is dearer than the limit.
-        limit: what the cost may be at most.
+        cheapest: the mechanism; the bound of its certificate is the proof where it costs more than the limit.
+        limit: upper limit on the cost.
         worst_case: whether the worst secret's cost is limited, rather than the average.
-        each: whether the limit is ``worst_cost_at_most``, for the message.
-        exact: whether no mechanism is cheaper at all, by a closed form.
-        late: whether the time limit ended the search for it.
+        every_secret: whether the limit is ``worst_cost_at_most``, for the message.
+        exact: whether the cost of ``cheapest`` is proved to be the lowest by a closed form.
+        timed_out: whether the time limit ended the search for it.
 
     Raises:
-        Infeasible: the least possible cost is above the limit, with certainty.
-        SolveFailed: the limit is between what is proved and what was reached.
+        Infeasible: the lowest possible cost is proved to be above the limit.
+        SolveFailed: the limit lies between the proved lower bound and the lowest cost reached.
     """
-    if keeps_limit(problem, cheapest, limit, worst_case=worst_case):
+    if is_within_limit(problem, cheapest, limit, worst_case=worst_case):
         return
     certificate = cheapest.certificate
     reached = certificate.verification.cost(worst_case=worst_case)
-    least = reached if exact else certificate.bound
-    whom = "every secret " if each else ""
-    name = "worst_cost_at_most" if each else "cost_at_most"
-    if least is None or not (exact or least > limit):
-        raise undecided(f"costs {whom}at most {limit!r}", certificate, reached, late=late)
+    lower_bound = reached if exact else certificate.bound
+    whom = "every secret " if every_secret else ""
+    name = "worst_cost_at_most" if every_secret else "cost_at_most"
+    if lower_bound is None or not (exact or lower_bound > limit):
+        raise undecided_error(f"costs {whom}at most {limit!r}", certificate, reached, timed_out=timed_out)
     reachable = reached * (1 + MARGIN)
     raise Infeasible(
-        f"no mechanism with these guarantees costs {whom}at most {limit:.9g}: {name} must be at least {least!r}, the "
-        f"least possible cost; {reachable!r} is enough, with room for rounding",
+        f"no mechanism with these guarantees costs {whom}at most {limit:.9g}: {name} must be at least "
+        f"{lower_bound!r}, the least possible cost; {reachable!r} is enough, with room for rounding",
         limit=reachable,
         bound=name,
     )
 
 
-def keeps_limit(problem: Problem, mechanism: Mechanism, limit: float, *, worst_case: bool) -> bool:
-    """Whether a mechanism costs at most so much, decided in exact arithmetic."""
-    alone = Bounds(cost_at_most=limit, worst_case=worst_case)
+def is_within_limit(problem: Problem, mechanism: Mechanism, limit: float, *, worst_case: bool) -> bool:
+    """Whether the cost of a mechanism is within a limit, decided in exact arithmetic."""
+    cost_limit = Bounds(cost_at_most=limit, worst_case=worst_case)
     try:
-        certify(problem, alone, mechanism.weights, origin=mechanism.certificate.provenance.solver)
+        certify(problem, cost_limit, mechanism.weights, origin=mechanism.certificate.provenance.solver)
     except GuaranteeViolated:
         return False
     return True
 
 
-def too_little_distortion(name: str, floor: float, best: Mechanism, *, late: bool = False) -> Infeasible | SolveFailed:
-    """The error where the most distortion against an adversary is less than required, or not known to be enough.
+def insufficient_distortion_error(
+    name: str, required: float, best: Mechanism, *, timed_out: bool = False
+) -> Infeasible | SolveFailed:
+    """The error where the maximum distortion against an adversary is below the required one, or not proved to reach it.
 
     Args:
-        name: of the adversary.
-        floor: the distortion required against them.
-        best: the mechanism with the most distortion against them.
-        late: whether the time limit ended the search for it.
+        name: the name of the adversary.
+        required: the distortion required against them.
+        best: the mechanism with the largest distortion found against them.
+        timed_out: whether the time limit ended the search for it.
     """
     certificate = best.certificate
-    if certificate.bound is None or certificate.bound >= floor:
-        return undecided(f"leaves {name!r} {floor:.9g}", certificate, certificate.achieved, late=late)
+    if certificate.bound is None or certificate.bound >= required:
+        return undecided_error(
+            f"leaves {name!r} {required:.9g}", certificate, certificate.achieved, timed_out=timed_out
+        )
     return Infeasible(
-        f"no mechanism leaves {name!r} {floor:.9g} with the other guarantees: the most is {certificate.bound!r}; "
+        f"no mechanism leaves {name!r} {required:.9g} with the other guarantees: the most is {certificate.bound!r}; "
         f"{certificate.achieved!r} can be certified",
         limit=certificate.achieved,
         bound="distortion",
     )
 
 
-def undecided(asked: str, certificate: Certificate, reached: float, *, late: bool = False) -> SolveFailed:
-    """The error where a value lies between what was proved and what was reached.
+def undecided_error(
+    requirement: str, certificate: Certificate, reached: float, *, timed_out: bool = False
+) -> SolveFailed:
+    """The error where a required value lies between the proved bound and the value reached.
 
     Args:
-        asked: what was asked of a mechanism, as a verb with its object.
-        certificate: of the best mechanism.
-        reached: what it has.
-        late: whether the time limit ended the search for it.
+        requirement: the requirement, as a verb with its object.
+        certificate: the certificate of the best mechanism.
+        reached: the value of the best mechanism.
+        timed_out: whether the time limit ended the search for it.
     """
-    if late and (certificate.gap is None or certificate.gap > CLOSE):
+    if timed_out and (certificate.gap is None or certificate.gap > COST_TOLERANCE):
         return SolveFailed(
-            f"no mechanism that {asked} was found in time, and none was shown not to exist", status=Status.TIME_LIMIT
+            f"no mechanism that {requirement} was found in time, and none was shown not to exist",
+            status=Status.TIME_LIMIT,
         )
     return SolveFailed(
-        f"whether a mechanism {asked} is not known: the best one has {reached!r}, and it is only proved that none is "
-        f"beyond {certificate.bound!r}; ask for a little less"
+        f"whether a mechanism {requirement} is not known: the best one has {reached!r}, and it is only proved "
+        f"that none is beyond {certificate.bound!r}; ask for a little less"
     )

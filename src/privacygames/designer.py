@@ -1,4 +1,4 @@
-"""Design: from a problem and bounds to the mechanism of least cost that keeps them, certified."""
+"""Design: the certified mechanism of lowest cost for a problem and bounds."""
 
 import warnings
 from math import inf
@@ -32,32 +32,32 @@ def design(
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
-    """The mechanism with the least cost among all that keep the bounds, with a certificate.
+    """Design the mechanism of lowest cost that satisfies the bounds, with a certificate.
 
     Args:
         problem: secrets, prior, cost and distances.
         epsilon: differential privacy: p(o|s) ≤ exp(epsilon·d^ε(s,s')) p(o|s') for all s, s', o.
-        distortion: distortion privacy: even the best attack errs by at least this much on average. A number is about
+        distortion: distortion privacy: lower bound on the expected error of the optimal attack. A number concerns
             the adversary who knows the problem's prior and guesses the secret; a mapping from
             :class:`privacygames.Adversary` to numbers gives a guarantee against each of them.
         within: use the threshold form of differential privacy instead: exp(epsilon) between secrets at most
             this far apart.
         worst_case: minimise (or limit) the cost of the worst secret rather than the average.
         cost_at_most: maximise distortion privacy for at most this cost, instead of minimising the cost. With a mapping,
-            the distortion against its first adversary (whose number may be None); the other guarantees are kept.
-        worst_cost_at_most: the average cost is minimised, and no secret's cost is above this.
+            the distortion against its first adversary (whose number may be None); the other guarantees hold.
+        worst_cost_at_most: upper limit on the cost of every secret, while the average is minimised.
         solver: ``"auto"`` chooses; or ``Interior()``, ``Highs()``, or one of your own (docs/how-to/own-solver.md).
-        time_limit: seconds after which to stop, all solvers and attempts together. What is returned then is the best
-            mechanism so far: it has every guarantee, and its certificate states the gap, which may be above tolerance.
-        tolerance: the largest relative gap to the best possible that is accepted.
-        progress: called with a :class:`privacygames.Progress` now and then; raise ``Cancelled`` in it to stop.
+        time_limit: seconds after which to stop, all solvers and attempts together, and return the best mechanism so
+            far: it has every guarantee, and its certificate states the gap, which may be above the tolerance.
+        tolerance: largest relative gap to the optimum that is accepted.
+        progress: called regularly with a :class:`privacygames.Progress`; raise ``Cancelled`` in it to stop.
 
     Raises:
-        InvalidProblem: something given does not fit.
-        Infeasible: no mechanism keeps these bounds; says what the limit is.
+        InvalidProblem: an argument is invalid.
+        Infeasible: no mechanism satisfies these bounds; the error states the limit.
         SolveFailed: no solver got within tolerance; or, with ``cost_at_most`` and ``time_limit``, no mechanism that
-            costs so little was found in time.
-        Cancelled: the progress function said so.
+            satisfies the limit was found in time.
+        Cancelled: raised by the progress function.
 
     Warns:
         UselessMechanism: the best mechanism gives every secret the same outputs.
@@ -89,7 +89,7 @@ def design(
 
 
 def estimate_solve(problem: Problem, **bounds: Unpack[BoundsArguments]) -> SolveEstimate:
-    """The memory that :func:`design` needs on this machine, and roughly the time (one block is timed for it).
+    """Estimate the memory and time of :func:`design` on this machine, by timing one block.
 
     Args:
         problem: as in :func:`design`.
@@ -113,46 +113,46 @@ def design_bounds(
     options: SolveOptions | None = None,
     best_effort: bool = False,
 ) -> Mechanism:
-    """The same as :func:`design` for :class:`privacygames.Bounds`, without remarks on the result.
+    """Design a mechanism for :class:`privacygames.Bounds`, as :func:`design` does, but without warnings.
 
     Args:
         problem: as in :func:`design`.
-        bounds: what the mechanism has to keep.
+        bounds: the bounds of the design.
         solver: as in :func:`design`.
         options: tolerance, time limit and so on.
         best_effort: return the certified mechanism with the smallest gap where no attempt gets within tolerance,
             instead of raising ``SolveFailed``.
     """
     require_instance(problem, Problem, "the problem")
-    _require_possible(problem, bounds)
-    auto = isinstance(solver, str) and solver == "auto"
-    given = solver if isinstance(solver, Solver) else None
-    if not auto and given is None:
+    _require_feasible(problem, bounds)
+    automatic = isinstance(solver, str) and solver == "auto"
+    chosen = solver if isinstance(solver, Solver) else None
+    if not automatic and chosen is None:
         raise InvalidProblem('solver must be "auto" or a solver: Interior(), Highs(), or one of your own')
-    return Design(problem, bounds, given, options or SolveOptions(), best_effort=best_effort).mechanism()
+    return Design(problem, bounds, chosen, options or SolveOptions(), best_effort=best_effort).mechanism()
 
 
-def _require_possible(problem: Problem, bounds: Bounds) -> None:
-    """Raise if closed forms show that no mechanism keeps the bounds."""
-    without = int((~allowed_outputs(problem.cost, problem.distinguishability, bounds).any(axis=1)).sum())
-    if without:
+def _require_feasible(problem: Problem, bounds: Bounds) -> None:
+    """Raise if closed forms prove that no mechanism satisfies the bounds."""
+    without_output = int((~allowed_outputs(problem.cost, problem.distinguishability, bounds).any(axis=1)).sum())
+    if without_output:
         raise Infeasible(
-            f"for {without} secrets no output is left: those of infinite cost are never allowed, and with a finite "
-            "epsilon what one secret may never give, those that are compared with it may not give either. Use large "
-            "finite costs, or within= or an infinite distinguishability where secrets need not look alike",
+            f"for {without_output} secrets no output is left: those of infinite cost are never allowed, and with a "
+            "finite epsilon an output that one secret may never give is forbidden for those compared with it, too. Use "
+            "large finite costs, or within= or an infinite distinguishability where secrets may be distinguishable",
             limit=inf,
             bound="epsilon",
         )
     for adversary in bounds.adversaries(problem):
-        most = adversary.max_distortion * (1 - 4 * distortion_rounding(problem))
-        if adversary.distortion is None or adversary.distortion <= most:
+        limit = adversary.max_distortion * (1 - 4 * distortion_rounding(problem))
+        if adversary.distortion is None or adversary.distortion <= limit:
             continue
         named = bool(bounds.named_adversaries)
         whom = f" against {adversary.name!r}" if named else ""
         about = "their prior and errors" if named else "this prior and distance"
         raise Infeasible(
             f"no mechanism can be certified to have distortion privacy {adversary.distortion:.9g}{whom}: for {about} "
-            f"the most is {most!r} (d_m^max, with room for rounding), reached by revealing nothing",
-            limit=most,
+            f"the most is {limit!r} (d_m^max, with room for rounding), attained by revealing nothing",
+            limit=limit,
             bound="distortion",
         )

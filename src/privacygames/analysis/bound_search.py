@@ -13,7 +13,7 @@ from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.root_search import SearchTrial, narrow
 from privacygames.arrays import loss_matmul
 from privacygames.certificates import BITS
-from privacygames.cost_limits import keeps_limit, require_affordable, undecided
+from privacygames.cost_limits import is_within_limit, require_affordable, undecided_error
 from privacygames.designer import design_bounds
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism, RealisedBounds, certify
@@ -256,7 +256,7 @@ class _Search:
 
     def _affordable(self, mechanism: Mechanism) -> bool:
         """Whether a mechanism costs no more than is allowed, decided exactly: a limit may be the very cost of one."""
-        return keeps_limit(self.problem, mechanism, self.most, worst_case=self.asked.worst_case)
+        return is_within_limit(self.problem, mechanism, self.most, worst_case=self.asked.worst_case)
 
     def _constant(self) -> Mechanism | None:
         """The cheapest constant output, certified with the promises against adversaries; None if there is none.
@@ -302,7 +302,7 @@ class _Search:
         least = max(certificate.bound or 0.0, self._least_by_formula(at))
         if least <= self.most:
             what = f"with an epsilon of {self._told(at)} costs at most {self.most!r}"
-            return undecided(what, certificate, certificate.cost)
+            return undecided_error(what, certificate, certificate.cost)
         return Infeasible(
             f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {self._told(at)} the least "
             f"possible cost is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow "

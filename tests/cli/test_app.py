@@ -56,7 +56,7 @@ def test_demo_prints_a_report_and_writes_a_figure(tmp_path: Path) -> None:
     done = run("demo", "--figure", tmp_path / "new" / "demo.png")
     assert done.returncode == 0, done.stderr
     for expected in (
-        "asked for",
+        "required",
         "cost, average",
         "optimal attack",
         "Bayesian attack",

@@ -103,8 +103,8 @@ def test_a_preview_writes_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("age.pgm", "in.csv"), 3, "MECHANISM IN OUT are wanted"),
-        (("age.pgm", "in.csv", "out.csv"), 3, "say with --columns"),
+        (("age.pgm", "in.csv"), 3, "MECHANISM IN OUT are needed"),
+        (("age.pgm", "in.csv", "out.csv"), 3, "--columns is missing"),
         (("age.pgm", "in.csv", "out.csv", "--columns", "height"), 3, "no column 'height'; it has who, age, ill, id"),
         (
             ("age.pgm", "in.csv", "out.csv", "--columns", "ill"),
@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_said(
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ('[[rule]]\ncolumns = ["age"]\n', "needs a mechanism or a fleet"),
+        ('[[rule]]\ncolumns = ["age"]\n', "needs either a mechanism or a fleet"),
         ('[[rule]]\ncolumns = ["age"]\nmechanism = "age.pgm"\ncolour = "red"\n', "no key 'colour'"),
         ("[[rule]\n", "not valid TOML"),
         ('[[rule]]\nmechanism = "age.pgm"\n', "needs 'columns'"),
@@ -170,7 +170,7 @@ def test_a_key_or_ledger_that_is_not_there_is_an_error_unless_it_is_new(
     monkeypatch.chdir(folder)
     key, ledger = ("--key", "k.key", "--key-columns", "id"), ("--ledger", "t.ledger")
     for options, status, message in (
-        (key, 8, "there is no such release key; --new-key makes one"),
+        (key, 8, "there is no such release key; --new-key creates one"),
         (ledger, 8, "there is no such ledger; --new-ledger starts one"),
         ((*ledger, "--budget", "5"), 3, "leave --budget out"),
         (("--new-key",), 3, "--new-key goes with --key"),
@@ -222,7 +222,7 @@ def test_releases_are_charged_to_a_ledger(folder: Path, monkeypatch: pytest.Monk
     head = json.loads((folder / "two.csv.manifest.json").read_text())["ledger"]["chain"]
     for given, status in ((head, 0), ("0" * 64, 7)):
         told = CliRunner().invoke(app, ["ledger", "verify", "t.ledger", "--head", given])
-        assert (told.exit_code, "To tell an older copy" in told.stdout) == (status, status == 0)
+        assert (told.exit_code, "To detect an older copy" in told.stdout) == (status, status == 0)
     verified = CliRunner().invoke(app, ["ledger", "verify", "t.ledger"])
     assert "no account above its limit" in verified.stdout
     content = (folder / "t.ledger").read_text()

@@ -119,7 +119,7 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
         (("--slot", "300"), "--slot says how times are read"),
         (("--timezone", "Europe/Zurich"), "--timezone says how times are read"),
         (("--data", "x", "--format", "counts", "--slot", "300"), "--slot says how times are read"),
-        (("--cells", "3"), "--cells chooses among the busiest people"),
+        (("--cells", "3"), "--cells selects among the busiest people"),
         (("--columns", "1", "--rows", "1"), "nothing to hide"),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_table_calls_its_columns_as_it_likes(tmp_path: Path) -> None:
     options = (*given, "--columns", 3, "--rows", 2, "--jobs", 1, "--out", tmp_path / "out")
     assert "no column for the user" in run(*options).stderr
     unknown = run(*options, "--fields", "user=who,time=when", "--users", "ann,bob")
-    assert "of the 2 users asked for, 1 have no visit" in unknown.stderr
+    assert "of the 2 users selected, 1 have no visit" in unknown.stderr
     assert "bob" not in unknown.stderr
     done = run(*options, "--fields", "user=who,time=when", "--users", "10", "--cells", 2)
     assert done.returncode == 0, done.stderr
@@ -243,5 +243,5 @@ def test_the_time_left_is_told_where_a_design_takes_minutes(
 
 def test_help_tells_what_is_taken_where_nothing_is_said() -> None:
     shown = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
-    for default in ("(as the files tell)", "(20; quick: 8)", "(one per core)"):
+    for default in ("(detected from the files)", "(20; quick: 8)", "(one per core)"):
         assert f"default: {default}" in shown

@@ -1,4 +1,4 @@
-"""``privacygames apply``: mechanisms on the columns of CSV and Parquet files."""
+"""``privacygames apply``: replace the secrets in CSV and Parquet files by random outputs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,16 +19,20 @@ def apply(
         list[Path],
         typer.Argument(
             metavar="[MECHANISM] IN OUT",
-            help="A mechanism file, or a TOML file of rules (none with --fleet); then the CSV or Parquet file, or "
-            "folder of them, to read, and the one to write.",
+            help="A mechanism file, or a TOML file of rules (neither with --fleet); then the CSV or Parquet file, or "
+            "the folder of such files, to read; then the one to write.",
         ),
     ],
     columns: Annotated[
-        str | None, typer.Option(help="The column of the secret; several that belong together: longitude,latitude.")
+        str | None,
+        typer.Option(help="The column that holds the secret, or the columns that do together: longitude,latitude."),
     ] = None,
-    fleet: Annotated[Path | None, typer.Option(help="A fleet's folder: each person's own mechanism.")] = None,
+    fleet: Annotated[Path | None, typer.Option(help="The folder of a fleet, with a mechanism for each person.")] = None,
     unknown: Annotated[
-        str | None, typer.Option(help="People the fleet does not know: refuse, or default.", show_default="refuse")
+        str | None,
+        typer.Option(
+            help="People without a mechanism in the fleet: refuse, or use its default.", show_default="refuse"
+        ),
     ] = None,
     user: Annotated[str | None, typer.Option(help="The column with the user of each row.")] = None,
     output_form: Annotated[
@@ -36,11 +40,12 @@ def apply(
     ] = None,
     into: Annotated[str | None, typer.Option(help="Names of the columns of outputs, separated by commas.")] = None,
     original: Annotated[
-        str | None, typer.Option(help="What happens to originals: replace, drop or null.", show_default="replace")
+        str | None,
+        typer.Option(help="What happens to the original columns: replace, drop or null.", show_default="replace"),
     ] = None,
     invalid: Annotated[
         str | None,
-        typer.Option(help="Rows that are not a secret: error, drop, null or nearest.", show_default="error"),
+        typer.Option(help="Rows whose value is not a secret: error, drop, null or nearest.", show_default="error"),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Rows without a value: error, drop or null.", show_default="as --invalid")
@@ -48,20 +53,20 @@ def apply(
     far_share_at_most: Annotated[
         float | None,
         typer.Option(
-            help="With --invalid nearest: the share of rows that may lie more than one step outside all secrets.",
+            help="With --invalid nearest: largest share of rows that may lie more than one step outside all secrets.",
             show_default="0.05",
         ),
     ] = None,
     key: Annotated[
         Path | None,
         typer.Option(
-            help="A release key, with which the same rows get the same outputs again. Each release needs its own; goes "
+            help="A release key: the same rows get the same outputs again. Each release needs a key of its own. Goes "
             "with --key-columns, or --repeat same."
         ),
     ] = None,
-    new_key: Annotated[bool, typer.Option("--new-key", help="Make the key: --key names a new file.")] = False,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Create the key: --key names a new file.")] = False,
     ledger: Annotated[
-        Path | None, typer.Option(help="Charge the release to this ledger; refuse it where the budget is spent.")
+        Path | None, typer.Option(help="Charge the release to this ledger, and refuse it if the budget is spent.")
     ] = None,
     new_ledger: Annotated[
         bool, typer.Option("--new-ledger", help="Start the ledger: --ledger names a new file.")
@@ -69,42 +74,43 @@ def apply(
     budget: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --new-ledger, the most epsilon in all: 60 between any two secrets, or as columns count it: "
-            "'per km=2'. Repeatable."
+            help="With --new-ledger: the largest total epsilon, as 60 between any two secrets, or in the unit of the "
+            "columns: 'per km=2'. Repeatable."
         ),
     ] = None,
     key_columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns that together identify every row, separated by commas: with a key, rows keep their outputs "
-            "in any order and format.",
-            show_default="every run draws again",
+            help="Columns that together identify every row, separated by commas. With a key, a row then gets the same "
+            "output in any order and format of the file.",
+            show_default="every run draws new outputs",
         ),
     ] = None,
     repeat: Annotated[
-        str, typer.Option(help="fresh: every row is drawn. same: each secret of a user once; needs --key.")
+        str, typer.Option(help="fresh: draw an output for every row. same: one for each secret of a user; needs --key.")
     ] = "fresh",
     any_pair_limit: Annotated[
         float | None,
         typer.Option(
-            help="Refuse a release whose largest log-ratio between any two secrets, in all for a user (or a row), is "
-            "above this."
+            help="Refuse a release whose total log-ratio between any two secrets, for a user (or a row), may be larger."
         ),
     ] = None,
     per_unit_limit: Annotated[
         str | None,
         typer.Option(
-            help="The same for ε in its own unit: 0.5; where columns count in several, 'per km=2,per year=0.5'."
+            help="The same for epsilon in the unit of the columns: 0.5; with several units, 'per km=2,per year=0.5'."
         ),
     ] = None,
     epsilon_limit: Annotated[str | None, typer.Option(hidden=True)] = None,
     separator: Annotated[
-        str | None, typer.Option(help="Between the fields of CSV files.", show_default="detected from the first line")
+        str | None,
+        typer.Option(help="Separator of the fields of CSV files.", show_default="detected from the first line"),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes, each with one file.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; each works on one file at a time.")] = 1,
     scheduler: Annotated[str | None, typer.Option(help="A Dask scheduler's address: work on its cluster.")] = None,
     preview: Annotated[
-        bool, typer.Option("--preview", help="Show how well statistics would survive; write nothing.")
+        bool,
+        typer.Option("--preview", help="Show how well statistics can be estimated from the outputs; write nothing."),
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -151,16 +157,18 @@ def apply(
                 progress=show,
             )
     except KeyboardInterrupt:
-        typer.echo("Finished parts are kept in a hidden folder beside OUT: the same command continues.", err=True)
+        typer.echo(
+            "Finished parts are stored in a hidden folder beside OUT; run the same command again to resume.", err=True
+        )
         raise
     _print(manifest, out, as_json)
 
 
 def _paths(paths: list[Path], fleet: Path | None, *, preview: bool) -> tuple[Path | None, Path, Path]:
-    """Mechanism, input and output, of which a fleet needs no first and a preview no last."""
+    """Mechanism, input and output; there is no mechanism with a fleet, and no output with a preview."""
     names = ([] if fleet else ["MECHANISM"]) + ["IN"] + ([] if preview else ["OUT"])
     if len(paths) != len(names):
-        raise InvalidProblem(f"{' '.join(names)} are wanted: {len(names)} paths; {len(paths)} were given")
+        raise InvalidProblem(f"{' '.join(names)} are needed, {len(names)} paths; got {len(paths)}")
     named = dict(zip(names, paths, strict=True))
     return named.get("MECHANISM"), named["IN"], named.get("OUT", Path())
 
@@ -192,11 +200,11 @@ def _key(path: Path | None, *, new: bool) -> "ReleaseKey | None":
 
     if path is None:
         if new:
-            raise InvalidProblem("--new-key goes with --key, the file to make")
+            raise InvalidProblem("--new-key goes with --key, the file to create")
         return None
     if not new:
         if not path.exists():
-            raise UnreadableFile(path, "there is no such release key; --new-key makes one, for another release")
+            raise UnreadableFile(path, "there is no such release key; --new-key creates one, for a new release")
         return ReleaseKey.load(path)
     if path.exists():
         raise InvalidProblem(f"{path} exists already: leave --new-key out to use it, or name another file")
@@ -214,15 +222,15 @@ def _ledger(path: Path | None, budget: list[str] | None, *, new: bool) -> "Relea
         return None
     if not new:
         if budget:
-            raise InvalidProblem("a ledger keeps the budget that it was started with: leave --budget out")
+            raise InvalidProblem("the budget of a ledger cannot be changed: leave --budget out")
         if not path.exists():
-            raise UnreadableFile(path, "there is no such ledger; --new-ledger starts one, where nothing is spent")
+            raise UnreadableFile(path, "there is no such ledger; --new-ledger starts one with nothing spent")
         return ReleaseLedger(path)
     return ReleaseLedger.create(path, budget=dict(map(_limit, budget)) if budget else None)
 
 
 def _limit(text: str) -> tuple[str, float]:
-    """The account and the limit of a text such as ``per km=2``; a number alone is between any two secrets."""
+    """The account and the limit in a text such as ``per km=2``; a number alone limits ε between any two secrets."""
     from privacygames.tables import ANY_PAIR
 
     per, _, limit = text.rpartition("=")
@@ -230,8 +238,7 @@ def _limit(text: str) -> tuple[str, float]:
         return per.strip() or ANY_PAIR, float(limit)
     except ValueError:
         raise InvalidProblem(
-            f"--budget takes an epsilon such as 60, or one with what it is counted for such as 'per km=2'; "
-            f"got {text[:40]!r}"
+            f"--budget takes an epsilon such as 60, or one with its unit such as 'per km=2'; got {text[:40]!r}"
         ) from None
 
 

@@ -31,7 +31,7 @@ def attack(
             help="An adversary by name: one the mechanism has a guarantee against, or one of --adversary's file.",
         ),
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many outputs to list, likeliest first.")] = 15,
+    rows: Annotated[int, typer.Option(min=1, help="Number of outputs to list, likeliest first.")] = 15,
     as_json: Json = False,
 ) -> None:
     """Run an inference attack on a mechanism: the estimate after each output, and the error on average.

@@ -1,4 +1,4 @@
-"""The bounds of a command: its options, and what becomes of them together with those in the problem file."""
+"""Options for bounds, and how they combine with the bounds of a problem file."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -20,13 +20,13 @@ BoundOptions = dict[str, Any]
 """The values of the options that :func:`takes_bounds` adds to a command, by the names of the bounds."""
 
 NAME_ALONE = (
-    "--against NAME, without a number, asks for the largest distortion: it goes with --cost-at-most in design, and "
-    "with distortion in find"
+    "--against NAME, without a number, maximises the distortion against NAME: it goes with --cost-at-most in design, "
+    "and with distortion in find"
 )
 
 
 def takes_bounds(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command one option for each bound, in place of its parameter ``bounds``, which gets those given."""
+    """Replace a command's parameter ``bounds`` by one option for each bound; it gets the options that are not None."""
 
     @wraps(command)
     def run(**arguments: Any) -> Any:
@@ -52,23 +52,23 @@ def takes_bounds(command: Callable[..., Any]) -> Callable[..., Any]:
 def merged_bounds(
     file: Path,
     from_file: dict[str, Any],
-    given: dict[str, Any],
+    options: dict[str, Any],
     adversaries: "Sequence[Adversary]" = (),
     against: "Sequence[str]" = (),
 ) -> dict[str, Any]:
-    """The file's bounds, with those given added or in place of them; errors say where a value stands.
+    """The file's bounds, with those of the command line added or in their place; errors name the source of a value.
 
     Args:
         file: the problem file.
         from_file: its bounds.
-        given: the options, by the names of the bounds; None for those left out.
+        options: the command line's bounds by name; None for those left out.
         adversaries: those of the file.
-        against: ``NAME=DISTORTION``, or ``NAME`` alone for as much as possible.
+        against: ``NAME=DISTORTION``, or ``NAME`` alone for the largest distortion possible.
     """
     from privacygames.errors import Field, InvalidProblem
     from privacygames.problem import Bounds
 
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     merged = from_file | options
     sought = merged.get("cost_at_most") is not None
     numbers = from_file.get("distortion"), options.get("distortion")
@@ -85,7 +85,7 @@ def merged_bounds(
 
 
 def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
-    """The adversary of that name, or an error that lists the names there are."""
+    """The adversary of that name; the error for an unknown name lists the known ones."""
     from privacygames.errors import InvalidProblem
 
     for each in adversaries:
@@ -96,7 +96,7 @@ def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
 
 
 def known_adversaries(mechanism: "Mechanism", file: "ProblemFile | None") -> "list[Adversary]":
-    """The adversaries that a mechanism's bounds name, and those of a problem file; each name means one of them."""
+    """The adversaries in a mechanism's bounds, and those of a problem file; a name may not stand for two of them."""
     from privacygames.errors import InvalidProblem
 
     known = {adversary.name: adversary for adversary in mechanism.bounds.named_adversaries}
@@ -118,15 +118,15 @@ def merged_distortion(
     sought: bool,
     floor: bool = True,
 ) -> Any:
-    """The distortion asked for: a number or nothing, or a number for each of several adversaries.
+    """The required distortion: None, a number, or a number for each of several adversaries.
 
     Args:
-        from_file: what the file asks for: a number, numbers by adversary, or None.
-        number: the option, which is about the problem's own adversary.
+        from_file: the file's: None, a number, or numbers by adversary.
+        number: the option ``--distortion``, which is about the problem's own adversary.
         adversaries: those of the file.
         against: as in :func:`merged_bounds`.
-        sought: whether the distortion against one of them is maximised, who then comes first.
-        floor: whether the number asked for against that one is kept nevertheless.
+        sought: whether the distortion against one adversary is maximised; that adversary then comes first.
+        floor: whether that adversary's number remains a lower bound.
     """
     from privacygames.errors import InvalidProblem
     from privacygames.problem import PROBLEM_ADVERSARY, Adversary
@@ -137,8 +137,8 @@ def merged_distortion(
         raise InvalidProblem(NAME_ALONE)
     if len(maximised) > 1:
         raise InvalidProblem(
-            f"--against asks for the most against {maximised[0].name!r} and against {maximised[1].name!r}; only one "
-            "can be maximised: give a number for the other"
+            f"--against asks for the largest distortion against {maximised[0].name!r} and against "
+            f"{maximised[1].name!r}; only one can be maximised: give a number for the other"
         )
     merged: dict[Adversary, float | None]
     merged = dict(from_file) if isinstance(from_file, dict) else {PROBLEM_ADVERSARY: from_file}
@@ -153,16 +153,16 @@ def merged_distortion(
     if sought:
         own = merged.pop(first, None)
         merged = {first: own if floor else None, **merged}
-    kept = {
+    required = {
         adversary: distortion
         for adversary, distortion in merged.items()
         if distortion is not None or (sought and adversary == first)
     }
-    return kept if set(kept) - {PROBLEM_ADVERSARY} else kept.get(PROBLEM_ADVERSARY)
+    return required if set(required) - {PROBLEM_ADVERSARY} else required.get(PROBLEM_ADVERSARY)
 
 
 def seeks_another(against: "Sequence[str]", adversaries: "Sequence[Adversary]") -> bool:
-    """Whether --against asks for the most against an adversary of the file, rather than the problem's own."""
+    """Whether --against maximises the distortion against an adversary of the file, not the problem's own."""
     names = [adversary.name for adversary in adversaries]
     return any(distortion is None and name in names for name, distortion in (_against(text, names) for text in against))
 
@@ -170,7 +170,7 @@ def seeks_another(against: "Sequence[str]", adversaries: "Sequence[Adversary]") 
 def _distortion_options(
     against: "Sequence[str]", adversaries: "Sequence[Adversary]"
 ) -> "dict[Adversary, float | None]":
-    """What --against asks for, each adversary once."""
+    """The distortions in --against by adversary; None is the largest possible."""
     from privacygames.errors import InvalidProblem
 
     names = [adversary.name for adversary in adversaries]
@@ -185,11 +185,11 @@ def _distortion_options(
 
 
 def _against(text: str, names: "Sequence[str]") -> tuple[str, float | None]:
-    """A name and the distortion asked for against it; None for as much as possible.
+    """The adversary's name and the distortion in a text; None is the largest possible.
 
     Args:
         text: the option.
-        names: of adversaries; one of them may have an equals sign in it.
+        names: of the adversaries, which may contain equals signs.
     """
     from privacygames.errors import InvalidProblem
 

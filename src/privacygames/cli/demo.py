@@ -1,4 +1,4 @@
-"""``privacygames demo``: the main job, end to end, on a made-up city."""
+"""``privacygames demo``: design, attack and measure a mechanism for a resident of a synthetic city."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,17 +8,17 @@ import typer
 from privacygames.cli.output import Json, check_figure_file, print_json, print_rows, working, write_figure
 
 EPSILON = 1.2
-"""Epsilon per km that the demo asks for."""
+"""Largest epsilon of the demo, per km."""
 
 DISTORTION = 1.3
-"""Expected error of the optimal attack, in km, that the demo asks for."""
+"""Least expected error of the optimal attack in the demo, in km."""
 
 
 def demo(
     figure: Annotated[Path | None, typer.Option(help="Also write a figure (PNG, PDF or SVG) there.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Protect an invented resident of a synthetic city: prior, joint design, attack, report, figure."""
+    """Protect a resident of a synthetic city: prior, joint design, attack, report, figure."""
     from privacygames import attacks
     from privacygames.analysis import evaluate
     from privacygames.beliefs import Prior
@@ -46,7 +46,7 @@ def demo(
     print_rows(
         "A synthetic resident, 7 × 5 cells of 0.9 km",
         [
-            ("asked for", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.problem_distortion:g} km"),
+            ("required", f"epsilon ≤ {epsilon}, distortion ≥ {bounds.problem_distortion:g} km"),
             *report.rows(),
         ],
     )
@@ -56,4 +56,4 @@ def demo(
     )
     if figure is not None:
         typer.echo(f"The figure is in {figure}.")
-    typer.echo("To turn the knobs yourself, on a map: privacygames studio (or make studio).")
+    typer.echo("To change the bounds yourself, on a map: privacygames studio (or make studio).")

@@ -11,7 +11,7 @@ from privacygames.cli.output import Json, check_new_file, explained, print_json,
 
 
 class Objective(StrEnum):
-    """What can be result."""
+    """The quantity to optimise."""
 
     EPSILON = "epsilon"
     DISTORTION = "distortion"
@@ -27,10 +27,10 @@ def find(
         list[str] | None,
         typer.Option(
             metavar="NAME=DISTORTION",
-            help="Error of an adversary of the problem file to keep; for the largest distortion, NAME alone: whose.",
+            help="Least error of an adversary of the problem file; to find the largest distortion: NAME alone.",
         ),
     ] = None,
-    precision: Annotated[float, typer.Option(help="How close, relatively, to find epsilon.")] = 1e-3,
+    precision: Annotated[float, typer.Option(help="Relative precision of the smallest epsilon.")] = 1e-3,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the mechanism to a file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: Json = False,

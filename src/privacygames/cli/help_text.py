@@ -24,11 +24,11 @@ class _PlainHelp:
 
 
 class PlainCommand(_PlainHelp, TyperCommand):
-    """A command with such help."""
+    """A command whose help has no types beside switches."""
 
 
 class PlainGroup(_PlainHelp, TyperGroup):
-    """The program itself, with such help."""
+    """The program itself, with the same form of help."""
 
 
 def _usage_name(argument: Any) -> str:

@@ -1,4 +1,4 @@
-"""``privacygames ledger``: what was released and charged, and whether it all adds up."""
+"""``privacygames ledger``: show what was released and charged, and verify that the sums are right."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
-OLDER_COPY = "To tell an older copy"
+"""Number of releases shown, by default."""
+
+OLDER_COPY = "To detect an older copy"
 
 
 def show(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
-    last: Annotated[int, typer.Option(min=1, help="How many releases to show, the last ones.")] = LAST,
+    last: Annotated[int, typer.Option(min=1, help="Number of releases to show, counted from the last.")] = LAST,
     as_json: Json = False,
 ) -> None:
-    """Show the budgets of a ledger and its last releases. No true secret is in it."""
+    """Show the budgets of a ledger and its last releases. A ledger contains no true secret."""
     from privacygames.problem import ANY_PAIR
     from privacygames.releases import Ledger
     from privacygames.tables import ReleaseLedger, is_release_ledger
@@ -50,15 +52,17 @@ def verify(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
     head: Annotated[
         str | None,
-        typer.Option(help="The head that an earlier verify printed: refuse a ledger that does not go on from there."),
+        typer.Option(
+            help="The head that an earlier verify printed; a ledger that does not continue from it is refused."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute every balance and window of a ledger, and check that nothing was altered; exit status 0 if all is well.
 
     Exit status 6: a balance does not add up, or a budget is exceeded. 7: the file is damaged or was altered. An older
-    copy of the whole file is in order in itself: keep the head that is printed somewhere else, and give it with --head.
-    The manifest of a table's release has the head of its ledger, too, as chain.
+    copy of the whole file passes these checks: to detect one, store the printed head elsewhere, and pass it with
+    --head. The manifest of a table's release contains the head of its ledger, too, as chain.
     """
     from privacygames.problem import ANY_PAIR
     from privacygames.releases import Ledger
@@ -73,27 +77,27 @@ def verify(
         print_rows(OLDER_COPY, [("head", state.head)])
         return
     with Ledger.open_existing(file) as ledger:
-        found = ledger.verify(head)
+        balances = ledger.verify(head)
     if as_json:
-        print_json(found.to_dict())
+        print_json(balances.to_dict())
         return
     rows = [
-        tuple(map(_text, (name, found.counted[name], spent, found.any_pair(name), found.fullest[name], limit)))
-        for (name, spent), limit in zip(found.spent.items(), found.limits.values(), strict=True)
+        tuple(map(_text, (name, balances.counted[name], spent, balances.any_pair(name), balances.fullest[name], limit)))
+        for (name, spent), limit in zip(balances.spent.items(), balances.limits.values(), strict=True)
     ]
-    title = f"{file.name}: every balance adds up, none above its limit; releases made: {found.releases}"
+    title = f"{file.name}: every balance adds up, none above its limit; releases made: {balances.releases}"
     headings = ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "fullest window", "limit")
     print_rows(title, rows, headings)
-    print_rows(OLDER_COPY, [("head", found.head)])
+    print_rows(OLDER_COPY, [("head", balances.head)])
 
 
 def correct_clock(
     file: Annotated[Path, typer.Argument(help="A ledger.")],
     as_json: Json = False,
 ) -> None:
-    """Set a ledger back to this machine's clock, after a release that was made at a time in the future.
+    """Set a ledger back to this machine's clock, after a release at a time in the future.
 
-    What was charged at later times counts as charged now: windows hold it for the longest that is possible.
+    Charges at later times count as made now, so that they stay in their windows for as long as possible.
     """
     from privacygames.releases import Ledger
 
@@ -102,17 +106,17 @@ def correct_clock(
     if as_json:
         print_json({"ahead": ahead})
         return
-    print_rows(file.name, [("was ahead by", f"{ahead:.0f} s" if ahead else "nothing: left as it is")])
+    print_rows(file.name, [("was ahead by", f"{ahead:.0f} s" if ahead else "nothing: unchanged")])
 
 
 def _show_tables(file: Path, ledger: "ReleaseLedger", last: int, *, as_json: bool) -> None:
-    """The ledger of a table: what its releases have cost, and which columns they were of."""
+    """Show a ledger of table releases: what they cost, and which columns were released."""
     state, entries = ledger.state(), ledger.entries()
     if as_json:
         print_json({"accounts": state.to_dict(), "releases": entries[-last:], "total": len(entries)})
         return
-    whom = f", counted for {state.protects}" if state.protects else ""
-    _print_state(f"{file.name}: releases of tables: {len(entries)}{whom}", state)
+    counted_for = f", counted for {state.protects}" if state.protects else ""
+    _print_state(f"{file.name}: releases of tables: {len(entries)}{counted_for}", state)
     rows = [
         (str(entry["time"]), rule["columns"], rule["mechanism"][:12], f"{float(amount):.6g}", name)
         for entry in entries[-last:]
@@ -154,12 +158,12 @@ def _row(record: "ReleaseRecord", state: "LedgerBalances") -> tuple[str, ...]:
 
 
 def _text(value: object) -> str:
-    """A cell; None is a limit that there is not, also of what ε allows between secrets infinitely far apart."""
+    """The text of a cell. None means no limit, also on what ε allows between secrets infinitely far apart."""
     return "no limit" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _time(seconds: float) -> str:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    except (ValueError, OverflowError, OSError):  # some other count of time
+    except (ValueError, OverflowError, OSError):  # a ledger may count time in other units
         return f"{seconds:g}"

@@ -24,29 +24,35 @@ LONGEST_KEY_FILE = 4096
 
 def release(
     file: Annotated[
-        Path, typer.Argument(help="A problem file (.toml), or a mechanism file to draw every output from.")
+        Path, typer.Argument(help="A problem file (.toml), or a mechanism file that every output is drawn from.")
     ],
-    ledger: Annotated[Path, typer.Option("--ledger", "-l", help="The ledger; made on first use.")],
+    ledger: Annotated[Path, typer.Option("--ledger", "-l", help="The ledger; created on first use.")],
     secret: Annotated[
         str | None,
         typer.Argument(help="The secret. Other users can see it in the process list: prefer standard input."),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Of every release, per unit of distance.")] = None,
-    distortion: Annotated[float | None, typer.Option(help="Least error of the best attack on now.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon of every release, per unit of distance.")] = None,
+    distortion: Annotated[
+        float | None, typer.Option(help="Least error of the optimal attack on the present secret.")
+    ] = None,
     budget: Annotated[
-        list[str] | None, typer.Option(help="The most epsilon: 2, or 0.5/24h for every sliding 24 hours. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Largest total epsilon: 2, or 0.5/24h in every sliding 24 hours. Repeatable."),
     ] = None,
     when_spent: Annotated[
-        str, typer.Option(help="refuse, repeat the last output, or belief: the best output under the belief.")
+        str,
+        typer.Option(
+            help="With the budget spent: refuse, repeat the last output, or release the best under the belief."
+        ),
     ] = "refuse",
     when_impossible: Annotated[
-        str, typer.Option(help="largest or refuse, for a distortion that the belief no longer allows.")
+        str, typer.Option(help="If the belief no longer allows the distortion: largest (possible) or refuse.")
     ] = "largest",
     when_changed: Annotated[
         str,
         typer.Option(
-            help="Another prior, mobility or problem than the ledger's: refuse; record the change and keep what was "
-            "charged; or same-unit: other secrets, too, with distances in the same unit."
+            help="If prior, mobility or problem differ from the ledger's: refuse; record the change, with all charges "
+            "so far; or same-unit: also allow other secrets, with distances in the same unit."
         ),
     ] = "refuse",
     spread: Annotated[int | None, typer.Option(help="Spread the budget evenly over so many releases.")] = None,
@@ -58,21 +64,24 @@ def release(
     trace: Annotated[
         Path | None,
         typer.Option(
-            help="How the secret moves: a file of labels, one a step, blank where unknown.", show_default="still"
+            help="A file of past labels, one per step, blank if unknown, to learn from how the secret moves.",
+            show_default="still",
         ),
     ] = None,
     step: Annotated[float | None, typer.Option(help="With --trace: seconds between its labels.")] = None,
     smoothing: Annotated[
-        float | None, typer.Option(help="With --trace: moves added to each row.", show_default="1")
+        float | None,
+        typer.Option(help="With --trace: moves added to each row of the transition matrix.", show_default="1"),
     ] = None,
     toward: Annotated[str | None, typer.Option(help="With --trace: prior or neighbours.", show_default="prior")] = None,
     at: Annotated[
-        str | None, typer.Option(help="When: 2024-05-01T12:00:00+02:00 or unix seconds.", show_default="now")
+        str | None,
+        typer.Option(help="Time of the release: 2024-05-01T12:00:00+02:00 or unix seconds.", show_default="now"),
     ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            help="A name for this release: a second request with it returns the stored output, free of charge."
+            help="A name for this release: a second request with it returns the stored output and charges nothing."
         ),
     ] = None,
     clock_tolerance: Annotated[
@@ -86,16 +95,16 @@ def release(
 
     The output is printed after it is charged. Without SECRET, the secret is the first line of standard input. Epsilon
     and distortion are the problem file's unless given here. Budgets must stay the same from release to release. Another
-    problem or --trace is refused unless --when-changed says to record it: what was charged stays charged. Exit status
+    problem or --trace is refused unless --when-changed says to record it; charges so far remain. Exit status
     10: the budget is spent, nothing was released.
     """
     from privacygames.releases import CLOCK_TOLERANCE, Releases
 
-    problem, mechanism, asked = _problem(file)
-    plain = spread is None and mechanism is None
-    epsilon = asked.get("epsilon") if epsilon is None and plain else epsilon
-    distortion = asked.get("distortion") if distortion is None else distortion
-    given = _secret(problem.space, secret)
+    problem, mechanism, bounds = _problem(file)
+    uses_file_epsilon = epsilon is None and spread is None and mechanism is None
+    epsilon = bounds.get("epsilon") if uses_file_epsilon else epsilon
+    distortion = bounds.get("distortion") if distortion is None else distortion
+    label = _secret(problem.space, secret)
     mobility = _mobility(problem.space, trace, step, smoothing, toward)
     releases = Releases(
         problem,
@@ -104,14 +113,14 @@ def release(
         mechanism=mechanism,
         policy=_policy(epsilon, spread, test, within, memoised, mechanism),
         budget=[_budget(text) for text in budget or []] or None,
-        when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
+        when_spent=when_spent,  # type: ignore[arg-type]  # Releases checks it
         when_impossible=when_impossible,  # type: ignore[arg-type]
         when_changed=when_changed,  # type: ignore[arg-type]
         clock_tolerance=CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
         ledger=ledger,
         time_limit=time_limit,
     )
-    release_made = releases.release(given, at=_time(at, mobility), key=key)
+    release_made = releases.release(label, at=_time(at, mobility), key=key)
     if as_json:
         print_json(release_made.to_dict())
     else:
@@ -128,7 +137,7 @@ def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
         for name in bounds:
             if name not in ("epsilon", "distortion") or not isinstance(bounds[name], int | float):
                 raise InvalidProblem(
-                    f"{file.name}, [bounds] {name}: releases over time keep epsilon and distortion only"
+                    f"{file.name}, [bounds] {name}: releases over time use only epsilon and distortion"
                 )
         return problem, None, bounds
     mechanism = load(file)
@@ -144,7 +153,7 @@ def _mobility(
     if trace is None:
         for name, value in (("step", step), ("smoothing", smoothing), ("toward", toward)):
             if value is not None:
-                raise InvalidProblem(f"--{name} goes with --trace; without it the secret is taken not to change")
+                raise InvalidProblem(f"--{name} goes with --trace; without it the secret is assumed not to change")
         return Mobility.still(space)
     labels: list[Label | None] = []
     for number, line in enumerate(_text(trace).splitlines(), start=1):
@@ -172,13 +181,15 @@ def _policy(
     from privacygames.releases import EvenSpread, Fixed, Memoised, Predictive
 
     if sum(each is not None for each in (spread, test, memoised)) > 1:
-        raise InvalidProblem("--spread, --test and --memoised are three ways of sharing: give one of them")
+        raise InvalidProblem("--spread, --test and --memoised are three policies: give one of them")
     if (test is None) != (within is None):
-        raise InvalidProblem("--test and --within go together: the test's epsilon, and how far off a prediction may be")
+        raise InvalidProblem(
+            "--test and --within go together: the test's epsilon, and the largest error of a prediction"
+        )
     if spread is not None and epsilon is not None:
-        raise InvalidProblem("--spread says how much epsilon each release gets: leave --epsilon out")
+        raise InvalidProblem("--spread sets the epsilon of each release: leave --epsilon out")
     if epsilon is None and mechanism is None and spread is None:
-        raise InvalidProblem("say how much epsilon a release uses with --epsilon, or give a mechanism file")
+        raise InvalidProblem("--epsilon is missing: give the epsilon of each release, or a mechanism file")
     if spread is not None:
         return EvenSpread(spread)
     if test is not None and within is not None:
@@ -223,10 +234,10 @@ def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":
     return moment.astimezone(UTC)
 
 
-def _secret(space: "Space", given: str | None) -> "Label":
+def _secret(space: "Space", argument: str | None) -> "Label":
     from privacygames.spaces import find_label
 
-    text = given if given is not None else sys.stdin.readline() if sys.stdin is not None else ""
+    text = argument if argument is not None else sys.stdin.readline() if sys.stdin is not None else ""
     if not text.strip():
         raise InvalidProblem("there is no secret: give it as an argument, or as a line on standard input")
     return find_label(space, text.strip())

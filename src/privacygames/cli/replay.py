@@ -1,4 +1,4 @@
-"""``privacygames replay``: people's days released under several strategies, attacked, side by side."""
+"""``privacygames replay``: release people's days under several strategies, and compare attacks on the outputs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from privacygames_study.replays import ReplayResult
 
 GRID, QUICK_GRID = (10, 8), (5, 4)
+"""Columns and rows of the grid, by default and with ``--quick``."""
+
 BUDGET = 20.0
+"""ε per km in every 24 hours, by default."""
+
+SHARE_FORMATTED = "answered"
+"""The column that is printed as a percentage: the share of requests that got a new output."""
+
 SHOWN = (
-    ("way", "way"),
-    ("answered", "answered"),
+    ("way", "strategy"),
+    (SHARE_FORMATTED, "new outputs"),
     ("spent_a_day", "ε a day"),
     ("cost", "cost"),
     ("now", "now"),
@@ -27,13 +34,15 @@ SHOWN = (
     ("home", "home"),
     ("blind", "blind guess"),
 )
+"""Columns of ``ways.csv`` that are printed, with their headings."""
 
 
 def replay(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a replay in it is resumed.")],
     data: Data = None,
     kind: Annotated[
-        str | None, typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="as the files tell")
+        str | None,
+        typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="detected from the files"),
     ] = None,
     window: Window = None,
     users: Users = None,
@@ -58,8 +67,8 @@ def replay(
         typer.Option(help="noise, independent, adaptive, predictive, memoised; by commas.", show_default="all"),
     ] = None,
     when_spent: Annotated[str, typer.Option(help="repeat, belief or refuse.")] = "repeat",
-    learn: Annotated[float, typer.Option(help="The share of each person's days to learn from.")] = 0.5,
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions with other random draws.")] = 1,
+    learn: Annotated[float, typer.Option(help="Share of each person's days that the model is learned from.")] = 0.5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of repetitions with other random draws.")] = 1,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few people and large cells.")] = False,
@@ -75,7 +84,7 @@ def replay(
     from privacygames_study.replays import STRATEGIES, learn_days, plots
     from privacygames_study.replays import replay as run
 
-    needed("matplotlib", what="a replay's figures")  # before the work, which may take an hour
+    needed("matplotlib", what="a replay's figures")  # checked before the work, which may take an hour
     check_writable(out / "ways.csv")
     usual = QUICK_GRID if quick else GRID
     source = Input(
@@ -94,26 +103,26 @@ def replay(
         quick=quick,
     )
     if data is not None and source.kind == "counts":
-        raise InvalidProblem("a replay needs visits with times; counts have none")
+        raise InvalidProblem("a replay needs visits with times, and counts have none")
     with working("reading …") as show:
         visits, grid, wanted = visits_from(source, lambda message: typer.echo(message, err=True), show)
         people = learn_days(visits, grid, wanted, learn=learn, timezone=timezone or "UTC")
     out.mkdir(parents=True, exist_ok=True)
-    chosen = tuple(STRATEGIES) if strategies is None else tuple(each.strip() for each in strategies.split(","))
+    chosen = tuple(STRATEGIES) if strategies is None else tuple(name.strip() for name in strategies.split(","))
     try:
         with progress_bar("replaying") as tick:
             result = run(
                 people,
                 budget=budget,
                 strategies=chosen,
-                when_spent=when_spent,  # type: ignore[arg-type]  # it says itself what it may be
+                when_spent=when_spent,  # type: ignore[arg-type]  # replay checks it
                 seeds=seeds,
                 folder=out,
                 workers=executor_for(jobs, scheduler),
                 progress=tick,
             )
     except KeyboardInterrupt:
-        typer.echo(f"Finished work is kept in {out}: the same command resumes it.", err=True)
+        typer.echo(f"Finished work is stored in {out}; run the same command again to resume.", err=True)
         raise
     result.write(out)
     if result.strategies:
@@ -122,7 +131,9 @@ def replay(
         write_figure(plots.homes(result), out / "home.png")
     else:
         (out / "home.png").unlink(missing_ok=True)  # left by an earlier replay
-        typer.echo("Nobody has enough requests at night to average: there is no figure of home.", err=True)
+        typer.echo(
+            "Nobody has enough requests at night for the averaging attack: no figure of homes was drawn.", err=True
+        )
     _print(result, out, as_json)
 
 
@@ -141,6 +152,6 @@ def _print(result: "ReplayResult", out: Path, as_json: bool) -> None:
 
 def _cell(row: "Row", name: str) -> str:
     value = row[name]
-    if name == "answered" and isinstance(value, float):
+    if name == SHARE_FORMATTED and isinstance(value, float):
         return f"{value:.0%}"
     return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)

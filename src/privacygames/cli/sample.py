@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privacygames.spaces import Label
 
 BLOCK_BYTES = 1 << 18
-"""Bytes read at once where they are available; otherwise each line gets its output as it comes."""
+"""Largest number of bytes read at once; if fewer are available, their lines get outputs without waiting for more."""
 
 
 class OnError(StrEnum):
@@ -34,15 +34,15 @@ def sample(
     ] = None,
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Outputs per secret.")] = 1,
     on_error: Annotated[
-        OnError, typer.Option(help="What happens to a line that is not a secret; it is reported by its number.")
+        OnError, typer.Option(help="What happens to a line that is not a secret; the message has its number only.")
     ] = OnError.STOP,
     as_json: Json = False,
 ) -> None:
     """Draw a random output for a secret, with randomness from the operating system.
 
-    Without SECRET, secrets are read from standard input, one a line, and each gets its output as it comes. Blank
-    lines and spaces around a secret are ignored. Each further output for the same secret tells an adversary
-    more: the guarantees hold for one.
+    Without SECRET, secrets are read from standard input, one per line, and each output is printed at once. Blank
+    lines and spaces around a secret are ignored. The guarantees hold for one output: further outputs for the same
+    secret reveal more.
     """
     from privacygames.analysis import usefulness_warnings
     from privacygames.mechanism import is_public, load, load_public
@@ -73,7 +73,7 @@ def sample(
 
 
 class _LabelLookup:
-    """Finds the labels of texts; a text that is not a label is reported by its position, never by its content."""
+    """Finds the label that each text stands for; errors name a text by its position, never by its content."""
 
     def __init__(self, mechanism: "Mechanism | PublicMechanism", unit: str, on_error: OnError) -> None:
         from privacygames.spaces import display_label
@@ -108,8 +108,8 @@ def _lines() -> Iterator[list[tuple[int, str]]]:
     handle, rest, number = sys.stdin.fileno(), b"", 1
     while True:
         block = os.read(handle, BLOCK_BYTES)
-        whole, found, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
-        if found or (not block and whole):
+        whole, newline, rest = (rest + block).rpartition(b"\n") if block else (rest, b"", b"")
+        if newline or (not block and whole):
             texts = whole.removesuffix(b"\r").decode("utf-8", errors="replace").split("\n")
             if number == 1:
                 texts[0] = texts[0].removeprefix("\ufeff")

@@ -64,8 +64,8 @@ def studio(
 
 def _limits(**changed: float) -> "Limits":
     limits = _studio().Limits  # type: ignore[attr-defined]
-    kept = int(max(limits.kept_bytes, BYTES_OF_PAIR * changed["secrets"] ** 2))  # one mechanism at least has to fit
-    return limits(kept_bytes=kept, **changed)  # type: ignore[no-any-return]
+    stored_bytes = int(max(limits.kept_bytes, BYTES_OF_PAIR * changed["secrets"] ** 2))  # at least one mechanism fits
+    return limits(kept_bytes=stored_bytes, **changed)  # type: ignore[no-any-return]
 
 
 def _studio() -> object:

@@ -36,7 +36,9 @@ def study(
     data: Data = None,
     kind: Annotated[
         str | None,
-        typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="as the files tell"),
+        typer.Option(
+            "--format", help="geolife, checkins, gpx, table or counts.", show_default="detected from the files"
+        ),
     ] = None,
     window: Window = None,
     width: Annotated[
@@ -79,13 +81,13 @@ def study(
 ) -> None:
     """Repeat the paper's evaluation: tables, figures, and each claim checked.
 
-    Parts: scenario-1, scenario-2, scenario-3, prior, approximation, robust. Finished designs are kept in the
-    folder: after an interruption, the same command resumes.
+    Parts: scenario-1, scenario-2, scenario-3, prior, approximation, robust. Finished designs are stored in the
+    folder; after an interruption, run the same command again to resume.
     """
     from privacygames.presentation import needed
     from privacygames_study import data_digest, executor_for, publish, run
 
-    for library in ("matplotlib", "jinja2"):  # before the work, which may take an hour
+    for library in ("matplotlib", "jinja2"):  # checked before the work, which may take an hour
         needed(library, what="a study's report")
     check_writable(out / "report.html")
     use_device_option(device)
@@ -124,7 +126,7 @@ def study(
                 progress=tick,
             )
     except KeyboardInterrupt:
-        typer.echo(f"Finished work is kept in {out}: the same command resumes it.", err=True)
+        typer.echo(f"Finished work is stored in {out}; run the same command again to resume.", err=True)
         raise
     with working("drawing figures …"):
         report = publish(result, out)

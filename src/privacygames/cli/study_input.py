@@ -18,14 +18,21 @@ if TYPE_CHECKING:
     from privacygames_study import Person, Settings
 
 GRID, QUICK_GRID = (20, 15), (8, 6)
+"""Columns and rows of the grid, by default and with ``--quick``."""
+
 USERS, QUICK_USERS = 10, 3
+"""Number of users, by default and with ``--quick``."""
+
 SIZE = (15.0, 8.0)
+"""Width and height in km of the area of counts, by default: the paper's."""
+
 SLOT, CELLS = 600, 10
+"""Seconds per time slot, and the least number of cells a person must have visited, by default."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """The source of the people, from the options of the command line."""
+    """The options of the command line that describe the people."""
 
     data: Path | None
     format: str | None
@@ -43,7 +50,7 @@ class Input:
 
     @cached_property
     def kind(self) -> str:
-        """The format of the data: as given, or as detected from the files."""
+        """The format of the data: the one in ``--format``, or the one detected from the files."""
         from privacygames import traces
 
         if self.data is None:
@@ -57,19 +64,19 @@ class Input:
 
 
 def visits_from(
-    source: Input, tell: Callable[[str], None], show: "ProgressCallback"
+    source: Input, notify: Callable[[str], None], show: "ProgressCallback"
 ) -> "tuple[Visits, Grid, int | list[str]]":
-    """Read the visits, or generate synthetic ones; with the grid, and how many or which people to take."""
+    """The visits, read or synthetic, with the grid, and the number or the names of the people to take."""
     from privacygames import traces
 
     _check(source)
     wanted, grid = _users(source), _grid(source)
     if source.data is None:
         if not isinstance(wanted, int):
-            raise InvalidProblem("--users must be a number where people are invented: give --data to name some")
+            raise InvalidProblem("--users must be a number for synthetic people; names go with --data")
         return traces.synthetic(wanted, window=grid.box or traces.SYNTHETIC_WINDOW), grid, wanted
     if source.window is None:
-        raise InvalidProblem("--window WEST,SOUTH,EAST,NORTH is needed with --data: the part of the world to study")
+        raise InvalidProblem("--data needs --window WEST,SOUTH,EAST,NORTH, the area to study")
     visits = traces.read(
         source.data,
         format=source.kind,
@@ -77,16 +84,16 @@ def visits_from(
         slot=SLOT if source.slot is None else source.slot or None,
         timezone=source.timezone or "UTC",
         columns=None if source.fields is None else _pairs(source.fields),
-        dates=source.dates,  # type: ignore[arg-type]  # it says itself what it may be
+        dates=source.dates,  # type: ignore[arg-type]  # read checks it
         users=None if isinstance(wanted, int) else wanted,
         progress=show,
     )
-    tell(f"Read {visits}.")
+    notify(f"Read {visits}.")
     return visits, grid, wanted
 
 
-def people_from(source: Input, tell: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
-    """Read the people, or generate synthetic ones, showing progress and what was read and skipped."""
+def people_from(source: Input, notify: Callable[[str], None], show: "ProgressCallback") -> "list[Person]":
+    """The people, read or synthetic; ``notify`` gets a sentence on what was read and skipped."""
     from privacygames import traces
     from privacygames_study import select_people
 
@@ -94,7 +101,7 @@ def people_from(source: Input, tell: Callable[[str], None], show: "ProgressCallb
     if source.data is not None and source.kind == "counts":
         _check(source)
         return select_people(traces.read_counts(source.data), _grid(source), _users(source), cells=cells)
-    visits, grid, wanted = visits_from(source, tell, show)
+    visits, grid, wanted = visits_from(source, notify, show)
     return select_people(visits, grid, wanted, cells=1 if source.data is None else cells)
 
 
@@ -106,16 +113,16 @@ def settings_from(only: str | None, epsilons: str | None, *, quick: bool) -> "Se
     if epsilons is not None:
         settings = replace(settings, epsilons=numbers("--epsilons", epsilons))
     if only is not None:
-        asked = _listed(only)
-        unknown = [part for part in asked if part not in PARTS]
-        if unknown or not asked:
+        selected = _listed(only)
+        unknown = [part for part in selected if part not in PARTS]
+        if unknown or not selected:
             raise InvalidProblem(f"--only takes {', '.join(PARTS)}, separated by commas; got {only!r}")
-        settings = replace(settings, parts=tuple(part for part in PARTS if part in asked))
+        settings = replace(settings, parts=tuple(part for part in PARTS if part in selected))
     return settings
 
 
 def command_line(context: "Context") -> str:
-    """The command line for a manifest, with placeholders for people, files and addresses."""
+    """The command line as a manifest records it, with placeholders for people, files and addresses."""
     hidden = {"data": "DATA", "out": "OUT", "scheduler": "ADDRESS"}
     options = []
     for option in context.command.params:
@@ -139,25 +146,29 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 
 def _check(source: Input) -> None:
-    """Refuse options that would have no effect, since the user expects one."""
+    """Refuse options that would have no effect, because the user expects one."""
     if source.data is None and source.format is not None:
-        raise InvalidProblem("--format says how to read --data, which is not given; without both, people are invented")
+        raise InvalidProblem("--format says how to read --data, which is missing; without both, people are synthetic")
     if source.size != (None, None) and (source.kind != "counts" or source.window is not None):
-        raise InvalidProblem("--width and --height are for counts without --window; else the window has its size")
+        raise InvalidProblem("--width and --height are for counts without --window; a window has a size of its own")
     for option, value in (("fields", source.fields), ("dates", source.dates)):
         if value is not None and source.kind != "table":
             raise InvalidProblem(f"--{option} goes with --format table")
     timed = [name for name, value in (("slot", source.slot), ("timezone", source.timezone)) if value is not None]
     if timed and source.kind in ("synthetic", "counts"):
-        raise InvalidProblem(f"--{timed[0]} says how times are read, and there are none to read: leave it out")
+        raise InvalidProblem(f"--{timed[0]} says how times are read, and this data has none: leave it out")
     if source.cells is not None and (source.data is None or not isinstance(_users(source), int)):
-        raise InvalidProblem("--cells chooses among the busiest people of --data: leave it out")
+        raise InvalidProblem(
+            "--cells selects among the busiest people of --data: it needs --data, and no names in --users"
+        )
 
 
 def _pairs(text: str) -> dict[str, str]:
     pairs = [each.partition("=") for each in _listed(text)]
     if not all(role and equals and name for role, equals, name in pairs):
-        raise InvalidProblem(f"--fields takes user=NAME,time=NAME,latitude=NAME,longitude=NAME or some; got {text!r}")
+        raise InvalidProblem(
+            f"--fields takes user=NAME,time=NAME,latitude=NAME,longitude=NAME, or some of these; got {text!r}"
+        )
     return {role.strip(): name.strip() for role, _, name in pairs}
 
 
@@ -165,12 +176,14 @@ def _grid(source: Input) -> "Grid":
     from privacygames import traces
     from privacygames.spaces import Grid
 
-    usual = QUICK_GRID if source.quick else GRID
-    columns, rows = (usual[axis] if asked is None else asked for axis, asked in enumerate(source.grid))
+    default = QUICK_GRID if source.quick else GRID
+    columns, rows = (default[axis] if value is None else value for axis, value in enumerate(source.grid))
     if columns * rows == 1:
-        raise InvalidProblem("with one column and one row there is one cell, and nothing to hide: give more of them")
+        raise InvalidProblem(
+            "a grid with one column and one row has one cell, and nothing to hide: raise --columns or --rows"
+        )
     if source.kind == "counts" and source.window is None:
-        width, height = (SIZE[axis] if asked is None else asked for axis, asked in enumerate(source.size))
+        width, height = (SIZE[axis] if value is None else value for axis, value in enumerate(source.size))
         return Grid(columns=columns, rows=rows, width=width, height=height)
     window = traces.SYNTHETIC_WINDOW if source.window is None else source.window
     if len(window) != 4:
@@ -180,7 +193,7 @@ def _grid(source: Input) -> "Grid":
 
 
 def _users(source: Input) -> int | list[str]:
-    """A number of users, or their names; a single name is written with a comma after it."""
+    """The number of users, or their names. A single name that is a number is written with a comma after it."""
     if source.users is None:
         return QUICK_USERS if source.quick else USERS
     wanted = int(source.users) if source.users.strip().isdecimal() else _listed(source.users)

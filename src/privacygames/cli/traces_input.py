@@ -42,7 +42,9 @@ def problem_from_traces(path: Path | None, options: dict[str, Any]) -> "Problem"
     user = visits.users[0]
     grid = Grid.over(box or visits.public_box(user), columns=columns, rows=rows)
     if len(grid) == 1:
-        raise InvalidProblem("with one column and one row there is one cell, and nothing to hide: give more of them")
+        raise InvalidProblem(
+            "a grid with one column and one row has one cell, and nothing to hide: raise --columns or --rows"
+        )
     outside = len(visits) - int(visits.counts(grid, user).sum())
     if outside:
         typer.echo(f"{outside} visits far away from the others are outside the grid and are ignored.", err=True)

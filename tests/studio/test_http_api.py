@@ -90,7 +90,7 @@ def test_sending_twice_costs_twice(api: TestClient, made: str) -> None:
     assert [step["epsilon"] for step in steps] == pytest.approx([0.8, 1.6])
     no_day = api.post(f"/api/mechanisms/{made}/send", json={})
     assert no_day.status_code == 422
-    assert "neither is a day" in no_day.json()["error"]["message"]
+    assert "there is no typical day" in no_day.json()["error"]["message"]
 
 
 def test_an_invented_person_has_a_day(api: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP API and the page as one application, behind the guard."""
+"""The HTTP API and the page as one ASGI application, behind the request guard."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -69,7 +69,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {code: {"model": ErrorBody} for code i
 def create_app(
     *, limits: Limits | None = None, hosts: frozenset[str] = LOOPBACK, token: str | None = None, page: bool = True
 ) -> Asgi:
-    """The application, guarded.
+    """The application behind the guard that checks every request.
 
     Args:
         limits: its limits.
@@ -92,7 +92,7 @@ def create_app(
         version=version("privacygames"),
         description="Design, sample, evaluate, attack, verify and compare mechanisms.",
         openapi_url="/api/openapi.json",
-        docs_url=None,  # those pages load their scripts from elsewhere
+        docs_url=None,  # those pages load scripts from other servers
         redoc_url=None,
         lifespan=lifespan,
         responses=ERRORS,
@@ -115,11 +115,11 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def of_request(_: Request, error: RequestValidationError) -> JSONResponse:
-        # Where it is wrong and what is allowed; what was sent is not repeated. A key may be what was sent, too.
+        # The message has the place and what is allowed there, never the value; an unknown key may be a value, too.
         known = [each for each in error.errors() if each["type"] != "extra_forbidden"]
         messages = [f"{'.'.join(_safe(part) for part in each['loc'])}: {each['msg']}" for each in known]
         if len(known) < len(error.errors()):
-            messages.append("there is a field that is not known here")
+            messages.append("there is an unknown field")
         body = error_body(Refused(422, "INVALID", "; ".join(messages)[:1000]))
         if known and len(known[0]["loc"]) > 1:
             parts = [_safe(part) for part in known[0]["loc"][1:]]  # without "body", "path" or "query"
@@ -135,7 +135,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _safe(part: object) -> str:
-    """A part of a place in a request, unless it may be a value."""
+    """A part of the location of an error in a request; "…" if it may be a value."""
     return part if isinstance(part, str) and part.isidentifier() and len(part) < 30 else "…"
 
 
@@ -149,7 +149,7 @@ def _add_problems(app: FastAPI, state: AppState) -> None:
     async def send_traces(
         request: Request, form: Literal["csv", "parquet", "gpx", "geolife", "checkins"] = "csv"
     ) -> Json:
-        """Read positions (the body is the file); they stay in memory, and only until they are forgotten."""
+        """Read positions (the body is the file); they stay in memory until they are forgotten."""
         name, visits = await state.read_traces(await request.body(), form)
         return {"id": name} | visits_view(visits)
 
@@ -173,7 +173,7 @@ def _add_problems(app: FastAPI, state: AppState) -> None:
 def _add_jobs(app: FastAPI, state: AppState) -> None:
     @app.post("/api/jobs", tags=["jobs"], status_code=202)
     def start(body: JobBody) -> Json:
-        """Start a design, a frontier or a comparison; the response has the name to ask for it by."""
+        """Start a design, a frontier or a comparison; the response has its name, to poll."""
         return state.job_view(state.start_job(body))
 
     @app.get("/api/jobs/{name}", tags=["jobs"])
@@ -200,7 +200,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
 
     @app.get("/api/mechanisms/{name}", tags=["mechanisms"])
     def mechanism(name: str) -> Json:
-        """The guarantees of a mechanism, what was measured, and what that means."""
+        """The guarantees of a mechanism, its measurements, and what they mean."""
         return mechanism_view(name, state.mechanisms.get(name))
 
     @app.post("/api/mechanisms/{name}/sample", tags=["mechanisms"])
@@ -249,7 +249,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
             return releases_view(stored, [secret] * body.times, moving=False)
         day = None if stored.source is None else stored.source.typical_day
         if day is None:
-            raise InvalidProblem("no traces are known, so neither is a day: give a secret", field="secret")
+            raise InvalidProblem("without traces there is no typical day: give a secret", field="secret")
         return releases_view(stored, day, moving=True)
 
 
@@ -262,10 +262,10 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
 
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:
-        """The problem file, the Python and the command that design the mechanism again."""
+        """The problem file, Python program and command that design the mechanism again."""
         tables = state.mechanisms.get(name).tables
         if tables is None:
-            raise InvalidProblem("this mechanism was not designed here: there is no problem file of it")
+            raise InvalidProblem("this mechanism was not designed here, so there is no problem file for it")
         program = private_python(tables)
         return {"toml": private_toml(tables), "python": program, "command": COMMAND, "file": PROBLEM_FILE}
 

@@ -1,4 +1,4 @@
-"""Problems, mechanisms, beliefs and releases as plain values, for the page and other programs."""
+"""JSON views of problems, mechanisms, beliefs and releases, for the page and other programs."""
 
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -28,23 +28,23 @@ from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredM
 from privacygames.traces import Visits
 
 View = dict[str, Any]
-"""Plain values, for JSON. Keys are part of the HTTP API."""
+"""Plain values for JSON. The keys are part of the HTTP API; ``answer`` is its key for an output."""
 
 DECIMALS = 6
-"""Decimals of probabilities for pictures: more cannot be seen."""
+"""Decimal places of probabilities for pictures: more cannot be seen."""
 
 MOST_USERS = 500
-"""Users of a file of traces that are listed, the most travelled first."""
+"""Maximum number of users listed for a file of traces, those with most visits first."""
 
 ODDS_UNMOVED, ODDS_DECIDED = 0.1, 7.0
-"""Log-ratios at which odds hardly move, and at which they move a thousandfold: the ends of the control for ε."""
+"""Log-ratios at the ends of the control for ε: odds hardly change at the first, and a thousandfold at the second."""
 
 NEGLIGIBLE_GAP = 1e-6
 """Relative gap up to which a design counts as optimal: the tolerance of a design."""
 
 
 def problem_view(name: str, source: ProblemSource) -> View:
-    """A problem: labels, prior, and the ranges in which its bounds make sense."""
+    """A problem: its labels, its prior, and the useful ranges of its bounds."""
     problem = source.problem
     cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)
     return {
@@ -79,7 +79,7 @@ def problem_view(name: str, source: ProblemSource) -> View:
 
 
 def visits_view(visits: Visits) -> View:
-    """Traces: their users, the most travelled first, and what was left out."""
+    """Traces: their users, those with most visits first, and the number of skipped rows by reason."""
     counts = np.bincount(visits.user, minlength=len(visits.users))
     first = np.argsort(-counts, kind="stable")[:MOST_USERS]
     users = [{"name": visits.users[user], "visits": int(counts[user])} for user in first]
@@ -88,7 +88,7 @@ def visits_view(visits: Visits) -> View:
 
 
 def mechanism_view(name: str, stored: StoredMechanism) -> View:
-    """A mechanism: its guarantees, what was measured, and what both mean."""
+    """A mechanism: its guarantees, its measurements, and sentences that explain both."""
     certificate, report = stored.mechanism.certificate, stored.report
     meaning = findings(stored)
     view = {
@@ -133,7 +133,7 @@ def outputs_view(stored: StoredMechanism, secret: object) -> View:
 
 
 def beliefs_view(stored: StoredMechanism, observable: object) -> View:
-    """Each adversary's belief and best guess after an output; None for those who hold it impossible."""
+    """Each adversary's belief and best guess after an output; None if their prior excludes the output."""
     mechanism = stored.mechanism
     output = label_from(mechanism.observables, observable, "observable")
     likelihood = mechanism.probabilities[:, mechanism.observables.index(output)]
@@ -154,7 +154,7 @@ def beliefs_view(stored: StoredMechanism, observable: object) -> View:
 
 
 def releases_view(stored: StoredMechanism, secrets: list[Label], *, moving: bool) -> View:
-    """Releases one after the other, with the adversary's belief after each.
+    """Successive releases, with the adversary's belief after each.
 
     Args:
         stored: the mechanism.
@@ -182,7 +182,7 @@ def releases_view(stored: StoredMechanism, secrets: list[Label], *, moving: bool
 
 
 def label_from(space: Space, value: object, field: str) -> Label:
-    """The label in a request; the error about a wrong one does not repeat it."""
+    """The label in a request; the error about an unknown one does not repeat it."""
     if isinstance(value, list):
         return space.labels[space.index(frozenset(str(member) for member in value))]
     if isinstance(value, str):
@@ -198,12 +198,12 @@ def json_label(label: Label) -> object:
 
 
 def rounded(values: Any) -> list[float]:
-    """Probabilities for pictures."""
+    """Probabilities, rounded for pictures."""
     return [float(value) for value in np.round(np.asarray(values, dtype=float), DECIMALS)]
 
 
 def findings(stored: StoredMechanism) -> list[Finding]:
-    """What a mechanism means: warnings first, then what was measured, then what is not guaranteed."""
+    """The findings about a mechanism: warnings, then measurements, then limitations."""
     certificate, problem = stored.mechanism.certificate, stored.mechanism.problem
     named = {adversary.name: adversary for adversary in certificate.bounds.named_adversaries}
     explanation = [
@@ -240,11 +240,11 @@ def _grid(space: Space) -> View | None:
 
 
 def _epsilon_range(problem: Problem) -> View:
-    """From where outputs hardly depend on the secret to where neighbours can be told apart almost surely."""
+    """Range of ε: at the low end outputs hardly depend on the secret; at the high end they almost reveal it."""
     apart = problem.distinguishability
     finite = apart[np.isfinite(apart) & (apart > 0)]
     if not finite.size:
         return {"low": 0.01, "high": 10.0, "near": 1.0, "far": 1.0, "farthest": None}
     near, far = float(finite.min()), float(np.median(finite))
-    farthest = float(apart.max()) if np.isfinite(apart).all() else None  # None: nothing limits those any two
+    farthest = float(apart.max()) if np.isfinite(apart).all() else None  # None: ε does not bound any two secrets
     return {"low": ODDS_UNMOVED / far, "high": ODDS_DECIDED / near, "near": near, "far": far, "farthest": farthest}

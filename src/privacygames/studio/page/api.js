@@ -1,4 +1,4 @@
-// All requests of the page, to this server and nowhere else.
+// All requests of the page; they go to the server of the page only.
 let token = "";
 let askToken = null;
 
@@ -44,11 +44,11 @@ export function startJob(body) {
   request.catch(() => {}).finally(() => starting.delete(request));
   return request;
 }
-export const allStarted = () => Promise.allSettled([...starting]); // until then their problems must not be forgotten
-export const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+export const allStarted = () => Promise.allSettled([...starting]); // wait for this before forgetting the problems of started jobs
+export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 export async function finished(job, onProgress, stopped = () => false) {
-  // Poll a job until it is over; `onProgress` is called with each of its states. Slower while the page is hidden.
+  // Poll a job until it is over, less often while the page is hidden; `onProgress` is called with each of its states.
   for (;;) {
     if (stopped()) return null; // forgotten with its problem
     const now = await get(`jobs/${job}`);

@@ -1,12 +1,12 @@
-// 2 What you want: controls in people's units, and the bounds that they stand for.
+// Step 2, "What you want": controls in everyday units, and the bounds that they set.
 import { $, asCost, asEpsilon, asError, choose, chosen, digits, element, emit, inUnit, on, percent, power, say, state, twoDigits } from "./shared.js";
 
 const STEPS = 1000; // positions of a range control
-const LARGEST_SHARE = 0.998; // of the largest error: at the very end only constant outputs are left
-const [TIGHT, LOOSE] = [0.07, 0.93]; // shares of a range below and above which outputs say almost nothing, or almost all
+const LARGEST_SHARE = 0.998; // of the largest error: at the maximum only constant outputs are possible
+const [TIGHT, LOOSE] = [0.07, 0.93]; // shares of a range below and above which outputs reveal almost nothing, or almost everything
 const RANGES = ["error", "cost-limit", "epsilon"];
-let exact = {}; // values of a file or an earlier result, to the last digit, until their control is moved
-let recalled = []; // adversaries that the address ticks, once they are known
+let exact = {}; // full-precision values from a file or an earlier result, used until their control is moved
+let recalled = []; // adversaries to tick, from the address of the page, once they are listed
 
 export function setUpControls() {
   for (const id of RANGES) {
@@ -35,7 +35,7 @@ export const ticked = () => [...document.querySelectorAll("#presets input:checke
 
 const position = (id) => Number($(id).value) / STEPS;
 const rounded = (value) => Number(value.toPrecision(4)); // the bound is the number that is shown
-// Errors and costs have two digits: their ranges are computed from the prior, which more digits would tell.
+// Errors and costs have two digits: their ranges are computed from the prior, which more digits would reveal.
 const errorBound = () => exact.error ?? twoDigits(position("error") * LARGEST_SHARE * state.problem.most_distortion, Math.floor);
 const costBound = () => exact["cost-limit"] ?? twoDigits(position("cost-limit") * state.problem.blind_cost, Math.ceil);
 const epsilonBound = () => { const { low, high } = state.problem.epsilon; return exact.epsilon ?? rounded(low * (high / low) ** position("epsilon")); };
@@ -55,16 +55,16 @@ function bounds() {
 }
 
 function adversaries() {
-  const guarantee = (key) => (hasOwn(key) ? null : Number($("share").value));
+  const guarantee = (key) => (hasOwnGuarantee(key) ? null : Number($("share").value));
   return Object.fromEntries(ticked().map((key) => [key, guarantee(key)]));
 }
 
 const preset = (key) => state.problem.adversaries.find((each) => each.key === key);
-const hasOwn = (key) => Object.keys(preset(key)?.asked ?? {}).length > 0; // the file has a guarantee of its own
+const hasOwnGuarantee = (key) => Object.keys(preset(key)?.asked ?? {}).length > 0; // the file sets a guarantee for this adversary
 export const settings = () => ({ bounds: bounds(), adversaries: adversaries() });
 
 export function missing() {
-  // What is still needed before anything can be designed, in a sentence; empty where nothing is.
+  // What is still missing before a mechanism can be designed, as a sentence; empty if nothing is.
   const wanted = bounds();
   const limits = [["worst-cost", wanted.worst_cost_at_most, "The limit for each secret's cost"], ["within", wanted.within, "The distance within which ε counts"]];
   for (const [id, value, name] of limits) if (value !== undefined && ($(id).value === "" || !(value >= 0))) return `${name} must be a number, 0 or more.`;
@@ -110,7 +110,7 @@ export function describe() {
   describeError(p);
   describeCost(p);
   describeEpsilon(p);
-  $("share-label").hidden = !ticked().some((key) => !hasOwn(key));
+  $("share-label").hidden = !ticked().some((key) => !hasOwnGuarantee(key));
   emit("settings");
 }
 
@@ -180,8 +180,9 @@ function listPresets(problem) {
 }
 
 function checkbox(each, before) {
-  const own = each.asked.distortion ?? each.asked.share;
-  const guarantee = own === undefined ? "" : own === "most" ? ": as much as possible" : each.asked.share === undefined ? `: at least ${digits(own)} of ${digits(each.possible)}` : `: ${percent(own)} of what is possible`;
+  const { distortion, share } = each.asked; // the guarantee that the file sets, if any
+  const own = distortion ?? share;
+  const guarantee = own === undefined ? "" : own === "most" ? ": as much as possible" : share === undefined ? `: at least ${digits(own)} of ${digits(each.possible)}` : `: ${percent(own)} of what is possible`;
   const input = element("input", { type: "checkbox", value: each.key, onchange: changed });
   input.checked = each.key.startsWith("file-") ? own !== undefined : before.has(each.key);
   return element("label", { class: "check" }, input, element("span", {}, `${each.name} `, element("small", { class: "muted" }, `– ${each.about}${guarantee}`)));

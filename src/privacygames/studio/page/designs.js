@@ -4,10 +4,10 @@ import { ask, finished, get, startJob } from "./api.js";
 import { $, asCost, asEpsilon, asError, digits, element, emit, forget, on, say, state, wrongOr } from "./shared.js";
 
 const MOST_RESULTS = 12;
-const PATIENCE_SECONDS = 3; // after which an outdated design is stopped for the next one
+const PATIENCE_SECONDS = 3; // seconds after which an outdated design is stopped in favour of the next one
 let job = null;
 let began = 0;
-let running = null; // problem and settings of the job: the same ones are not designed twice
+let running = null; // problem and settings of the job, so that the same ones are not designed twice
 let again = false;
 
 export function setUpDesigns() {
@@ -39,7 +39,7 @@ export function setUpDesigns() {
 }
 
 export function markOutdated() {
-  // The picture and the explanation are of the settings of the result, which need not be those of the controls.
+  // Picture and explanation belong to the settings of the result, which may differ from those of the controls.
   const outdated = Boolean(state.result && state.problem) && canonical(state.result.settings) !== canonical(settings());
   $("outdated").hidden = !outdated;
   $("stage").classList.toggle("is-outdated", outdated);
@@ -49,7 +49,7 @@ const canonical = ({ bounds, adversaries }) => JSON.stringify([bounds, adversari
 
 async function run() {
   if (!state.problem?.id || !state.loaded) return;
-  if (job) { // the latest settings are designed for once the running job is done, or given up
+  if (job) { // the latest settings come next, once the running job is done or stopped
     again = running.problem !== state.problem || canonical(running.wanted) !== canonical(settings());
     if (again && performance.now() - began > 1000 * PATIENCE_SECONDS) stop();
     return;

@@ -1,12 +1,12 @@
 // Pictures: the map of a grid, bars for numbers and categories, the matrix, the trace of errors. Plain SVG.
-import { heat, palette, percent, pictureWidth, shown, svg } from "./shared.js";
+import { heat, labelsAlong, palette, percent, pictureWidth, shown, svg } from "./shared.js";
 
 const MAX_HEIGHT = 560; // of a map, so that it fits on the screen
 const [ROW_NAMES, COLUMN_NAMES, MATRIX] = [96, 26, 460]; // widths of the table's parts
 
 export function picture(problem, axis, values, marks, pick, { samples = [], cursor = null } = {}) {
-  // `axis` says what the cells of the picture are: "labels" (secrets) or "answers" (outputs).
-  const labels = problem[axis];
+  // `axis` says what the cells of the picture are: "secrets" or "outputs".
+  const labels = labelsAlong(problem, axis);
   const draw = problem.grid && labels.length === problem.labels.length ? map : bars;
   return draw(problem, labels, values, marks, pick, samples, cursor);
 }
@@ -22,7 +22,7 @@ function cell(attributes, name, chosen, pick) {
 
 function map(problem, labels, values, marks, pick, samples, cursor) {
   const { columns, rows, width, height } = problem.grid;
-  const across = Math.round(Math.min(pictureWidth(), (MAX_HEIGHT * width) / height)); // a long map fits on the screen, too
+  const across = Math.round(Math.min(pictureWidth(), (MAX_HEIGHT * width) / height)); // so that a tall map fits on the screen, too
   const colours = palette();
   const tall = Math.round((across * height) / width);
   const [w, h] = [across / columns, tall / rows];
@@ -41,7 +41,7 @@ function map(problem, labels, values, marks, pick, samples, cursor) {
   }
   const placed = Object.entries(marks).filter(([, i]) => i !== null);
   for (const [kind, i] of placed) {
-    const here = placed.filter(([, other]) => other === i); // side by side where several are in one cell
+    const here = placed.filter(([, other]) => other === i); // side by side if several are in one cell
     const aside = ((here.findIndex(([other]) => other === kind) + 0.5) / here.length) * w;
     root.append(mark(kind, at(i)[0] + aside, at(i)[1] + h / 2, Math.min(18, Math.min(w, h) * 0.3) / Math.sqrt(here.length), colours));
   }
@@ -107,7 +107,7 @@ function textAt(x, y, text, fill, anchor = "middle", size = 13) {
 }
 
 export function matrix(canvas, table, secrets, outputs) {
-  // At the resolution of the screen, so that the labels are as sharp as any text.
+  // Drawn at the resolution of the screen, so that labels are sharp.
   const [n, m] = [table.length, table[0].length];
   const fits = Math.max(120, Math.min(MATRIX, pictureWidth() - ROW_NAMES));
   const side = Math.min(40, fits / Math.max(n, m));

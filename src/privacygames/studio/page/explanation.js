@@ -1,4 +1,4 @@
-// What a result means, warnings first; and its exports.
+// The explanation of a result, warnings first, and its exports.
 import { ask, get } from "./api.js";
 import { $, element, on, save, say, state } from "./shared.js";
 
@@ -14,7 +14,7 @@ export function setUpExplanation() {
 }
 
 function clear() {
-  // Nothing of the earlier mechanism can be exported any more.
+  // Remove the earlier mechanism, so that nothing of it can be exported any more.
   $("explanation").replaceChildren(element("p", { class: "muted" }, "Design something first."));
   $("recipe").hidden = $("recipe-none").hidden = true;
   $("command").textContent = $("python").textContent = "";
@@ -69,7 +69,7 @@ async function exportFile(key) {
     else if (key === "svg") content = text(currentPicture(disclosure).text, "image/svg+xml");
     else if (key === "png") content = await currentPixels();
     else content = text((await get(`mechanisms/${result.id}/recipe`))[key], "text/plain");
-    if (state.result === result) save(content, result.exports[key].name); // not of an earlier result
+    if (state.result === result) save(content, result.exports[key].name); // unless another result was chosen meanwhile
   } catch (error) { say("export-error", error.message); }
 }
 
@@ -104,6 +104,6 @@ async function currentPixels() {
     canvas.width = PIXEL_RATIO * width;
     canvas.height = PIXEL_RATIO * height;
     canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((done) => { canvas.toBlob(done, "image/png"); });
+    return await new Promise((resolve) => { canvas.toBlob(resolve, "image/png"); });
   } finally { URL.revokeObjectURL(address); }
 }

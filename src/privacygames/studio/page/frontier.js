@@ -8,7 +8,7 @@ const [HEIGHT, LEFT, BOTTOM] = [330, 70, 46]; // of the plot, and its margins
 const NAMES = { optimal: "the best possible with your settings", free: "the best without ε", "planar-laplace": "planar Laplace", exponential: "exponential", geometric: "geometric", "randomised-response": "randomised response", uniform: "uniform noise" };
 let points = [];
 let job = null;
-let wanted = null; // the settings that the curve is about
+let wanted = null; // the settings that the curve was drawn for
 
 export function setUpFrontier() {
   $("draw-frontier").addEventListener("click", run);
@@ -16,7 +16,7 @@ export function setUpFrontier() {
   on("problem", () => { clearPoints(); $("frontier-status").textContent = ""; drawFrontier(); });
   on("unloaded", () => { $("draw-frontier").disabled = true; });
   on("cleared", () => { clearPoints(); $("frontier-status").textContent = ""; drawFrontier(); });
-  on("settings", () => { if (!job && points.length) $("frontier-status").textContent = isCurrent() ? `${points.length} points.` : "Of other settings: draw it again for these."; });
+  on("settings", () => { if (!job && points.length) $("frontier-status").textContent = isCurrent() ? `${points.length} points.` : "Drawn for other settings: draw it again for these."; });
   on("problem", (problem) => { if (!job) $("draw-frontier").disabled = !problem.id; });
   on("result", drawFrontier);
 }
@@ -28,7 +28,7 @@ function clearPoints() {
 }
 
 function isCurrent() {
-  // The curve is about all settings but those that it is drawn along.
+  // Compares all settings except the error and the cost, which vary along the curve.
   const others = ({ bounds: { distortion, cost_at_most: cost, ...rest }, adversaries }) => JSON.stringify([rest, adversaries]);
   return others(wanted) === others(settings());
 }
@@ -81,7 +81,7 @@ export function drawFrontier() {
   $("frontier").replaceChildren(root, legend(colours));
 }
 
-const rank = (each) => ["free", "optimal"].indexOf(each.name); // the curve of the settings lies on top, where it can be chosen
+const rank = (each) => ["free", "optimal"].indexOf(each.name); // the curve for the settings lies on top, where its points can be chosen
 
 function curve(root, name, x, y, style) {
   const sorted = points.filter((p) => p.name === name).sort((a, b) => a.distortion - b.distortion || a.cost - b.cost);
@@ -121,7 +121,7 @@ function ticks(most) {
 }
 
 function pointButton(each, x, y, colours) {
-  const optimal = each.asked !== null; // and not a known mechanism
+  const optimal = each.asked !== null; // otherwise a known mechanism
   const name = `${NAMES[each.name] ?? each.name}: cost ${asCost(each.cost)}, attack ${asError(each.distortion)} ${wrongOr("off")}${each.epsilon ? `, ε ${asEpsilon(each.epsilon, { anyPair: each.any_pair })}` : ""}. Choose to take it.`;
   const button = marker(each.name, x, y, colours);
   button.setAttribute("class", "point");
@@ -136,7 +136,7 @@ function pointButton(each, x, y, colours) {
       const view = await get(`mechanisms/${each.mechanism}`);
       const chosen = optimal ? { bounds: each.bounds, adversaries: wanted.adversaries } : null;
       if (chosen) select(view, titleOf(chosen), chosen);
-      else add(view, NAMES[each.name]); // no control makes a known mechanism
+      else add(view, NAMES[each.name]); // no settings of the controls give a known mechanism
     } catch (error) { $("frontier-status").textContent = error.message; }
   };
   button.addEventListener("click", choose);

@@ -1,11 +1,11 @@
 // The interactive picture: the outputs of a secret, beliefs after an output, samples, and repeated releases.
 import { get, post } from "./api.js";
 import { matrix, picture, rowAt, SIGNS, trace } from "./drawing.js";
-import { $, asEpsilon, asError, choose, chosen, digits, element, heat, on, percent, shown, state, wrongOr } from "./shared.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, labelsAlong, on, outputLabels, outputsAreSecrets, percent, shown, state, wrongOr } from "./shared.js";
 
 const SAMPLES = 50;
 let adversaries = [];
-let outputs = null; // the probability of each output for the secret
+let outputs = null; // probability of each output, given the secret
 let table = null;
 let cursor = 0;
 let latest = 0; // number of the latest refresh: earlier ones that finish later are ignored
@@ -63,7 +63,7 @@ export async function refresh() {
     if (result) outputs = (await post(`mechanisms/${result.id}/answers`, { secret: problem.labels[state.secret] })).probabilities;
     if (mine !== latest) return;
     if (outputs && state.output === null) state.output = outputs.indexOf(Math.max(...outputs));
-    if (result && chosen("view") === "beliefs") adversaries = (await post(`mechanisms/${result.id}/attack`, { observable: problem.answers[state.output] })).attackers;
+    if (result && chosen("view") === "beliefs") adversaries = (await post(`mechanisms/${result.id}/attack`, { observable: outputLabels(problem)[state.output] })).attackers;
     if (result && !problem.grid && problem.labels.length <= 160) table = (await get(`mechanisms/${result.id}/table`)).probabilities;
   } catch (error) {
     $("picture-text").textContent = error.message;
@@ -95,31 +95,31 @@ export function draw() {
   $("trace").hidden = view !== "releases" || state.releases.length < 2;
   if (!$("trace").hidden) $("trace").replaceChildren(trace(state.releases.map((each) => each.error), Number($("step").value) - 1, (value) => asError(value)));
   $("matrix-box").hidden = !table;
-  if (table) matrix($("matrix"), table, problem.labels, problem.answers);
+  if (table) matrix($("matrix"), table, problem.labels, outputLabels(problem));
 }
 
 const views = {
-  prior: (p) => ["labels", p.prior, { secret: state.result ? state.secret : null }, "What an adversary believes before any output: how often each secret occurs. Choose one to see its outputs."],
+  prior: (p) => ["secrets", p.prior, { secret: state.result ? state.secret : null }, "What an adversary believes before any output: how often each secret occurs. Choose one to see its outputs."],
   outputs: (p) => {
-    const likeliest = p.answers[outputs.indexOf(Math.max(...outputs))];
-    const same = p.same_answers ? ` ${percent(outputs[state.secret])} of them are the truth.` : "";
-    return ["answers", outputs, p.same_answers ? { secret: state.secret } : {}, `The outputs for ${shown(p.labels[state.secret])}; most often ${shown(likeliest)} (${percent(Math.max(...outputs))}).${same}`];
+    const likeliest = outputLabels(p)[outputs.indexOf(Math.max(...outputs))];
+    const same = outputsAreSecrets(p) ? ` ${percent(outputs[state.secret])} of them are the truth.` : "";
+    return ["outputs", outputs, outputsAreSecrets(p) ? { secret: state.secret } : {}, `The outputs for ${shown(p.labels[state.secret])}; most often ${shown(likeliest)} (${percent(Math.max(...outputs))}).${same}`];
   },
   beliefs: (p) => {
     const adversary = adversaries.find((each) => each.name === $("adversary").value) ?? adversaries[0];
     if (!adversary) return views.prior(p);
-    if (!adversary.belief) return ["labels", p.prior, { output: p.same_answers ? state.output : null }, `The output ${shown(p.answers[state.output])} never occurs, so nobody can conclude anything from it: this is the belief before any output. Choose another output.`];
+    if (!adversary.belief) return ["secrets", p.prior, { output: outputsAreSecrets(p) ? state.output : null }, `The output ${shown(outputLabels(p)[state.output])} never occurs, so nobody can conclude anything from it: this is the belief before any output. Choose another output.`];
     const guess = adversary.guesses_secret ? p.labels.findIndex((label) => shown(label) === shown(adversary.guess)) : null;
-    const marks = { output: p.same_answers ? state.output : null, guess };
-    return ["labels", adversary.belief, marks, `After the output ${shown(p.answers[state.output])}: what the adversary who ${adversary.name} believes. Their best guess is ${shown(adversary.guess)}.${p.same_answers ? " Choose another output in the picture." : ""}`];
+    const marks = { output: outputsAreSecrets(p) ? state.output : null, guess };
+    return ["secrets", adversary.belief, marks, `After the output ${shown(outputLabels(p)[state.output])}: what the adversary who ${adversary.name} believes. Their best guess is ${shown(adversary.guess)}.${outputsAreSecrets(p) ? " Choose another output in the picture." : ""}`];
   },
   releases: (p) => {
     const at = Math.min(Number($("step").value), state.releases.length) - 1;
     const step = state.releases[at];
     $("step-out").textContent = `${at + 1} of ${state.releases.length}`;
-    const marks = { secret: step.secret, output: p.same_answers ? step.answer : null };
+    const marks = { secret: step.secret, output: outputsAreSecrets(p) ? step.answer : null };
     const spent = step.epsilon === null ? "" : ` ε spent so far: ${asEpsilon(step.epsilon, { anyPair: step.any_pair })}.`;
-    return ["labels", step.belief, marks, `After ${at + 1} ${at ? "outputs" : "output"} (the last: ${shown(p.answers[step.answer])}) an adversary is ${asError(step.error)} ${wrongOr("off")} on average.${spent}`];
+    return ["secrets", step.belief, marks, `After ${at + 1} ${at ? "outputs" : "output"} (the last: ${shown(outputLabels(p)[step.answer])}) an adversary is ${asError(step.error)} ${wrongOr("off")} on average.${spent}`];
   },
 };
 
@@ -128,8 +128,8 @@ function pick(i) {
   cursor = i;
   if (!state.result) return;
   if (chosen("view") === "beliefs") {
-    state.output = problem.same_answers ? i : state.output;
-  } else if (chosen("view") === "outputs" && !problem.same_answers) {
+    state.output = outputsAreSecrets(problem) ? i : state.output;
+  } else if (chosen("view") === "outputs" && !outputsAreSecrets(problem)) {
     state.output = i;
     choose("view", "beliefs");
   } else {
@@ -143,8 +143,8 @@ function pick(i) {
 function moveCursor(event) {
   const { problem } = state;
   if (!problem) return;
-  const columns = problem.grid && problem[$("picture").dataset.axis].length === problem.labels.length ? problem.grid.columns : 1;
-  const count = problem[$("picture").dataset.axis].length;
+  const columns = problem.grid && labelsAlong(problem, $("picture").dataset.axis).length === problem.labels.length ? problem.grid.columns : 1;
+  const count = labelsAlong(problem, $("picture").dataset.axis).length;
   const moves = { ArrowRight: 1, ArrowLeft: -1, ArrowUp: columns, ArrowDown: -columns, Home: -cursor, End: count - 1 - cursor };
   if (event.key in moves) {
     cursor = Math.max(0, Math.min(count - 1, cursor + moves[event.key]));
@@ -158,7 +158,7 @@ async function sample() {
   const { problem, result } = state;
   try {
     const drawn = await post(`mechanisms/${result.id}/sample`, { secret: problem.labels[state.secret], count: SAMPLES });
-    const names = problem.answers.map(shown);
+    const names = outputLabels(problem).map(shown);
     state.samples = drawn.answers.map((output) => names.indexOf(shown(output)));
     choose("view", "outputs");
     await refresh();

@@ -4,6 +4,11 @@ import { post } from "./api.js";
 export const $ = (id) => document.getElementById(id);
 export const state = { problem: null, loaded: false, result: null, results: [], secret: null, output: null, names: new Set(), releases: null, samples: [] };
 
+// "answers" and "same_answers" are the keys of the HTTP API for outputs.
+export const outputLabels = (problem) => problem.answers;
+export const outputsAreSecrets = (problem) => problem.same_answers;
+export const labelsAlong = (problem, axis) => (axis === "outputs" ? outputLabels(problem) : problem.labels);
+
 export function forget(ids) {
   ids.forEach((id) => state.names.delete(id));
   if (ids.length) post("forget", { ids }).catch(() => {});
@@ -27,7 +32,7 @@ export function digits(value) {
   return String(size < 0.01 ? Number(value.toPrecision(2)) : Number(value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2)));
 }
 export function twoDigits(value, round) {
-  // Rounded to two significant digits: with Math.floor never more than the value, with Math.ceil never less.
+  // Round to two significant digits: with Math.floor at most the value, with Math.ceil at least the value.
   if (!(value > 0)) return 0;
   const places = 1 - Math.floor(Math.log10(value));
   const whole = round(Number((value * 10 ** places).toPrecision(12)));
@@ -47,7 +52,7 @@ export const asError = (value, p = state.problem) => measured(value, p.measures.
 export const wrongOr = (off, p = state.problem) => (p.measures.distance === "hamming" ? "wrong" : off);
 export const asCost = (value, p = state.problem) => measured(value, p.measures.cost, p.units.cost);
 export function asEpsilon(value, { within, anyPair, p = state.problem } = {}) {
-  // ε with what it is counted for, and the largest log-ratio between any two secrets beside it.
+  // ε with its unit, followed by the largest log-ratio between any two secrets.
   const per = within === undefined ? ` ${p.units.epsilon}` : ` between secrets at most ${inUnit(within, p.units.distinguishability)} apart`;
   return `${digits(value)}${per}${anyPair === undefined ? "" : `; ${digits(anyPair ?? "inf")} between any two secrets`}`;
 }
@@ -80,7 +85,7 @@ export function palette() {
     : { low: [243, 246, 250], high: [8, 60, 122], ink: "#1b1f24", soft: "#545d67", line: "#d5dae0", card: "#ffffff", mark: "#d94f00", accent: "#0b4f8a" };
 }
 export function heat(share) {
-  // Lightness alone carries the value, so that nobody has to tell hues apart; small values stay visible.
+  // Values are shown by lightness alone, for colour-blind readers; the square root makes small values visible.
   const { low, high } = palette();
   const at = Math.sqrt(Math.max(0, Math.min(1, share)));
   return `rgb(${low.map((from, i) => Math.round(from + at * (high[i] - from))).join(",")})`;

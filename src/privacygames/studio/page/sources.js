@@ -1,4 +1,4 @@
-// 1 What is secret: makes a problem of the chosen source, and announces it to the other parts.
+// Step 1, "What is secret": creates a problem from the chosen source, and announces it to the other parts.
 import { allStarted, ask, post } from "./api.js";
 import { $, chosen, element, emit, forget, on, percent, say, state } from "./shared.js";
 
@@ -22,7 +22,7 @@ export function setUpSources() {
   for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
     $(id).addEventListener("change", load);
   }
-  on("expired", async () => { // the server forgets what was not used for an hour
+  on("expired", async () => { // the server forgets what has not been used for an hour
     await load();
     if (state.loaded) $("source-note").textContent += " It had been forgotten, and was loaded again.";
   });
@@ -73,7 +73,7 @@ export async function load() {
 }
 
 function clear() {
-  // Nothing of the earlier source is left: not in the page, and not in the server.
+  // Remove everything about the earlier source, from the page and from the server.
   const names = [...state.names].filter((name) => name !== traces);
   allStarted().then(() => forget(names));
   Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, output: null, releases: null, samples: [] });
@@ -130,7 +130,7 @@ async function readTraces() {
   const files = [...$("traces").files];
   if (!files.length) return;
   const mine = (uploads += 1);
-  latest += 1; // the problem that was being loaded is out of date
+  latest += 1; // a problem that is still loading is outdated
   say("source-error", "");
   $("source-note").textContent = "";
   $("traces-note").textContent = "Reading …";
@@ -138,7 +138,7 @@ async function readTraces() {
   traces = null;
   $("user").replaceChildren();
   $("user-label").hidden = true;
-  clear(); // before anything of the new file is known: the earlier data may be somebody else's
+  clear(); // before the new file is read: the earlier data may be somebody else's
   try {
     const [content, form] = await contentOf(files);
     const response = await ask("POST", `traces?form=${form}`, content, { raw: true });
@@ -159,11 +159,11 @@ async function readTraces() {
 }
 
 async function contentOf(files) {
-  // GeoLife has a file for each trip: six lines of header, then positions. Several are read as one.
+  // GeoLife has one file per trip: six header lines, then positions. Several files are joined into one.
   const name = files[0].name.toLowerCase().replace(/\.gz$/, "");
   if (name.endsWith(".plt")) {
-    const texts = await Promise.all(files.map((file) => file.text()));
-    return [texts.map((text, at) => (at ? text.split("\n").slice(6).join("\n") : text)).join(""), "geolife"];
+    const contents = await Promise.all(files.map((file) => file.text()));
+    return [contents.map((text, at) => (at ? text.split("\n").slice(6).join("\n") : text)).join(""), "geolife"];
   }
   if (files.length > 1) throw new Error("Choose one file; only GeoLife's .plt files are read several at a time.");
   const form = name.endsWith(".parquet") ? "parquet" : name.endsWith(".gpx") ? "gpx" : name.endsWith(".txt") ? "checkins" : "csv";

@@ -1,4 +1,4 @@
-"""The people of a study, known by rank only: no name and no trace is passed on."""
+"""The people of a study, identified by rank only: no name and no trace is passed on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,9 +45,7 @@ def select_people(visited: VisitData, grid: Grid, users: int | Sequence[str], *,
     else:
         unknown = sum(user not in visited.users for user in users)
         if unknown:
-            raise UnknownLabel(
-                f"of the {len(users)} users asked for, {unknown} have no visit in the data that was read"
-            )
+            raise UnknownLabel(f"of the {len(users)} users selected, {unknown} have no visit in the data that was read")
         chosen = sorted(dict.fromkeys(users), key=lambda user: -int(visited.counts(grid, user).sum()))
     if not chosen:
         raise InvalidProblem(f"nobody in the data was seen in {cells} cells of the grid or more")

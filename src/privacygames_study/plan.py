@@ -19,10 +19,10 @@ from privacygames_study.settings import Settings
 from privacygames_study.tasks import DONE, Task, privacy_column
 
 Results = Mapping[str, Measurements]
-"""Finished results, by the key of the task."""
+"""Finished results by the key of their task."""
 
 MAX_DISTORTION_SHARE = 1 - 1e-5
-"""Largest d_m that is requested, as a share of the largest possible: a centimetre less than a kilometre.
+"""Largest d_m of a task, as a share of the largest possible: one centimetre per kilometre below it.
 
 At the maximum the program has no interior, and only the reference solver, slow at the paper's size, can solve it.
 """
@@ -126,8 +126,8 @@ class Plan:
     def approximation_tasks(self, comparison: Comparison) -> dict[str, list[Task]]:
         """The approximations of a joint design: for each reading of appendix C, one with each radius.
 
-        Left out are ratio constraints between far secrets ("secrets"); also those about an observable and a far secret
-        ("ratios"); and then also the guess constraints about an observable and a far estimate ("both").
+        "secrets" leaves out ratio constraints between far secrets; "ratios" also those on an output and a far secret;
+        "both" also the guess constraints on an output and a far estimate.
         """
         exact = replace(comparison.differential, distortion=comparison.distortion)
         readings = {
@@ -140,12 +140,12 @@ class Plan:
         }
 
     def robust(self, comparison: Comparison, results: Results) -> Task:
-        """The distortion mechanism that guarantees the differential one's privacy against every adversary.
+        """The distortion mechanism that guarantees the differential mechanism's privacy against every adversary.
 
-        The differential mechanism has these guarantees, so they are feasible, at no more than its cost.
+        The guarantees are feasible, at no more than the cost of the differential mechanism, which has them all.
         """
         measured = results[comparison.differential.key]
-        promised = tuple(
+        guaranteed = tuple(
             (
                 strength,
                 min(
@@ -155,7 +155,7 @@ class Plan:
             )
             for strength in self.settings.strengths
         )
-        return replace(comparison.tasks()["distortion"], promised=promised)
+        return replace(comparison.tasks()["distortion"], promised=guaranteed)
 
     def _largest_distortion_against(self, strength: float) -> float:
         prior = informed_prior(self.person.prior, strength, self.settings.places)
@@ -196,7 +196,7 @@ class Plan:
         return {"strengths": self.settings.strengths, "places": self.settings.places}
 
     def _distortions(self, part: str, reached: float) -> list[tuple[float, float | None]]:
-        """Each d_m to compare under, given the differential mechanism's privacy, with its share."""
+        """The values of d_m with their shares, from the distortion privacy of the differential mechanism."""
         if part == "scenario-3":
             return [(distortion, None) for distortion in self.thresholds()]
         most = max_distortion(Problem(self.coarse)) if part == "approximation" else self.most

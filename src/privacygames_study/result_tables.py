@@ -104,7 +104,7 @@ def _user(plan: Plan) -> Row:
 
 
 def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
-    """Scenarios 1, 2 and 3: three mechanisms per comparison; one row if even the differential one failed."""
+    """Scenarios 1, 2 and 3: three mechanisms per comparison, or one row if the differential design failed."""
     for comparison in plan.comparisons(part, results):
         for mechanism, task in comparison.tasks().items():
             yield {
@@ -116,8 +116,8 @@ def _compared_rows(plan: Plan, part: str, results: Results) -> Iterable[Row]:
                 "reused": mechanism == "joint" and comparison.reused,
                 **results[task.key],
             }
-    for epsilon, found in plan.failed(part, results):
-        yield {"user": plan.person.label, "epsilon": epsilon, "mechanism": "differential", **found}
+    for epsilon, measured in plan.failed(part, results):
+        yield {"user": plan.person.label, "epsilon": epsilon, "mechanism": "differential", **measured}
 
 
 def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
@@ -140,11 +140,11 @@ def _prior_rows(plan: Plan, results: Results) -> Iterable[Row]:
 
 
 def _robust_rows(plan: Plan, results: Results) -> Iterable[Row]:
-    """The effect of the prior on mechanisms with guarantees against better informed adversaries: privacy and cost."""
+    """Privacy and cost of mechanisms with and without guarantees against better informed adversaries."""
     for comparison in plan.comparisons("robust", results):
         robust = plan.robust(comparison, results)
         tasks = {**comparison.tasks(), "robust": robust}
-        promised = {1.0: comparison.distortion, **dict(robust.promised)}
+        guaranteed = {1.0: comparison.distortion, **dict(robust.promised)}
         for mechanism in ("differential", "distortion", "robust"):
             task = tasks[mechanism]
             measured = results[task.key]
@@ -156,7 +156,7 @@ def _robust_rows(plan: Plan, results: Results) -> Iterable[Row]:
                     "epsilon": comparison.epsilon,
                     "mechanism": mechanism,
                     "strength": strength,
-                    "promised_km": promised[strength] if own else None,
+                    "promised_km": guaranteed[strength] if own else None,
                     "privacy_km": measured.get("privacy_km" if strength == 1.0 else privacy_column(strength)),
                     "blind_km": blind(task, strength),
                     **quality,
@@ -171,7 +171,7 @@ def blind(task: Task, strength: float) -> float:
 
 
 def _approximation_rows(plan: Plan, results: Results) -> Iterable[Row]:
-    """Appendix C: each approximation beside the exact design, with times of the same solver.
+    """Appendix C: each approximation and the exact design, timed with the same solver.
 
     The interior-point method can solve approximations that leave out pairs of secrets only; the others, and the exact
     design they are compared with, are solved by HiGHS.

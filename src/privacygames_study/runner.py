@@ -74,9 +74,9 @@ def compute(
     if not people:
         raise InvalidProblem("a study needs at least one person")
     plans = [Plan(person, settings or Settings()) for person in people]
-    kept = Store() if store is None else store
-    _run_tasks(plans, kept, workers or SerialExecutor(), progress)
-    return result_tables(plans, kept.results)
+    results = Store() if store is None else store
+    _run_tasks(plans, results, workers or SerialExecutor(), progress)
+    return result_tables(plans, results.results)
 
 
 def run(
@@ -101,7 +101,7 @@ def run(
         data: the data set's name, for captions.
         read_as: which format.
         quick: whether the settings are the coarse ones.
-        command: the command that asked for it, for the manifest; without names, paths and addresses.
+        command: the command that was run, for the manifest; without names, paths and addresses.
         digest: of the data that was read, for the manifest.
         workers: runs the tasks; by default this process.
         progress: called after every design.

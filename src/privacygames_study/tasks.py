@@ -1,4 +1,4 @@
-"""A task of a study: one mechanism for one person, designed and measured, independent of all other tasks."""
+"""Tasks of a study: each designs and measures one mechanism for one person, independently of all others."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -20,9 +20,10 @@ from privacygames.spaces import Grid, space_digest
 from privacygames_study.people import informed_prior
 
 FORMAT = 2
-"""Version of tasks and measurements, part of every key: results of another version are not reused."""
+"""Version of tasks and measurements. It is part of every key, so that results of other versions are not reused."""
 
 DONE = "done"
+"""Status of a measured design; any other status is that of a failure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +31,17 @@ class Task:
     """One mechanism to design and measure.
 
     Attributes:
-        prior: of the person.
-        epsilon: ε per km; None: no bound.
-        distortion: d_m in km; None: no bound.
-        radius: in km: leave out constraints between secrets farther apart (appendix C); None: exact.
-        reach: also leave out constraints about outputs and secrets farther apart than ``radius``.
-        all_guesses: with ``reach``, leave out ratio constraints only.
-        solver: of an exact design: the default for its size, or HiGHS on the full program, to compare approximations
-            with that only HiGHS can solve.
-        strengths: of the better informed adversaries that attack it.
-        places: number of places that these know more about.
-        promised: for some of these, the strength and the distortion guaranteed against them in km, besides d_m.
+        prior: the person's.
+        epsilon: largest ε, per km; None: no bound.
+        distortion: least distortion d_m, in km; None: no bound.
+        radius: in km; constraints between secrets farther apart are left out (appendix C); None: exact design.
+        reach: whether constraints on an output and a secret farther apart than ``radius`` are left out, too.
+        all_guesses: with ``reach``, whether only ratio constraints are left out, and every guess constraint stays.
+        solver: of an exact design: the default for its size; or HiGHS on the full program, as the baseline for
+            approximations that only HiGHS can solve.
+        strengths: of the better informed adversaries that attack the mechanism.
+        places: number of places on which these adversaries have more evidence.
+        promised: pairs of a strength and the distortion in km that is guaranteed against that adversary, besides d_m.
     """
 
     prior: Prior
@@ -56,7 +57,7 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """A digest of the task, under which its result is stored. The names in it are part of the format of stores."""
+        """Digest of the task, the key of its stored result; the names of the attributes are part of it."""
         grid = self.prior.space
         shape = (grid.columns, grid.rows, grid.width, grid.height) if isinstance(grid, Grid) else space_digest(grid)
         settings = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "prior"}
@@ -68,7 +69,7 @@ class Task:
 
 
 def measure(task: Task) -> Measurements:
-    """Design the task's mechanism and measure it; a failed design is a result with that status."""
+    """Design the task's mechanism and measure it; a failed design gives a result with its status."""
     problem = Problem(task.prior, cost="hamming", distance="euclidean")
     start, worked = perf_counter(), process_time()
     try:
@@ -105,7 +106,7 @@ def privacy_column(strength: float) -> str:
 
 
 def _solver(mechanism: Mechanism) -> str:
-    """The name of the solver that designed a mechanism, and whether another one failed before it."""
+    """The name of the solver that designed a mechanism; it says so if another solver failed before."""
     origin = mechanism.certificate.provenance.solver.split(";")[0]
     name = origin.partition(":")[0].partition(",")[0]
     return f"{name} after another" if ", after " in origin else name

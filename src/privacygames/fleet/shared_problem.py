@@ -1,4 +1,4 @@
-"""What all people of a fleet share, stored once: spaces, costs, distances and guarantees."""
+"""The part of a fleet that all its people share, stored once: spaces, costs, distances and guarantees."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,11 +19,14 @@ from privacygames.spaces import decode_space, encode_space, space_digest
 
 SHARED_FILE = "shared.pgm"
 
+GUARANTEES = "promises"
+"""The key of the guarantees in the header of a shared file."""
+
 MAX_CACHED = 4
-"""Number of shared problems that a process keeps in memory: it rarely works on more fleets at once."""
+"""Maximum number of shared problems in a process's cache: it rarely works on more fleets at once."""
 
 ALWAYS_STORED = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
-"""Bounds that every fleet's file has a key for; others have one only where they are given."""
+"""Bounds that have a key in every shared file; others have one only if they are set."""
 
 DEFAULT_NAME = ""
 """The name under which the mechanism for unknown people is stored; no person can have it."""
@@ -31,7 +34,7 @@ DEFAULT_NAME = ""
 
 @dataclass(frozen=True)
 class SharedProblem:
-    """The problem that all people of a fleet have, apart from the prior, and what every mechanism guarantees."""
+    """The problem of all people of a fleet, apart from the prior, and the guarantees of every mechanism."""
 
     problem: Problem
     bounds: Bounds
@@ -62,7 +65,7 @@ class SharedProblem:
         guarantees |= {name: value for name, value in values.items() if value is not None and value is not False}
         header = {
             "fleet": 1,
-            "promises": guarantees,
+            GUARANTEES: guarantees,
             "secrets": encode_space(problem.space, store=store),
             "observables": None
             if same_space
@@ -85,7 +88,7 @@ def decode_shared(content: bytes) -> SharedProblem:
     """The shared problem in the bytes of a file.
 
     Raises:
-        InvalidFile: they are none; nothing else is raised, whatever they hold.
+        InvalidFile: the bytes are not a valid shared file; no other error is raised, whatever they contain.
     """
     header, arrays = parse_container(content)
     if header.get("fleet") != 1:
@@ -95,7 +98,7 @@ def decode_shared(content: bytes) -> SharedProblem:
 
 
 def _decode_shared(header: dict[str, Any], arrays: dict[str, Any]) -> SharedProblem:
-    m, n = arrays["cost"].shape  # spaces must be of these sizes, so a small file cannot describe a huge one
+    m, n = arrays["cost"].shape  # spaces must have these sizes, so that a small file cannot describe a huge one
     secrets = decode_space(header["secrets"], matrices=arrays, size=n)
     observables = None
     if header["observables"] is not None:
@@ -107,18 +110,18 @@ def _decode_shared(header: dict[str, Any], arrays: dict[str, Any]) -> SharedProb
         distinguishability=freeze(arrays.get("distinguishability", arrays["distance"])),
         observables=observables,
     )
-    return SharedProblem(problem, Bounds(**header["promises"]))
+    return SharedProblem(problem, Bounds(**header[GUARANTEES]))
 
 
 _decoded: dict[str, SharedProblem] = {}
-"""Shared problems by the SHA-256 of their files. Never by a path: a path does not say what is there."""
+"""Shared problems by the SHA-256 of their files, not by path, since the file at a path can change."""
 
 
 def load_shared(digest: str, folder: Path) -> SharedProblem:
     """The shared problem whose file has this SHA-256, read from a folder unless this process has decoded it before.
 
     Raises:
-        InvalidFile: the folder, as this machine sees it, holds another one.
+        InvalidFile: the folder, as this machine sees it, holds another file.
     """
     shared = _decoded.get(digest)
     if shared is None:

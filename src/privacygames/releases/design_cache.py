@@ -18,7 +18,7 @@ from privacygames.solvers import SolveOptions, Solver
 from privacygames.threads import single_threaded_blas
 
 MAX_DESIGNS = 64
-"""Designs kept; the least recently used one is dropped."""
+"""Maximum number of stored designs; the least recently used one is dropped."""
 
 WhenImpossible = Literal["largest", "refuse"]
 """How a distortion is treated that the belief no longer allows."""

@@ -15,8 +15,8 @@ class Guarantees:
     """The three guarantees of docs/theory/sharing.md, after some releases.
 
     Attributes:
-        counts: ``"releases"``: guarantee 1 as it stands; ``"places"``: there are memoised outputs, so it holds between
-            traces with the same returns only.
+        counts: ``"releases"``: guarantee 1 holds unchanged; ``"places"``: with memoised outputs it holds only between
+            traces with the same returns.
         scale: of the distinguishability that ε counts in.
         trace_epsilon: guarantee 1, for any correlation and any adversary: no sequence of outputs shifts the odds
             between two traces by more than exp(ε · their largest distance at any moment). A memoised secret counts
@@ -67,7 +67,7 @@ class Guarantees:
             lines.append(f"one moment, any correlation: odds shift by exp({self.moment_exponent:.4g}) at most")
         if self.moment_epsilon_under_chain is not None:
             shift = self.scale.epsilon(f"{self.moment_epsilon_under_chain:.4g}", self.moment_any_pair_under_chain)
-            lines.append(f"one moment, only under the declared chain: epsilon {shift}, as answered")
+            lines.append(f"one moment, only under the declared chain: epsilon {shift}, for the actual outputs")
         if self.error_now is not None and self.errors_past is not None:
             lines.append(f"best attack on now, only under the declared chain: {self.error_now:.4g} off")
             past = np.mean(self.errors_past)

@@ -410,7 +410,7 @@ class Releases:
     def _require_belief(self) -> None:
         if not self._belief_is_known:
             raise InvalidProblem(
-                "the belief after memoised outputs about a secret that changes is not known, and not reported"
+                "the belief after memoised outputs of a changing secret is not known, and not reported"
             )
 
     def __repr__(self) -> str:

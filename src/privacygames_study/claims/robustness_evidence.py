@@ -23,14 +23,14 @@ SAME_COST = 1e-5
 
 
 def knowledge_helps(table: Table) -> Evidence:
-    """From one strength to the next, for every mechanism."""
+    """For every mechanism, distortion privacy does not rise from one strength of the adversary to the next."""
     pairs = steps(table, ["user", "epsilon", "mechanism"], "strength")
     changes = [number(later, "privacy_km") - number(earlier, "privacy_km") for earlier, later in pairs]
     return Evidence([change <= METRE for change in changes], f"change per step {summary(changes, ' km')}", METRES)
 
 
 def equal_without_evidence(table: Table) -> Evidence:
-    """When the adversary's belief is the prior designed for."""
+    """Both mechanisms have the same privacy if the adversary's belief is the prior they were designed for."""
     gains = _differential_gains(table, informed=False)
     return Evidence(
         [abs(gain) <= NEAR_KM for gain in gains],
@@ -40,7 +40,7 @@ def equal_without_evidence(table: Table) -> Evidence:
 
 
 def differential_resists_knowledge(table: Table) -> Evidence:
-    """Against adversaries with more evidence."""
+    """Against adversaries with more evidence, the differential mechanism has at least as much privacy."""
     gains = _differential_gains(table, informed=True)
     return Evidence(
         [gain >= -METRE for gain in gains], f"differential minus distortion {summary(gains, ' km')}", METRES
@@ -48,7 +48,7 @@ def differential_resists_knowledge(table: Table) -> Evidence:
 
 
 def guarantees_hold(table: Table) -> Evidence:
-    """Against every adversary, compared with the differential mechanism."""
+    """Privacy is at least its guarantee, against every adversary."""
     pairs = [
         (number(row, "privacy_km"), number(row, "promised_km")) for row in where(table, mechanism="robust", status=DONE)
     ]
@@ -60,7 +60,7 @@ def guarantees_hold(table: Table) -> Evidence:
 
 
 def robust_costs_no_more(table: Table) -> Evidence:
-    """Than the differential mechanism, which has the same guarantees; with the distortion mechanism's cost."""
+    """The robust mechanism costs at most as much as the differential one, which has the same guarantees."""
     costs = {
         mechanism: {(row["user"], row["epsilon"]): number(row, "cost") for row in rows}
         for mechanism in ("differential", "distortion", "robust")
@@ -74,7 +74,7 @@ def robust_costs_no_more(table: Table) -> Evidence:
 
 
 def error_falls_with_radius(table: Table, *, kind: str) -> Evidence:
-    """The median over users, from one radius to the next."""
+    """The median of the absolute error over users does not rise from one radius to the next."""
     line = _medians(_pruned(table, kind), "error_km")
     return Evidence(
         [abs(second[1]) <= abs(first[1]) + METRE for first, second in pairwise(line)],
@@ -84,7 +84,7 @@ def error_falls_with_radius(table: Table, *, kind: str) -> Evidence:
 
 
 def error_vanishes(table: Table, *, kind: str) -> Evidence:
-    """At the largest radius."""
+    """The error is negligible at the largest radius."""
     done = _with_error(table, kind)
     largest = max((number(row, "radius_km") for row in done), default=0.0)
     errors = [number(row, "error_km") for row in where(done, radius_km=largest)]
@@ -96,14 +96,14 @@ def error_vanishes(table: Table, *, kind: str) -> Evidence:
 
 
 def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
-    """A radius in the middle of those tried: at most a tenth of the privacy is lost."""
+    """At the middle one of the radii, at most a tenth of the privacy is lost."""
     done = _with_error(table, kind)
     radii = sorted({number(row, "radius_km") for row in done})
     middle = radii[(len(radii) - 1) // 2] if radii else 0.0
     lost = [
         number(row, "error_km") / number(row, "exact_privacy_km")
         for row in where(done, radius_km=middle)
-        if row["exact_privacy_km"]  # somebody always in one place has none to lose
+        if row["exact_privacy_km"]  # a person who is always in one place has no privacy to lose
     ]
     return Evidence(
         [value <= ALMOST for value in lost], f"share of privacy lost at {middle:g} km {summary(lost)}", "10 %"
@@ -111,7 +111,7 @@ def small_radius_suffices(table: Table, *, kind: str) -> Evidence:
 
 
 def time_grows_with_radius(table: Table, *, kind: str) -> Evidence:
-    """The median over users, from one radius to the next."""
+    """The median of processor time over users does not fall from one radius to the next."""
     line = _medians(_pruned(table, kind), "processor_seconds")
     return Evidence(
         [second[1] >= first[1] for first, second in pairwise(line)],
@@ -121,7 +121,7 @@ def time_grows_with_radius(table: Table, *, kind: str) -> Evidence:
 
 
 def approximating_is_faster(table: Table, *, kind: str) -> Evidence:
-    """In processor time, than the exact design by the same solver; rows designed by another solver do not count."""
+    """Approximating takes less processor time than the exact design; only rows by the same solver are compared."""
     same = [row for row in _pruned(table, kind) if row["solver"] is not None and row["solver"] == row["exact_solver"]]
     ratios = [number(row, "exact_processor_seconds") / number(row, "processor_seconds") for row in same]
     solvers = " or ".join(sorted({str(row["solver"]) for row in same})) or "no solver"
@@ -162,17 +162,17 @@ def _pruned(table: Table, kind: str) -> Table:
 
 
 def _with_error(table: Table, kind: str) -> Table:
-    """Those of them whose exact design is known."""
+    """The approximations of one kind whose exact design is known."""
     return [row for row in _pruned(table, kind) if row["error_km"] is not None]
 
 
 def _medians(table: Table, column: str) -> list[tuple[float, float]]:
-    """(radius, median) in the order of radius."""
-    found: dict[float, list[float]] = {}
+    """The median of a column at each radius, in increasing order of the radius."""
+    values_by_radius: dict[float, list[float]] = {}
     for row in table:
         if row[column] is not None:
-            found.setdefault(number(row, "radius_km"), []).append(number(row, column))
-    return [(radius, float(np.median(values))) for radius, values in sorted(found.items())]
+            values_by_radius.setdefault(number(row, "radius_km"), []).append(number(row, column))
+    return [(radius, float(np.median(values))) for radius, values in sorted(values_by_radius.items())]
 
 
 def _listed(line: list[tuple[float, float]], unit: str) -> str:

@@ -1,4 +1,4 @@
-"""Appendix C: what leaving out constraints beyond a radius does to privacy, to time and to the ε that is kept."""
+"""Appendix C: the effect of leaving out constraints beyond a radius on privacy, time and the realised ε."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -11,8 +11,8 @@ from privacygames_study.figures.captions import count_of, duration, median_range
 from privacygames_study.figures.plan import FigurePlan, Tables
 from privacygames_study.figures.rows import columns, distinct, done
 from privacygames_study.figures.style import (
-    FEW,
     INK,
+    MIN_BOX_VALUES,
     REFERENCE,
     SIZE,
     Axes,
@@ -214,7 +214,7 @@ _KINDS = (
 )
 _BOX = (
     " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond; of fewer than "
-    f"{FEW} values, these and their median."
+    f"{MIN_BOX_VALUES} values, these and their median."
 )
 
 APPROXIMATION = (

@@ -28,8 +28,8 @@ class DrawnFigure:
 
     Attributes:
         name: of its files; claims refer to it.
-        title: a few words.
-        caption: what is drawn, what to see, from which data; plain text.
+        title: a short title.
+        caption: plain text: what is drawn, what it shows, and from which data.
         files: PNG, PDF and CSV.
     """
 
@@ -40,7 +40,7 @@ class DrawnFigure:
 
 
 def draw(tables: Tables, manifest: StudyManifest, folder: Path) -> list[DrawnFigure]:
-    """Draw every figure whose table is there into a folder, which is made if need be.
+    """Draw every figure whose table is present into a folder, which is created if it is missing.
 
     A table without results makes a figure that says so.
     """

@@ -1,4 +1,4 @@
-"""From a study's tables to the rows behind one figure: what its CSV file holds and what is painted."""
+"""The rows of a figure, selected from a study's tables: its CSV file holds them, and the figure draws them."""
 
 from collections.abc import Iterable
 
@@ -28,10 +28,10 @@ def side_by_side(
 
     Args:
         table: one row per setting and mechanism.
-        keys: the columns that tell settings apart.
-        measures: the columns that each mechanism has.
-        also: columns that are the same for all mechanisms of a setting.
-        needs: the columns of the result without which a comparison is left out.
+        keys: the columns that identify a setting.
+        measures: the columns that differ between mechanisms.
+        also: columns that are equal for all mechanisms of a setting.
+        needs: columns of the result; settings without a value in one of them are left out.
     """
     settings: dict[tuple[Value, ...], dict[str, Value]] = {}
     for row in done(table):
@@ -48,11 +48,11 @@ def wide(measures: tuple[str, ...], mechanisms: tuple[str, ...] = MECHANISMS) ->
 
 
 def columns(rows: Table, *names: str) -> tuple[FloatArray, ...]:
-    """Columns as arrays, of the rows in which all of them have a value."""
+    """Columns as arrays, from the rows in which all of them have a value."""
     full = [row for row in rows if all(row.get(name) is not None for name in names)]
     return tuple(np.array([number(row, name) for row in full], dtype=float) for name in names)
 
 
 def distinct(rows: Iterable[Row], *names: str) -> list[tuple[Value, ...]]:
-    """The different values of these columns together, in the order in which they first appear."""
+    """The distinct combinations of values in these columns, in order of first appearance."""
     return list(dict.fromkeys(tuple(row.get(name) for name in names) for row in rows))

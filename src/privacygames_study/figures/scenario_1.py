@@ -28,14 +28,16 @@ from privacygames_study.figures.style import (
 
 PRIVACY = "distortion privacy (km)"
 GOAL_KM = 1.0
-"""The paper's users converge to below this."""
+"""Distortion privacy, in km, below which the paper's users converge."""
 
 
 def _privacy_rows(tables: Tables) -> Table:
     entropy = {row["user"]: row.get("entropy_bits") for row in tables.get("users", [])}
     rows = where(done(tables["scenario-1"]), mechanism="differential")
-    kept = ("user", "epsilon", "privacy_km")
-    return [{**{name: row[name] for name in kept}, "prior_entropy_bits": entropy.get(row["user"])} for row in rows]
+    columns_taken = ("user", "epsilon", "privacy_km")
+    return [
+        {**{name: row[name] for name in columns_taken}, "prior_entropy_bits": entropy.get(row["user"])} for row in rows
+    ]
 
 
 def _paint_privacy(rows: Table) -> Canvas:

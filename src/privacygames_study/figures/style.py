@@ -1,4 +1,4 @@
-"""How figures look: one palette (Okabe and Ito's, told apart by colour-blind readers), one size, few lines."""
+"""The style of figures: one palette (Okabe and Ito's, for colour-blind readers), one size, few lines."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,9 @@ Axes = Any
 INK, GREY, FAINT, RED = "#333333", "#888888", "#dddddd", "#c1121f"
 REFERENCE = {"color": GREY, "linewidth": 0.9, "dashes": (4, 3), "zorder": 1}
 """A dashed line to compare with."""
-FEW = 5
+MIN_BOX_VALUES = 5
+"""Number of values from which a box plot is drawn; quartiles of fewer say little."""
+
 SIZE = (4.8, 3.7)
 SQUARE = (4.6, 4.7)
 """In inches: at half a page's width the text is still seven points high."""
@@ -26,7 +28,7 @@ SQUARE = (4.6, 4.7)
 
 @dataclass(frozen=True)
 class Mark:
-    """How one mechanism is drawn in every figure: by colour and by shape, so that either is enough."""
+    """Colour and shape of a mechanism in every figure; either is enough to identify it."""
 
     name: str
     colour: str
@@ -34,7 +36,7 @@ class Mark:
     under: bool = False
 
     def scatter(self, axes: Axes, x: FloatArray, y: FloatArray, *, size: float = 26) -> None:
-        """Draw points; a mark that lies under the others is larger, so that both show where they coincide."""
+        """Draw points; the mark under the others is larger, so that coinciding points all show."""
         axes.scatter(
             x,
             y,
@@ -57,12 +59,12 @@ MARKS = {
 
 
 def canvas(size: tuple[float, float] = SIZE) -> Canvas:
-    """An empty figure, with no link to any window or global state."""
+    """An empty figure, independent of windows and global state."""
     return needed("matplotlib.figure", what="drawing a figure").Figure(figsize=size, layout="constrained")
 
 
 def panel(axes: Axes, x: str, y: str) -> Axes:
-    """Name the axes and take away what carries no information."""
+    """Label the axes, and remove the frame lines that carry no information."""
     axes.set_xlabel(x, fontsize=10)
     axes.set_ylabel(y, fontsize=10)
     axes.tick_params(labelsize=9, colors=INK, length=3)
@@ -86,10 +88,10 @@ def diagonal_panel(axes: Axes, names: Iterable[str], values: Iterable[FloatArray
 
 
 def limits(values: FloatArray) -> tuple[float, float]:
-    """A range with some air, from zero where the values come near it."""
+    """A range with a margin around the values; it starts at zero if the smallest value is near zero."""
     low, high = float(values.min()), float(values.max())
-    air = max(0.06 * (high - low), 0.01 * high, 1e-3)
-    return (min(low, 0.0) - (air if low < 0 else air / 3) if low < 0.4 * high else low - air), high + air
+    margin = max(0.06 * (high - low), 0.01 * high, 1e-3)
+    return (min(low, 0.0) - (margin if low < 0 else margin / 3) if low < 0.4 * high else low - margin), high + margin
 
 
 def legend(figure: Canvas, handles: Sequence[Any]) -> None:
@@ -126,9 +128,9 @@ def colour_scale(figure: Canvas, axes: Axes, values: FloatArray, label: str, *, 
 def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colour: str) -> None:
     """One box plot: quartiles, median, whiskers to 1.5 times the box, dots beyond.
 
-    Of fewer than ``FEW`` values quartiles say little: these are drawn as points, with their median.
+    Fewer than ``MIN_BOX_VALUES`` values are drawn as points, with their median.
     """
-    if len(values) < FEW:
+    if len(values) < MIN_BOX_VALUES:
         axes.scatter([place] * len(values), values, s=16, c=colour, edgecolors=INK, linewidths=0.5, zorder=3)
         if values:
             ends = (place - width / 2, place + width / 2)
@@ -151,7 +153,7 @@ def box(axes: Axes, values: Sequence[float], *, place: float, width: float, colo
 
 
 def patches(names: Iterable[tuple[str, str]]) -> list[Any]:
-    """What a legend shows for filled shapes: of each, its name and colour."""
+    """Legend handles for filled shapes, from their names and colours."""
     from matplotlib.patches import Patch
 
     return [Patch(facecolor=colour, edgecolor=INK, linewidth=0.8, label=name) for name, colour in names]
@@ -167,14 +169,14 @@ def plain_log(axes: Axes) -> None:
 
 
 def sentence(text: str) -> Canvas:
-    """A figure that says why there is nothing to draw."""
+    """A figure of one sentence, which says why there is nothing to draw."""
     figure = canvas((4.8, 1.6))
     figure.text(0.5, 0.5, text, ha="center", va="center", fontsize=10, color=INK, wrap=True)
     return figure
 
 
 def save(figure: Canvas, folder: Path, name: str) -> Sequence[Path]:
-    """Write PNG at 200 dots per inch and PDF, the same bytes for the same figure."""
+    """Write a figure as PNG, at 200 dots per inch, and as PDF; the same figure gives the same bytes."""
     png, pdf = folder / f"{name}.png", folder / f"{name}.pdf"
     figure.savefig(png, dpi=200, metadata={"Software": None})
     figure.savefig(pdf, metadata={"CreationDate": None, "Producer": None, "Creator": None})

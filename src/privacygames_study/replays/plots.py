@@ -62,7 +62,7 @@ def homes(replayed: ReplayResult) -> Figure:
 
 def _strategy_names(replayed: ReplayResult) -> list[str]:
     if not require_instance(replayed, ReplayResult, "the replay").strategies:
-        raise InvalidProblem("none of the replays could be done: there is nothing to draw")
+        raise InvalidProblem("all replays failed: there is nothing to draw")
     return [str(row["way"]) for row in replayed.strategies]
 
 

@@ -83,9 +83,9 @@ def replay(
         people: from :func:`privacygames_study.replays.learn_days`.
         budget: ε per unit of distance, in every 24 hours.
         strategies: names of strategies.
-        when_spent: how requests are treated that the budget has no room for.
+        when_spent: how requests beyond the budget are treated.
         seeds: number of repetitions with other random draws.
-        folder: where finished replays are stored and found again; None: in memory.
+        folder: where finished replays are stored, and reused by later runs; None: in memory.
         workers: runs the replays; by default this process.
         progress: called with a :class:`privacygames.Progress` after each; an exception from it ends the replay.
 
@@ -132,14 +132,17 @@ def _jobs(
 
 def _summarise(results: list[tuple[ReplayTask, Measurements]], fresh: int) -> ReplayResult:
     done = [(job, _with_home(job, measured)) for job, measured in results if measured["status"] == DONE]
-    of_way: dict[str, list[Measurements]] = {}
+    by_strategy: dict[str, list[Measurements]] = {}
     for job, measured in done:
-        of_way.setdefault(job.strategy, []).append(measured)
+        by_strategy.setdefault(job.strategy, []).append(measured)
     return ReplayResult(
         people=[_settings(job) | {name: measured.get(name) for name in QUANTITIES} for job, measured in done],
-        strategies=[{"way": way} | {name: _mean(each, name) for name in QUANTITIES} for way, each in of_way.items()],
-        hours=[_hour(way, each, hour) for way, each in of_way.items() for hour in range(HOURS)],
-        homes=[row for way, each in of_way.items() for row in _homes(way, each)],
+        strategies=[
+            {"way": strategy} | {name: _mean(each, name) for name in QUANTITIES}
+            for strategy, each in by_strategy.items()
+        ],
+        hours=[_hour(strategy, each, hour) for strategy, each in by_strategy.items() for hour in range(HOURS)],
+        homes=[row for strategy, each in by_strategy.items() for row in _homes(strategy, each)],
         failed=len(results) - len(done),
         fresh=fresh,
     )
@@ -169,11 +172,11 @@ def _mean(measured: list[Measurements], name: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _hour(way: str, measured: list[Measurements], hour: int) -> dict[str, Value]:
+def _hour(strategy: str, measured: list[Measurements], hour: int) -> dict[str, Value]:
     """Means over all requests of an hour of the day; for spending, over people and days."""
     requests = sum(int(each[f"requests at {hour}"] or 0) for each in measured)
     days = sum(int(each["days"] or 0) for each in measured)
-    row: dict[str, Value] = {"way": way, "hour": hour, "requests": requests}
+    row: dict[str, Value] = {"way": strategy, "hour": hour, "requests": requests}
     for name in HOURLY:
         total = sum(float(each[f"{name} at {hour}"] or 0.0) for each in measured)
         over = days if name == "spent" else requests
@@ -181,7 +184,7 @@ def _hour(way: str, measured: list[Measurements], hour: int) -> dict[str, Value]
     return row
 
 
-def _homes(way: str, measured: list[Measurements]) -> Table:
+def _homes(strategy: str, measured: list[Measurements]) -> Table:
     """Means after each day; people with fewer days count with their last."""
     known = [[name for name in each if name.startswith("home after")] for each in measured]
     lived = [(each, names) for each, names in zip(measured, known, strict=True) if names]
@@ -190,5 +193,5 @@ def _homes(way: str, measured: list[Measurements]) -> Table:
     for day in range(1, longest + 1):
         errors = [each[f"home after {min(day, len(names))}"] for each, names in lived]
         mean = float(np.mean([error for error in errors if isinstance(error, float)]))
-        rows.append({"way": way, "days": day, "people": len(lived), "home": mean})
+        rows.append({"way": strategy, "days": day, "people": len(lived), "home": mean})
     return rows

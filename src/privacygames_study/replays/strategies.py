@@ -29,7 +29,7 @@ class DailyBudget:
         budget: ε per unit of distance, in every 24 hours.
         requests: expected number per day.
         places: expected number of distinct places per day.
-        when_spent: how a request is treated that the budget has no room for.
+        when_spent: how requests beyond the budget are treated.
     """
 
     budget: float

@@ -103,10 +103,10 @@ def _measured(job: ReplayTask) -> Measurements:
         for attack in (tracking.filtering_attack, tracking.smoothing_attack)
     )
     path = tracking.viterbi_attack(person.problem, person.mobility, observations)
-    blind = tracking.filtering_attack(person.problem, person.mobility, _nothing_seen(observations))
+    blind = tracking.filtering_attack(person.problem, person.mobility, _no_observations(observations))
     fresh = np.array([each is not None and each.source in FRESH for each in outputs])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
-    understood = releases.policy.counts == "releases" or person.mobility.is_still
+    model_is_known = releases.policy.counts == "releases" or person.mobility.is_still
     per_day = np.bincount(person.days, weights=spent)
     return {
         "status": DONE,
@@ -117,9 +117,9 @@ def _measured(job: ReplayTask) -> Measurements:
         "cost": _mean(costs),
         "spent_a_day": float(per_day.mean()),
         "now": float(columns["now"].mean()),
-        "now_expected": float(now.errors.mean()) if understood else None,
+        "now_expected": float(now.errors.mean()) if model_is_known else None,
         "past": float(columns["past"].mean()),
-        "past_expected": float(past.errors.mean()) if understood else None,
+        "past_expected": float(past.errors.mean()) if model_is_known else None,
         "path": float(_errors(person, path).mean()),
         "blind": float(_errors(person, blind).mean()),
         **_home(job, releases, observations, outputs),
@@ -159,7 +159,7 @@ def _column(releases: Releases, output: Release) -> FloatArray:
         return np.asarray(np.log(column))
 
 
-def _nothing_seen(observations: Observations) -> Observations:
+def _no_observations(observations: Observations) -> Observations:
     return Observations(np.zeros_like(observations.log_likelihoods), observations.slots)
 
 
@@ -180,33 +180,33 @@ def _home(
         return {"home": None}
     night = person.at_night
     stranger = person.problem.with_prior(Prior.uniform(person.problem.space))
-    found: Measurements = {}
+    errors_by_day: Measurements = {}
     for day in range(int(person.days.max()) + 1):
         seen = np.flatnonzero(night & (person.days <= day))
         rows = observations.log_likelihoods[seen]
         if releases.policy.counts == "places" and len(seen):
-            given = [each.observable for each in (outputs[at] for at in seen) if each is not None]
-            usual = max(dict.fromkeys(given), key=given.count)  # the first of several
-            rows = rows[[given.index(usual)]]
+            observables = [each.observable for each in (outputs[at] for at in seen) if each is not None]
+            commonest = max(dict.fromkeys(observables), key=observables.count)  # the first one if several tie
+            rows = rows[[observables.index(commonest)]]
         error = float((stranger.distance @ stranger.prior.probabilities).min())
         if len(rows):
             guess = tracking.averaging_attack(
                 stranger, Observations(rows, np.zeros(len(rows), dtype=np.int64))
             ).guesses[-1]
             error = float(person.problem.distance[guess, person.home])
-        found[f"home after {day + 1}"] = error
-    return found | {"home": error}
+        errors_by_day[f"home after {day + 1}"] = error
+    return errors_by_day | {"home": error}
 
 
 def _by_hour(person: PersonDays, columns: dict[str, FloatArray]) -> Measurements:
     """Sums over the requests of each hour of the day, and the number of these requests."""
-    found: Measurements = {}
+    sums: Measurements = {}
     for hour in range(HOURS):
-        here = person.hours == hour
-        found[f"requests at {hour}"] = int(here.sum())
+        in_hour = person.hours == hour
+        sums[f"requests at {hour}"] = int(in_hour.sum())
         for name, values in columns.items():
-            found[f"{name} at {hour}"] = float(np.nansum(values[here]))
-    return found
+            sums[f"{name} at {hour}"] = float(np.nansum(values[in_hour]))
+    return sums
 
 
 def _mean(values: FloatArray) -> float | None:

@@ -1,4 +1,4 @@
-"""Finds the adapter for a table by its type's name, so that no engine is imported that is not used."""
+"""Selects the adapter for a table by the name of its type, so that only the engines in use are imported."""
 
 from importlib import import_module
 from typing import Any
@@ -40,7 +40,7 @@ def _release_with(adapter: str, table: Any, plan: ReleasePlan, connection: Any) 
     needs_connection = adapter == "duckdb_relations"
     if needs_connection == (connection is None):
         raise InvalidProblem(
-            "a DuckDB relation needs ", Field("connection"), "=, the one that it is of; other tables have none"
+            "a DuckDB relation needs ", Field("connection"), "=, the connection it belongs to; other tables have none"
         )
     released: tuple[Any, Manifest] = module.release(table, plan, *([connection] if needs_connection else []))
     return released

@@ -19,7 +19,7 @@ from privacygames.tables.manifest import Manifest
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_plan import ReleasePlan
 
-OUTPUTS, KEEP = "__privacygames_found", "keep"
+OUTPUTS, KEEP = "__privacygames_outputs", "keep"
 """Names of the column of structs that holds the outputs, and of its field that says whether a row stays."""
 
 

@@ -53,16 +53,16 @@ def transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
         counts.add(drawn.counts)
         outputs.append(drawn.columns)
         masks.append(np.ones(count, dtype=bool) if drawn.keep is None else drawn.keep)
-    kept = frame[np.concatenate(masks)] if counts.dropped else frame
+    remaining = frame[np.concatenate(masks)] if counts.dropped else frame
     series: dict[str, Any] = {}
     for name, origin in kernel.layout.columns:
         if origin == "output":
-            series[name] = _output_series([chunk[name] for chunk in outputs], kept, frame, name)
+            series[name] = _output_series([chunk[name] for chunk in outputs], remaining, frame, name)
         elif origin == "null":
-            series[name] = _nulls(kept[name])
+            series[name] = _nulls(remaining[name])
         else:
-            series[name] = kept[name]
-    result = pd.DataFrame(series, index=kept.index, columns=pd.Index(kernel.layout.names, name=frame.columns.name))
+            series[name] = remaining[name]
+    result = pd.DataFrame(series, index=remaining.index, columns=pd.Index(kernel.layout.names, name=frame.columns.name))
     result.attrs = dict(frame.attrs)
     return result, counts
 
@@ -82,7 +82,7 @@ def arrow_of(series: Any) -> Any:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _output_series(arrays: list[Any], kept: Any, frame: Any, name: str) -> Any:
+def _output_series(arrays: list[Any], remaining: Any, frame: Any, name: str) -> Any:
     """Outputs as a column, in the dtype of the column that they replace, if that can hold them."""
     import pandas as pd
 
@@ -90,8 +90,8 @@ def _output_series(arrays: list[Any], kept: Any, frame: Any, name: str) -> Any:
     array = pa.chunked_array(arrays).combine_chunks()
     dtype = frame[name].dtype if name in frame.columns else None
     if isinstance(dtype, pd.ArrowDtype):
-        return pd.Series(pd.array(array, dtype=pd.ArrowDtype(array.type)), index=kept.index)
-    series = pd.Series(array.to_pandas().array, index=kept.index)
+        return pd.Series(pd.array(array, dtype=pd.ArrowDtype(array.type)), index=remaining.index)
+    series = pd.Series(array.to_pandas().array, index=remaining.index)
     same_kind = (
         dtype is not None and not isinstance(dtype, pd.CategoricalDtype) and arrow_of(frame[name]).type == array.type
     )

@@ -38,8 +38,8 @@ def _release_lazy(frame: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
     def draw(part: Any) -> Any:
         return _transform(part, kernel, 0)[0]
 
-    # Polars 1 moves filters, columns and slices before a function unless it is told not to: a filter on outputs would
-    # then be one on secrets.
+    # By default, Polars 1 moves filters, column selections and slices before a function: a filter on outputs would then
+    # be applied to secrets.
     released = frame.map_batches(
         draw,
         schema=_transform(empty, kernel, 0)[0].schema,
@@ -68,12 +68,12 @@ def _transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
         drawn = kernel.draw(columns, chunk.num_rows, start + first)
         counts.add(drawn.counts)
         part = frame.slice(first, CHUNK)
-        kept = part if drawn.keep is None else part.filter(pl.Series(np.asarray(drawn.keep)))
-        released.append(_with_outputs(kept, frame, kernel, drawn.columns))
+        remaining = part if drawn.keep is None else part.filter(pl.Series(np.asarray(drawn.keep)))
+        released.append(_with_outputs(remaining, frame, kernel, drawn.columns))
     return pl.concat(released), counts
 
 
-def _with_outputs(kept: Any, frame: Any, kernel: Kernel, outputs: dict[str, Any]) -> Any:
+def _with_outputs(remaining: Any, frame: Any, kernel: Kernel, outputs: dict[str, Any]) -> Any:
     """The rows that stay, with outputs in place of secrets."""
     import polars as pl
 
@@ -89,9 +89,9 @@ def _with_outputs(kept: Any, frame: Any, kernel: Kernel, outputs: dict[str, Any]
             else:
                 columns.append(series)
         elif origin == "null":
-            columns.append(pl.Series(name, [None] * kept.height, dtype=kept.schema[name]))
+            columns.append(pl.Series(name, [None] * remaining.height, dtype=remaining.schema[name]))
         else:
-            columns.append(kept[name])
+            columns.append(remaining[name])
     return pl.DataFrame(columns)
 
 

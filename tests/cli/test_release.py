@@ -77,7 +77,7 @@ def test_a_ledger_keeps_its_head_and_its_clock(folder: Path) -> None:
     assert after in shown.stdout
     assert run("ledger", "verify", "me.db", "--head", "0" * 64, folder=folder).exit_code == 7
     assert json.loads(run("ledger", "correct-clock", "me.db", "--json", folder=folder).stdout)["ahead"] > 1e9
-    assert "left as it is" in run("ledger", "correct-clock", "me.db", folder=folder).stdout
+    assert "nothing: unchanged" in run("ledger", "correct-clock", "me.db", folder=folder).stdout
 
 
 def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:

@@ -90,7 +90,7 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=GUARD)
     assert process.returncode == 130
-    assert "the same command resumes it" in complaint
+    assert "run the same command again to resume" in complaint
     assert "Traceback" not in complaint
     assert list(tmp_path.glob("cells/*.json"))
 
@@ -102,7 +102,7 @@ def test_an_interrupted_study_says_how_to_go_on(tmp_path: Path) -> None:
         (("--epsilons", "0.3;0.6"), "--epsilons takes numbers"),
         (("--epsilons", "-1"), "positive"),
         (("--users", "0"), "--users must be 1 or more"),
-        (("--users", "ann,bob"), "give --data"),
+        (("--users", "ann,bob"), "names go with --data"),
         (("--window", "1,2,3"), "four numbers"),
         (("--jobs", "0"), "jobs is 0"),
         (("--users", ","), "--users must be 1 or more"),
@@ -243,5 +243,5 @@ def test_the_time_left_is_told_where_a_design_takes_minutes(
 
 def test_help_tells_what_is_taken_where_nothing_is_said() -> None:
     shown = " ".join(CliRunner().invoke(app, ["study", "--help"]).output.split())
-    for default in ("(detected from the files)", "(20; quick: 8)", "(one per core)"):
+    for default in ("(detected)", "(20; quick: 8)", "(one per core)"):
         assert f"default: {default}" in shown

@@ -338,7 +338,7 @@ def test_a_comparison_within(api: TestClient) -> None:
             {"document": AGES | {"space": {"kind": "numbers", "from": 0, "to": 900}, "prior": {"uniform": True}}},
             "at most 400",
         ),
-        ({"nonsense": 1}, "not known here"),
+        ({"nonsense": 1}, "unknown field"),
         ({"document": AGES | {"bounds": {"epsilonn": 1.0}}}, r"\[bounds\] has no key"),
         ({"document": AGES | {"bounds": {"epsilon": "much"}}}, r"\[bounds\] epsilon must be a number"),
         ({"document": AGES | {"bounds": {"epsilon": True}}}, r"\[bounds\] epsilon must be a number"),

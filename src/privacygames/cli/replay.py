@@ -42,7 +42,7 @@ def replay(
     data: Data = None,
     kind: Annotated[
         str | None,
-        typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="detected from the files"),
+        typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="detected"),
     ] = None,
     window: Window = None,
     users: Users = None,

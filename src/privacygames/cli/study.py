@@ -36,9 +36,7 @@ def study(
     data: Data = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--format", help="geolife, checkins, gpx, table or counts.", show_default="detected from the files"
-        ),
+        typer.Option("--format", help="geolife, checkins, gpx, table or counts.", show_default="detected"),
     ] = None,
     window: Window = None,
     width: Annotated[

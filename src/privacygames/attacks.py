@@ -35,6 +35,7 @@ def __dir__() -> list[str]:
 
 
 SUM_TOLERANCE = 1e-9
+"""Largest deviation from 1 of the sum of a row that is given: more than rounding explains is an error."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Attack:
         estimates: the labels of the estimates: the secrets, or the values of an adversary's own inference target.
         observables: the labels of the rows.
         error: expected error of the attack by its own prior and distance; where it minimises that, the minimum.
-        bound: proved lower bound on the error of every attack; None where the attack minimises nothing, or a closed
-            form does.
+        bound: proved lower bound on the error of every attack; None where the attack minimises nothing, or has a
+            closed form.
         in_support: for each output, whether the mechanism ever releases it; the rows of others are arbitrary.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
@@ -72,18 +73,17 @@ class Attack:
         Raises:
             InvalidProblem: the mechanism never releases this output: there is nothing to infer from it.
         """
-        position = self.observables.index(observable)
-        if self.in_support is not None and not self.in_support[position]:
+        row = self.observables.index(observable)
+        if self.in_support is not None and not self.in_support[row]:
             raise InvalidProblem("this output is never given: its probability is 0 for every secret; choose another")
-        return self.estimates.labels[int(self.matrix[position].argmax())]
+        return self.estimates.labels[int(self.matrix[row].argmax())]
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON: the likeliest estimate after each output that is ever released."""
-        listed = self.observables.labels
-        given = (
-            listed if self.in_support is None else [o for o, seen in zip(listed, self.in_support, strict=True) if seen]
-        )
-        estimates = [{"answer": o, "estimate": self.estimate(o)} for o in given]
+        outputs = self.observables.labels
+        if self.in_support is not None:
+            outputs = tuple(output for output, released in zip(outputs, self.in_support, strict=True) if released)
+        estimates = [{"answer": output, "estimate": self.estimate(output)} for output in outputs]
         return {"attack": self.name, "error": self.error, "estimates": estimates}
 
     def __repr__(self) -> str:
@@ -108,9 +108,9 @@ def optimal(
     >>> pg.attacks.optimal(pg.baselines.randomised_response(problem, 1.0), problem).estimate("cold")
     'cold'
     """
-    view = _View.of(mechanism, problem, prior, distance, adversary)
-    matrix, error = _best_guesses(mechanism, view.belief, view.errors)
-    return _attack("optimal", matrix, mechanism, error, guesses=view.guesses)
+    view = _AdversaryView.of(mechanism, problem, prior, distance, adversary)
+    matrix, error = _best_estimates(mechanism, view.prior, view.errors)
+    return _attack("optimal", matrix, mechanism, error, estimates=view.estimates)
 
 
 def uniform(
@@ -125,9 +125,9 @@ def uniform(
     >>> pg.attacks.uniform(pg.baselines.constant(problem), problem).error
     2.0
     """
-    view = _View.of(mechanism, problem, None, distance, adversary)
-    matrix, error = _best_guesses(mechanism, np.ones(len(problem.space)), view.errors)
-    return _attack("uniform", matrix, mechanism, error, guesses=view.guesses)
+    view = _AdversaryView.of(mechanism, problem, None, distance, adversary)
+    matrix, error = _best_estimates(mechanism, np.ones(len(problem.space)), view.errors)
+    return _attack("uniform", matrix, mechanism, error, estimates=view.estimates)
 
 
 def bayesian(
@@ -148,13 +148,12 @@ def bayesian(
     >>> attack.matrix[0].round(3).tolist()
     [0.167, 0.333, 0.5]
     """
-    view = _View.of(mechanism, problem, prior, distance, adversary)
-    if view.guesses != problem.space:
+    view = _AdversaryView.of(mechanism, problem, prior, distance, adversary)
+    if view.estimates != problem.space:
         raise InvalidProblem("Bayes' rule draws secrets; this adversary guesses something else: use attacks.optimal")
-    belief = view.belief
-    joint = mechanism.probabilities.T * belief
+    joint = mechanism.probabilities.T * view.prior
     total = joint.sum(axis=1, keepdims=True)
-    matrix = np.where(total > 0, np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)), belief)
+    matrix = np.where(total > 0, np.divide(joint, total, where=total > 0, out=np.zeros_like(joint)), view.prior)
     error = float((joint * (matrix @ view.errors)).sum())
     return _attack("bayesian", matrix, mechanism, error)
 
@@ -177,9 +176,9 @@ def minmax(
     >>> round(pg.attacks.minmax(pg.baselines.constant(problem), problem).error, 4)
     0.6667
     """
-    view = _View.of(mechanism, problem, None, distance, adversary)
-    found = minmax_attack(mechanism.probabilities, view.errors)
-    return _attack("minmax", found.attack, mechanism, found.error, found.bound, guesses=view.guesses)
+    view = _AdversaryView.of(mechanism, problem, None, distance, adversary)
+    result = minmax_attack(mechanism.probabilities, view.errors)
+    return _attack("minmax", result.attack, mechanism, result.error, result.bound, estimates=view.estimates)
 
 
 def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | None = None) -> Attack:
@@ -193,8 +192,8 @@ def minmax_pairs(mechanism: Mechanism, problem: Problem, *, distance: Measure | 
     0.3333
     """
     require_fit(mechanism, problem)
-    found = minmax_pairs_attack(mechanism.probabilities, _distance(problem, distance))
-    return _attack("minmax pairs", found.attack, mechanism, found.error, found.bound)
+    result = minmax_pairs_attack(mechanism.probabilities, _distance(problem, distance))
+    return _attack("minmax pairs", result.attack, mechanism, result.error, result.bound)
 
 
 def from_matrix(
@@ -207,7 +206,7 @@ def from_matrix(
     distance: Measure | None = None,
     adversary: Adversary | None = None,
 ) -> Attack:
-    """An attack of your own, from its probabilities q(ŝ|o), to compare with the optimal attack.
+    """The attack with given probabilities q(ŝ|o), to compare with the optimal attack.
 
     Args:
         mechanism: the mechanism it attacks.
@@ -227,21 +226,21 @@ def from_matrix(
     >>> round(pg.attacks.from_matrix(pg.baselines.constant(problem), problem, always_flu).error, 4)
     0.8333
     """
-    view = _View.of(mechanism, problem, prior, distance, adversary)
+    view = _AdversaryView.of(mechanism, problem, prior, distance, adversary)
     _, observables = problem.shape
     meaning = "(observables, estimates)"
-    matrix = require_nonnegative(attack, what="the attack", shape=(observables, len(view.guesses)), meaning=meaning)
+    matrix = require_nonnegative(attack, what="the attack", shape=(observables, len(view.estimates)), meaning=meaning)
     if (np.abs(matrix.sum(axis=1) - 1) > SUM_TOLERANCE).any():
         raise InvalidProblem("every row of the attack must sum to 1: q(·|o) is a distribution")
-    joint = mechanism.probabilities.T * view.belief
+    joint = mechanism.probabilities.T * view.prior
     error = float((joint * (matrix @ view.errors)).sum())
-    return _attack(name, matrix, mechanism, error, guesses=view.guesses)
+    return _attack(name, matrix, mechanism, error, estimates=view.estimates)
 
 
-def _best_guesses(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
+def _best_estimates(mechanism: Mechanism, weights: FloatArray, distance: FloatArray) -> tuple[FloatArray, float]:
     errors = (distance * weights) @ mechanism.probabilities  # (ŝ, o)
     unseen = errors.max(axis=0) == 0
-    errors[:, unseen] = (distance @ weights)[:, None]  # answered from the prior alone
+    errors[:, unseen] = (distance @ weights)[:, None]  # the best estimate by the prior alone
     best = errors.argmin(axis=0)
     seen = ~unseen
     error = float(errors[best[seen], np.flatnonzero(seen)].sum())
@@ -255,19 +254,19 @@ def _attack(
     error: float,
     bound: float | None = None,
     *,
-    guesses: Space | None = None,
+    estimates: Space | None = None,
 ) -> Attack:
     in_support = freeze(np.asarray(mechanism.weights.any(axis=0)))
-    return Attack(name, freeze(matrix), guesses or mechanism.secrets, mechanism.observables, error, bound, in_support)
+    return Attack(name, freeze(matrix), estimates or mechanism.secrets, mechanism.observables, error, bound, in_support)
 
 
 @dataclass(frozen=True)
-class _View:
-    """An attack's view of a problem: a prior, errors (estimates, secrets), and the labels of the estimates."""
+class _AdversaryView:
+    """What an attack is computed from: a prior, errors (estimates, secrets), and the labels of the estimates."""
 
-    belief: FloatArray
+    prior: FloatArray
     errors: FloatArray
-    guesses: Space
+    estimates: Space
 
     @classmethod
     def of(
@@ -277,7 +276,7 @@ class _View:
         prior: Prior | None,
         distance: Measure | None,
         adversary: Adversary | None,
-    ) -> "_View":
+    ) -> "_AdversaryView":
         require_fit(mechanism, problem)
         if adversary is not None:
             if prior is not None or distance is not None:
@@ -286,8 +285,8 @@ class _View:
             return cls(arrays.prior, arrays.errors, adversary.guess_space(problem.space))
         if prior is not None:
             require_secrets(mechanism, prior)
-        belief = problem.prior if prior is None else prior
-        return cls(belief.probabilities, _distance(problem, distance), problem.space)
+        known_prior = problem.prior if prior is None else prior
+        return cls(known_prior.probabilities, _distance(problem, distance), problem.space)
 
 
 def _distance(problem: Problem, distance: Measure | None) -> FloatArray:

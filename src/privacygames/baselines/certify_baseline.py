@@ -1,4 +1,4 @@
-"""Certifies a published mechanism: from its probabilities and its theorem to exact weights and the ε they realise."""
+"""Certification of a published mechanism: exact weights and the ε they realise, from its probabilities and theorem."""
 
 from math import inf
 
@@ -9,7 +9,8 @@ from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, RealisedBounds, certify
 from privacygames.problem import Bounds, Problem
 
-SMALLEST_EPSILON = 1e-9
+MIN_REPAIRED_EPSILON = 1e-9
+"""Smallest ε implied by a theorem for which weights are repaired; below it the mechanism is certified unrepaired."""
 
 
 def certify_baseline(
@@ -22,18 +23,18 @@ def certify_baseline(
 ) -> Mechanism:
     """Certify a mechanism whose log-ratios a theorem bounds, with exact weights that satisfy the bound.
 
-    Probabilities below 2^-62 have no weight and would violate every ε. The repair mixes in a tiny share of a constant
-    mechanism, which raises them; certified is the ε that the weights realise.
+    Probabilities below 2^-62 have no weight and would violate every ε. The repair mixes in a tiny fraction of a
+    constant mechanism, which raises them; the certificate states the ε that the weights realise.
 
     Args:
         problem: the problem it is certified against.
         probabilities: p(o|s), (secrets, outputs).
         log_ratio_bounds: the theorem's bound on ln p(o|s) − ln p(o|s'), (secrets, secrets).
-        origin: name and parameters, for the certificate.
-        within: state ε in the threshold form.
+        origin: the name and parameters of the mechanism, for the certificate.
+        within: the threshold of ε; None for the metric form.
     """
     epsilon = _implied_epsilon(problem, log_ratio_bounds, within)
-    if not SMALLEST_EPSILON <= epsilon < inf:
+    if not MIN_REPAIRED_EPSILON <= epsilon < inf:
         return Mechanism.from_probabilities(problem, probabilities, origin=origin, within=within)
     repaired = certify(problem, Bounds(epsilon=epsilon, within=within), probabilities, origin=origin)
     return certify(problem, RealisedBounds(within, max_epsilon=epsilon), repaired.weights, origin=origin)
@@ -41,23 +42,23 @@ def certify_baseline(
 
 def _implied_epsilon(problem: Problem, log_ratio_bounds: FloatArray, within: float | None) -> float:
     """The ε that the theorem implies in the problem's own distinguishability; ∞ if it implies none."""
-    apart = problem.distinguishability
-    others = ~np.eye(len(apart), dtype=bool)
+    distinguishability = problem.distinguishability
+    distinct = ~np.eye(len(distinguishability), dtype=bool)
     if within is not None:
-        return float(log_ratio_bounds[others & (apart <= within)].max(initial=0.0))
-    compared = others & np.isfinite(apart)
-    if (log_ratio_bounds[compared & (apart == 0)] > 0).any():
+        return float(log_ratio_bounds[distinct & (distinguishability <= within)].max(initial=0.0))
+    bounded = distinct & np.isfinite(distinguishability)
+    if (log_ratio_bounds[bounded & (distinguishability == 0)] > 0).any():
         return inf
-    measured = compared & (apart > 0)
-    return float((log_ratio_bounds[measured] / apart[measured]).max(initial=0.0))
+    separated = bounded & (distinguishability > 0)
+    return float((log_ratio_bounds[separated] / distinguishability[separated]).max(initial=0.0))
 
 
 def require_epsilon(epsilon: float) -> float:
-    """The ε as a float, or an error if it is none."""
-    plain = Bounds(epsilon=epsilon).epsilon
-    if plain is None:
+    """Return ε as a float, or raise where it is no positive number."""
+    validated = Bounds(epsilon=epsilon).epsilon
+    if validated is None:
         raise InvalidProblem(Field("epsilon"), " is None; give a positive number")
-    return plain
+    return validated
 
 
 def require_same_labels(problem: Problem, name: str) -> None:

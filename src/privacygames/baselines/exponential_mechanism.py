@@ -34,8 +34,8 @@ def exponential(problem: Problem, epsilon: float) -> Mechanism:
         raise InvalidProblem("the exponential mechanism needs a distinguishability with the triangle inequality")
     scores = np.exp(-epsilon / 2 * distance)
     table = scores / scores.sum(axis=1, keepdims=True)
-    told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
-    return certify_baseline(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {told}")
+    description = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
+    return certify_baseline(problem, table, epsilon * distance, origin=f"exponential mechanism, ε = {description}")
 
 
 def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
@@ -54,8 +54,8 @@ def randomised_response(problem: Problem, epsilon: float) -> Mechanism:
     epsilon = require_epsilon(epsilon)
     require_same_labels(problem, "randomised response")
     size = len(problem.space)
-    others = np.exp(-epsilon) / (1 + (size - 1) * np.exp(-epsilon))
-    table = np.full((size, size), others)
+    other_probability = np.exp(-epsilon) / (1 + (size - 1) * np.exp(-epsilon))
+    table = np.full((size, size), other_probability)
     np.fill_diagonal(table, 1 / (1 + (size - 1) * np.exp(-epsilon)))
-    kept = np.full((size, size), epsilon)
-    return certify_baseline(problem, table, kept, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")
+    log_ratio_bounds = np.full((size, size), epsilon)
+    return certify_baseline(problem, table, log_ratio_bounds, origin=f"randomised response, ε = {epsilon:g} {ANY_PAIR}")

@@ -13,6 +13,7 @@ from privacygames.spaces import Numbers
 from privacygames.validation import require_instance
 
 SPACING_TOLERANCE = 1e-9
+"""Largest relative deviation of a spacing from the mean that counts as rounding."""
 
 
 def geometric(problem: Problem, epsilon: float) -> Mechanism:
@@ -30,10 +31,10 @@ def geometric(problem: Problem, epsilon: float) -> Mechanism:
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "geometric")
-    table = _clamped(_Noise(np.ones(1), epsilon * spacing), rank)
-    kept = epsilon * spacing * np.abs(rank[:, None] - rank)
-    told = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}")
-    return certify_baseline(problem, table, kept, origin=f"truncated geometric, ε = {told}")
+    table = _truncated_probabilities(_Noise(np.ones(1), epsilon * spacing), rank)
+    log_ratio_bounds = epsilon * spacing * np.abs(rank[:, None] - rank)
+    description = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}")
+    return certify_baseline(problem, table, log_ratio_bounds, origin=f"truncated geometric, ε = {description}")
 
 
 def staircase(
@@ -43,8 +44,8 @@ def staircase(
 
     The noise has constant probability for ``steps`` spacings, drops by the factor e^−ε until ``sensitivity``, and
     repeats with e^−ε times the probability for each further ``sensitivity``. Guarantees e^ε between numbers at most
-    ``sensitivity``
-    apart: the certificate states that threshold form (``within``, in the problem's distinguishability), as realised.
+    ``sensitivity`` apart: the certificate states the realised ε in that threshold form (``within``, in the problem's
+    distinguishability).
 
     Args:
         problem: its secrets and outputs are the same equally spaced numbers.
@@ -62,18 +63,24 @@ def staircase(
     require_instance(problem, Problem, "the problem")
     epsilon = require_epsilon(epsilon)
     rank, spacing = _ranks(problem, "staircase")
-    reach = spacing if sensitivity is None else sensitivity
-    stairs = round(reach / spacing)
-    if stairs < 1 or abs(stairs * spacing - reach) > SPACING_TOLERANCE * spacing:
-        raise InvalidProblem(f"sensitivity is {reach:g}; it must be a multiple of the spacing of the numbers")
+    threshold = spacing if sensitivity is None else sensitivity
+    stairs = round(threshold / spacing)
+    if stairs < 1 or abs(stairs * spacing - threshold) > SPACING_TOLERANCE * spacing:
+        raise InvalidProblem(f"sensitivity is {threshold:g}; it must be a multiple of the spacing of the numbers")
     if steps is not None and not 1 <= steps <= stairs:
         raise InvalidProblem(f"steps is {steps}; the first stair is 1 to {stairs} spacings wide here")
-    shapes = [_Noise.stairs(stairs, width, epsilon) for width in range(1, stairs + 1)]
-    noise = min(shapes, key=_Noise.mean_size) if steps is None else shapes[steps - 1]
-    kept = epsilon * np.ceil(np.abs(rank[:, None] - rank) / stairs)
-    told = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}", within=reach)
-    origin = f"staircase, ε = {told}"
-    return certify_baseline(problem, _clamped(noise, rank), kept, origin=origin, within=reach * (1 + SPACING_TOLERANCE))
+    candidates = [_Noise.stairs(stairs, width, epsilon) for width in range(1, stairs + 1)]
+    noise = min(candidates, key=_Noise.expected_steps) if steps is None else candidates[steps - 1]
+    log_ratio_bounds = epsilon * np.ceil(np.abs(rank[:, None] - rank) / stairs)
+    description = Scale("absolute", problem.space.distance_unit("absolute")).epsilon(f"{epsilon:g}", within=threshold)
+    origin = f"staircase, ε = {description}"
+    return certify_baseline(
+        problem,
+        _truncated_probabilities(noise, rank),
+        log_ratio_bounds,
+        origin=origin,
+        within=threshold * (1 + SPACING_TOLERANCE),
+    )
 
 
 @dataclass(frozen=True)
@@ -85,40 +92,44 @@ class _Noise:
 
     @classmethod
     def stairs(cls, length: int, width: int, epsilon: float) -> "_Noise":
-        """1 for ``width`` steps, then e^−ε up to ``length``, and so on."""
+        """Relative probability 1 for ``width`` steps, then e^−ε up to ``length``, and so on."""
         return cls(np.where(np.arange(length) < width, 1.0, np.exp(-epsilon)), epsilon)
 
     @property
-    def _rest(self) -> float:
-        """1 − e^−drop."""
+    def _period_loss(self) -> float:
+        """1 − e^−drop, the denominator of geometric series over periods."""
         return float(-np.expm1(-self.drop))
 
     @property
     def total(self) -> float:
-        """The sum over all steps, both ways."""
-        return 2 * float(self.period.sum()) / self._rest - float(self.period[0])
+        """The sum of relative probabilities over all steps in both directions."""
+        return 2 * float(self.period.sum()) / self._period_loss - float(self.period[0])
 
     def at(self, size: IntArray) -> FloatArray:
         """The probability of ±size steps."""
-        turns, place = np.divmod(size, len(self.period))
-        return np.asarray(np.exp(-self.drop * turns) * self.period[place] / self.total)
+        periods, place = np.divmod(size, len(self.period))
+        return np.asarray(np.exp(-self.drop * periods) * self.period[place] / self.total)
 
     def beyond(self, size: IntArray) -> FloatArray:
-        """The probability of ``size`` steps or more one way, size ≥ 0."""
-        turns, place = np.divmod(size, len(self.period))
-        left = np.cumsum(self.period[::-1])[::-1]  # what remains of the period from each place on
-        later = np.exp(-self.drop) * self.period.sum() / self._rest
-        return np.asarray(np.exp(-self.drop * turns) * (left[place] + later) / self.total)
+        """The probability of at least ``size`` steps in one direction, size ≥ 0."""
+        periods, place = np.divmod(size, len(self.period))
+        remainder = np.cumsum(self.period[::-1])[::-1]  # the sum of the period from each place on
+        later = np.exp(-self.drop) * self.period.sum() / self._period_loss
+        return np.asarray(np.exp(-self.drop * periods) * (remainder[place] + later) / self.total)
 
-    def mean_size(self) -> float:
-        """The expected number of steps, either way."""
-        length, again = len(self.period), float(np.exp(-self.drop))
-        own = float(np.arange(length) @ self.period)
-        return 2 / self.total * (own / self._rest + length * again / self._rest**2 * float(self.period.sum()))
+    def expected_steps(self) -> float:
+        """The expected absolute number of steps."""
+        length, decay = len(self.period), float(np.exp(-self.drop))
+        within_period = float(np.arange(length) @ self.period)
+        return (
+            2
+            / self.total
+            * (within_period / self._period_loss + length * decay / self._period_loss**2 * float(self.period.sum()))
+        )
 
 
-def _clamped(noise: _Noise, rank: IntArray) -> FloatArray:
-    """p(o|s) for numbers of these ranks; the first and the last also get all probability beyond them."""
+def _truncated_probabilities(noise: _Noise, rank: IntArray) -> FloatArray:
+    """p(o|s) for numbers of these ranks; the smallest and the largest also get the probability beyond them."""
     table = noise.at(np.abs(rank[None, :] - rank[:, None]))
     last = len(rank) - 1
     table[:, int(rank.argmin())] = noise.beyond(rank)
@@ -129,7 +140,7 @@ def _clamped(noise: _Noise, rank: IntArray) -> FloatArray:
 
 
 def _ranks(problem: Problem, name: str) -> tuple[IntArray, float]:
-    """The rank of each number, and the spacing of neighbours."""
+    """The rank of each number, and their common spacing."""
     require_same_labels(problem, name)
     if not isinstance(problem.space, Numbers):
         raise InvalidProblem(f"the {name} mechanism needs secrets that are Numbers")

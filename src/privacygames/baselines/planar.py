@@ -14,6 +14,7 @@ from privacygames.spaces import Grid
 from privacygames.validation import require_instance
 
 DOUBLE_BITS = 53
+"""Bits of a float64's significand."""
 
 
 def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
@@ -25,8 +26,7 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
 
     Taking the cell of a point, or the nearest cell of a point outside, is post-processing: ε per kilometre of the
     Euclidean distance between centres holds after discretisation. The certificate states the ε *realised* in the
-    problem's own
-    distinguishability: at most ε for the Euclidean one, and somewhat less where cells are large.
+    problem's own distinguishability: at most ε for the Euclidean one, and somewhat less where cells are large.
 
     Args:
         problem: its secrets and outputs are the cells of one grid.
@@ -44,14 +44,14 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
     if not isinstance(grid, Grid):
         raise InvalidProblem("the planar Laplace mechanism needs secrets that are the cells of a Grid")
     require_same_labels(problem, "planar Laplace")
-    across, up = epsilon * grid.width / grid.columns, epsilon * grid.height / grid.rows
-    masses = quadrant_masses(_edges(across, grid.columns), _edges(up, grid.rows))
-    pieces_x, pieces_y = _pieces(grid.columns), _pieces(grid.rows)
-    table = np.einsum("kcu,lrv,uv->lkrc", pieces_x, pieces_y, masses, optimize=True)
-    kept = epsilon * grid.distance("euclidean")
-    told = Scale("euclidean", grid.distance_unit("euclidean")).epsilon(f"{epsilon:g}")
-    origin = f"planar Laplace, ε = {told} in the plane"
-    return certify_baseline(problem, table.reshape(len(grid), len(grid)), kept, origin=origin)
+    cell_width, cell_height = epsilon * grid.width / grid.columns, epsilon * grid.height / grid.rows
+    masses = quadrant_masses(_intervals(cell_width, grid.columns), _intervals(cell_height, grid.rows))
+    counts_x, counts_y = _interval_counts(grid.columns), _interval_counts(grid.rows)
+    table = np.einsum("kcu,lrv,uv->lkrc", counts_x, counts_y, masses, optimize=True)
+    log_ratio_bounds = epsilon * grid.distance("euclidean")
+    description = Scale("euclidean", grid.distance_unit("euclidean")).epsilon(f"{epsilon:g}")
+    origin = f"planar Laplace, ε = {description} in the plane"
+    return certify_baseline(problem, table.reshape(len(grid), len(grid)), log_ratio_bounds, origin=origin)
 
 
 def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Generator | None = None) -> FloatArray:
@@ -74,8 +74,8 @@ def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Genera
     from scipy.special import lambertw
 
     epsilon = require_epsilon(epsilon)
-    share, turn = _uniforms(count, generator), _uniforms(count, generator)
-    radius = np.maximum(-(lambertw((share - 1) / np.e, -1).real + 1), 0.0) / epsilon
+    quantile, turn = _uniforms(count, generator), _uniforms(count, generator)
+    radius = np.maximum(-(lambertw((quantile - 1) / np.e, -1).real + 1), 0.0) / epsilon
     angle = 2 * np.pi * turn
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
@@ -83,13 +83,13 @@ def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Genera
 def _uniforms(count: int, generator: np.random.Generator | None) -> FloatArray:
     """Uniform numbers strictly between 0 and 1: odd multiples of 2^-54."""
     if generator is None:
-        whole = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - DOUBLE_BITS)
+        integers = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - DOUBLE_BITS)
     else:
-        whole = generator.integers(0, 2**DOUBLE_BITS, size=count, dtype=np.uint64)
-    return np.asarray((whole.astype(np.float64) + 0.5) * 2.0**-DOUBLE_BITS)
+        integers = generator.integers(0, 2**DOUBLE_BITS, size=count, dtype=np.uint64)
+    return np.asarray((integers.astype(np.float64) + 0.5) * 2.0**-DOUBLE_BITS)
 
 
-def _edges(step: float, count: int) -> FloatArray:
+def _intervals(step: float, count: int) -> FloatArray:
     """Intervals of distances from a centre: the cells (0 to ½, ½ to 1½, …), then all beyond each cell's far edge."""
     ends = (np.arange(count) + 0.5) * step
     starts = np.concatenate([[0.0], ends[:-1]])
@@ -98,13 +98,13 @@ def _edges(step: float, count: int) -> FloatArray:
     return np.concatenate([cells, beyond])
 
 
-def _pieces(count: int) -> FloatArray:
-    """How often each interval of ``_edges`` occurs in column c as seen from column k, (k, c, interval)."""
-    pieces = np.zeros((count, count, 2 * count))
+def _interval_counts(count: int) -> FloatArray:
+    """How often each interval of ``_intervals`` occurs in column c as seen from column k, (k, c, interval)."""
+    counts = np.zeros((count, count, 2 * count))
     for true in range(count):
-        for answer in range(count):
-            away = abs(answer - true)
-            pieces[true, answer, away] += 1 if away else 2  # the own cell lies on both sides of its centre
-        pieces[true, count - 1, count + count - 1 - true] += 1
-        pieces[true, 0, count + true] += 1
-    return pieces
+        for output in range(count):
+            difference = abs(output - true)
+            counts[true, output, difference] += 1 if difference else 2  # a cell lies on both sides of its own centre
+        counts[true, count - 1, count + count - 1 - true] += 1
+        counts[true, 0, count + true] += 1
+    return counts

@@ -1,4 +1,4 @@
-"""The baselines that comparisons know by name; others are added with :func:`register`."""
+"""The registry of baselines that comparisons use by name; :func:`register` adds others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ RESERVED = ("optimal", "spanner")
 
 @dataclass(frozen=True)
 class Baseline:
-    """A baseline that comparisons know by name.
+    """A registered baseline.
 
     Attributes:
         make: makes the mechanism for a problem and, where the baseline has a parameter, a value of it.
@@ -58,7 +58,7 @@ def register(name: str, make: Callable[..., Mechanism], *, parametrised: bool = 
         parametrised: whether there is a parameter to calibrate: the larger, the less private the mechanism.
 
     Raises:
-        InvalidProblem: the name is taken, or something given does not fit.
+        InvalidProblem: the name is taken, or an argument has the wrong type.
 
     >>> def half_truth(problem, epsilon):
     ...     keep = 1 - np.exp(-epsilon)
@@ -87,5 +87,5 @@ def baseline_names() -> tuple[str, ...]:
     ('planar-laplace', 'planar-laplace+remap')
     """
     parametrised = [name for name, baseline in BASELINES.items() if baseline.parametrised]
-    rest = [name for name, baseline in BASELINES.items() if not baseline.parametrised]
-    return (*(name + ending for name in parametrised for ending in ("", REMAP)), *rest)
+    without_parameter = [name for name, baseline in BASELINES.items() if not baseline.parametrised]
+    return (*(name + ending for name in parametrised for ending in ("", REMAP)), *without_parameter)

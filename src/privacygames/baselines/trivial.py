@@ -19,8 +19,8 @@ def uniform(problem: Problem) -> Mechanism:
     [0.3333, 0.3333, 0.3333]
     """
     require_instance(problem, Problem, "the problem")
-    everything = np.full(problem.shape, 1.0 / problem.shape[1])
-    return Mechanism.from_probabilities(problem, everything, origin="uniform")
+    probabilities = np.full(problem.shape, 1.0 / problem.shape[1])
+    return Mechanism.from_probabilities(problem, probabilities, origin="uniform")
 
 
 def cheapest(problem: Problem) -> Mechanism:
@@ -59,11 +59,11 @@ def identity(problem: Problem) -> Mechanism:
     'cold'
     """
     require_instance(problem, Problem, "the problem")
-    apart = problem.space.distance("hamming", problem.observables)
-    if apart.min(axis=0).any():
+    differs = problem.space.distance("hamming", problem.observables)
+    if differs.min(axis=0).any():
         raise InvalidProblem("the identity needs every secret to be among the observables")
-    own = apart.argmin(axis=0)
-    return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[own], origin="identity")
+    secret_outputs = differs.argmin(axis=0)
+    return Mechanism.from_probabilities(problem, np.eye(problem.shape[1])[secret_outputs], origin="identity")
 
 
 def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
@@ -89,7 +89,7 @@ def remap(mechanism: Mechanism, problem: Problem) -> Mechanism:
     target = loss_matmul(problem.cost, joint).argmin(axis=0)
     weights = np.zeros(problem.shape, dtype=np.int64)
     np.add.at(weights.T, target, mechanism.weights.T)
-    weights <<= BITS - mechanism.bits  # files may have fewer bits than we write: the same shares of more
+    weights <<= BITS - mechanism.bits  # a file may have weights of fewer bits: scale them up
     certificate = mechanism.certificate
     origin = f"remapped: {certificate.provenance.solver}"
     return Mechanism.from_weights(problem, weights, origin=origin[:200], within=certificate.bounds.within)

@@ -73,8 +73,7 @@ class Mobility(Value):
         require_instance(space, Space, "what a Mobility is over")
         if step is not None and not (is_number(step) and 0 < step < np.inf):
             raise InvalidProblem(f"step is {repr(step)[:40]}; it must be a positive number of seconds, or None")
-        given = _several(matrix)
-        matrices = tuple(_checked_matrix(each, space) for each in given)
+        matrices = tuple(_validate_matrix(each, space) for each in _matrix_list(matrix))
         if len(matrices) not in (1, HOURS):
             raise InvalidProblem(f"there are {len(matrices)} matrices; give one, or {HOURS}: one per hour of the day")
         if len(matrices) == HOURS and step is None:
@@ -149,14 +148,14 @@ class Mobility(Value):
         if step is not None and moves.slot is not None:
             raise InvalidProblem("step is for labels: visits in slots have their own")
         step = moves.slot if step is None else step
-        rest = _rest(space, moves.visits, toward)
-        day = _estimated(len(space), moves.before, moves.after, rest, smoothing)
+        default = _default_distributions(space, moves.visits, toward)
+        day = _estimate_matrix(len(space), moves.before, moves.after, default, smoothing)
         if not by_hour or moves.times is None:
             return cls(space, day, step=step, timezone=timezone)
         zone, hours = time_zone(timezone), np.zeros(len(moves.before), dtype=np.int64)
         hours[:] = [datetime.fromtimestamp(int(time), zone).hour for time in moves.times]
         parts = [
-            _estimated(len(space), moves.before[hours == hour], moves.after[hours == hour], day, smoothing)
+            _estimate_matrix(len(space), moves.before[hours == hour], moves.after[hours == hour], day, smoothing)
             for hour in range(HOURS)
         ]
         return cls(space, parts, step=step, timezone=timezone)
@@ -164,8 +163,7 @@ class Mobility(Value):
     @cached_property
     def is_still(self) -> bool:
         """Whether the secret never changes."""
-        only = self.matrices[0]
-        return len(self.matrices) == 1 and _is_identity(_csr(only))
+        return len(self.matrices) == 1 and _is_identity(_csr(self.matrices[0]))
 
     @property
     def by_hour(self) -> bool:
@@ -301,72 +299,72 @@ def _is_sparse(matrix: Any) -> bool:
     return hasattr(matrix, "tocsr")
 
 
-def _several(matrix: Any) -> list[Any]:
+def _matrix_list(matrix: Any) -> list[Any]:
     if _is_sparse(matrix):
         return [matrix]
     if isinstance(matrix, np.ndarray) and matrix.ndim == 3:
         return list(matrix)
     parts = isinstance(matrix, list | tuple) and matrix
-    if parts and all(_is_sparse(each) or np.ndim(each) == 2 for each in _tried(matrix)):
+    if parts and all(_is_sparse(each) or np.ndim(each) == 2 for each in _as_arrays(matrix)):
         return list(matrix)
     return [matrix]
 
 
-def _tried(values: Iterable[Any]) -> list[Any]:
-    """The items of a list as arrays; None for ragged ones, which the check that follows refuses."""
-    found = []
+def _as_arrays(values: Iterable[Any]) -> list[Any]:
+    """The items of a list as arrays; None for ragged ones, which validation then rejects."""
+    arrays: list[Any] = []
     for each in values:
         try:
-            found.append(each if _is_sparse(each) else np.asarray(each))
+            arrays.append(each if _is_sparse(each) else np.asarray(each))
         except ValueError:
-            found.append(None)
-    return found
+            arrays.append(None)
+    return arrays
 
 
-def _checked_matrix(given: Any, space: Space) -> Matrix:
+def _validate_matrix(matrix: Any, space: Space) -> Matrix:
     what, meaning, size = "the transition matrix", "(from, to)", len(space)
-    if _is_sparse(given):
-        rows = _csr(given)
+    if _is_sparse(matrix):
+        rows = _csr(matrix)
         if rows.shape != (size, size):
             raise InvalidProblem(f"{what} has shape {rows.shape}, but {(size, size)} is needed: {meaning}")
         rows = rows.astype(np.float64).copy()
         rows.sum_duplicates()
-        require_nonnegative(_tidy(rows.data), what=what, shape=rows.data.shape, meaning=meaning)
-        rows.data = _tidy(rows.data)
+        require_nonnegative(_flush_subnormals(rows.data), what=what, shape=rows.data.shape, meaning=meaning)
+        rows.data = _flush_subnormals(rows.data)
     else:
         try:
-            plain = _tidy(np.asarray(given, dtype=np.float64))
+            dense = _flush_subnormals(np.asarray(matrix, dtype=np.float64))
         except (TypeError, ValueError, OverflowError):
             raise InvalidProblem(f"{what} is not an array of numbers; give shape {(size, size)}: {meaning}") from None
-        rows = require_nonnegative(plain, what=what, shape=(size, size), meaning=meaning)
+        rows = require_nonnegative(dense, what=what, shape=(size, size), meaning=meaning)
     sums = np.asarray(rows.sum(axis=1)).ravel()
     if (abs(sums - 1) > SUM_TOLERANCE).any():
         worst = int(abs(sums - 1).argmax())
         raise InvalidProblem(
             f"every row of {what} must sum to 1, since one goes somewhere; row {worst} sums to {sums[worst]:.9g}"
         )
-    return _stored(rows, sums)
+    return _normalise(rows, sums)
 
 
-def _stored(rows: Matrix, sums: FloatArray) -> Matrix:
+def _normalise(rows: Matrix, sums: FloatArray) -> Matrix:
     """Rows normalised to sum to one within rounding, sparse where that saves work, and read-only."""
     sums = np.where(abs(sums - 1) <= 1e-12, 1.0, sums)
     scaled = _csr(rows) if _is_sparse(rows) else rows
-    filled = scaled.nnz if _is_sparse(scaled) else np.count_nonzero(scaled)
+    nonzero = scaled.nnz if _is_sparse(scaled) else np.count_nonzero(scaled)
     size = len(sums)
-    pays = size >= MIN_SPARSE_SIZE and filled <= MAX_SPARSE_DENSITY * size * size
-    if pays or (_is_sparse(scaled) and _is_identity(scaled)):
-        found = _csr(scaled).multiply(1.0 / sums[:, None]).tocsr()
-        found.eliminate_zeros()
-        found.sort_indices()
-        for part in (found.data, found.indices, found.indptr):
+    store_sparse = size >= MIN_SPARSE_SIZE and nonzero <= MAX_SPARSE_DENSITY * size * size
+    if store_sparse or (_is_sparse(scaled) and _is_identity(scaled)):
+        sparse = _csr(scaled).multiply(1.0 / sums[:, None]).tocsr()
+        sparse.eliminate_zeros()
+        sparse.sort_indices()
+        for part in (sparse.data, sparse.indices, sparse.indptr):
             part.flags.writeable = False
-        return found
+        return sparse
     dense = scaled.toarray() if _is_sparse(scaled) else scaled
     return freeze(np.asarray(dense / sums[:, None]))
 
 
-def _tidy(values: FloatArray) -> FloatArray:
+def _flush_subnormals(values: FloatArray) -> FloatArray:
     return np.where((values > 0) & (values < SMALLEST_POSITIVE), 0.0, values)
 
 
@@ -389,7 +387,7 @@ def _power(matrix: Matrix, steps: int) -> Matrix:
     return np.linalg.matrix_power(dense, steps)
 
 
-def _rest(space: Space, visits: IntArray, toward: Toward) -> FloatArray:
+def _default_distributions(space: Space, visits: IntArray, toward: Toward) -> FloatArray:
     """The default distributions r_x, one row per secret."""
     size = len(space)
     if toward == "prior":
@@ -406,17 +404,17 @@ def _neighbours(space: Space) -> NDArray[np.bool_]:
     if isinstance(space, Grid):
         row, column = np.divmod(np.arange(len(space)), space.columns)
         return np.asarray((abs(row[:, None] - row) <= 1) & (abs(column[:, None] - column) <= 1))
-    apart = space.distance(space.default_distance, space).astype(np.float64, copy=True)
-    np.fill_diagonal(apart, np.inf)
-    near = apart <= NEAREST * apart.min(axis=1, keepdims=True)
+    distance = space.distance(space.default_distance, space).astype(np.float64, copy=True)
+    np.fill_diagonal(distance, np.inf)
+    near = distance <= NEAREST * distance.min(axis=1, keepdims=True)
     near |= near.T
     np.fill_diagonal(near, val=True)
     return np.asarray(near)
 
 
-def _estimated(size: int, before: IntArray, after: IntArray, rest: FloatArray, smoothing: float) -> FloatArray:
+def _estimate_matrix(size: int, before: IntArray, after: IntArray, default: FloatArray, smoothing: float) -> FloatArray:
     counts = np.zeros((size, size))
     np.add.at(counts, (before, after), 1.0)
     seen = counts.sum(axis=1, keepdims=True)
     total = seen + smoothing
-    return np.where(total > 0, (counts + smoothing * rest) / np.where(total > 0, total, 1.0), rest)
+    return np.where(total > 0, (counts + smoothing * default) / np.where(total > 0, total, 1.0), default)

@@ -1,7 +1,7 @@
-"""A small dense primal-dual interior-point method: a smooth concave objective over a linear program's rows.
+"""A dense primal-dual interior-point method for a smooth concave objective subject to a linear program's rows.
 
-For the second objective among optimal mechanisms, which is no linear program. Dense: meant for a few thousand
-variables. Nothing it returns is trusted: callers bound the maximum themselves.
+It maximises the second objective among optimal mechanisms, which is not linear. Linear algebra is dense, for up to a
+few thousand variables. Callers do not trust what it returns: they bound the maximum themselves.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from privacygames.programs import LinearProgram
 from privacygames.solvers.predictor_corrector import back_off, centring_parameter, max_step
 
 MAX_ITERATIONS = 150
-"""Iterations after which the method ends with what it has: five times what ordinary problems take."""
+"""Iterations after which the method ends with its last iterate: five times what ordinary problems take."""
 
 REGULARISATION = 1e-12
 """Relative increase of the Hessian's diagonal, for objectives that are flat in some direction."""
@@ -23,11 +23,11 @@ ROW_TOLERANCE = 1e-9
 """Largest violation of a row at the end."""
 
 MIN_SLACK, INITIAL_PRODUCT = 1e-3, 1e-2
-"""Least slack of a row at the start, relative to its limit; and every product slack·dual there."""
+"""Smallest initial slack of a row, relative to its limit; and the initial value of every product slack·dual."""
 
 
 class Smooth(Protocol):
-    """A concave function, to be maximised, of all variables of a program."""
+    """A smooth concave function of all variables of a program, to be maximised."""
 
     def gradient(self, values: FloatArray) -> FloatArray:
         """Its gradient."""
@@ -53,7 +53,7 @@ def maximise(objective: Smooth, program: LinearProgram, start: FloatArray, *, to
         gradient = -objective.gradient(point.values)
         try:
             factors = point.factorise(objective.curvature(point.values))
-        except np.linalg.LinAlgError:  # as far as the arithmetic goes
+        except np.linalg.LinAlgError:  # rounding errors exceed what remains to gain
             break
         affine = point.direction(factors, gradient, 0.0, None)
         step = point.max_step(affine)
@@ -90,7 +90,7 @@ class _Point:
         self.limits = np.concatenate([upper[below], -lower[above], -program.variable_lower[bounded]])
         self.values = start.copy()
         slack = self.limits - self.rows @ start
-        rows = len(slack) - int(bounded.sum())  # lower bounds hold exactly at the start, and stay so
+        rows = len(slack) - int(bounded.sum())  # lower bounds hold at the start without adjustment
         slack[:rows] = np.maximum(slack[:rows], MIN_SLACK * (1 + np.abs(self.limits[:rows])))
         self.slack = slack
         self.dual = INITIAL_PRODUCT / slack
@@ -122,8 +122,8 @@ class _Point:
         hessian = curvature + (self.rows.T @ weighted).toarray()
         hessian[np.diag_indices_from(hessian)] *= 1 + REGULARISATION
         factors = cho_factor(hessian)
-        across = cho_solve(factors, self.equations.T.toarray())
-        return factors, cho_factor(self.equations @ across), across
+        solved_transpose = cho_solve(factors, self.equations.T.toarray())
+        return factors, cho_factor(self.equations @ solved_transpose), solved_transpose
 
     def direction(
         self, factorised: tuple[Any, Any, FloatArray], gradient: FloatArray, target: float, affine: "_Direction | None"
@@ -131,16 +131,16 @@ class _Point:
         """Newton's direction towards products equal to the target, with Mehrotra's second-order term of the affine."""
         from scipy.linalg import cho_solve
 
-        factors, schur, across = factorised
-        residual = self._row_residual()
+        factors, schur, solved_transpose = factorised
+        row_residual = self._row_residual()
         products = self.slack * self.dual - target
         if affine is not None:
             products = products + affine.slack * affine.dual
         weight = self.dual / self.slack
-        right = -self._dual_residual(gradient) - self.rows.T @ (weight * residual - products / self.slack)
-        equation_dual = cho_solve(schur, self.equations @ cho_solve(factors, right) + self._equation_residual())
-        values = cho_solve(factors, right) - across @ equation_dual
-        slack = -residual - self.rows @ values
+        rhs = -self._dual_residual(gradient) - self.rows.T @ (weight * row_residual - products / self.slack)
+        equation_dual = cho_solve(schur, self.equations @ cho_solve(factors, rhs) + self._equation_residual())
+        values = cho_solve(factors, rhs) - solved_transpose @ equation_dual
+        slack = -row_residual - self.rows @ values
         dual = -(products + self.dual * slack) / self.slack
         return _Direction(values, equation_dual, slack, dual)
 

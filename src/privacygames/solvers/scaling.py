@@ -1,14 +1,14 @@
-"""Scaling of a problem to units that suit a solver: what is at stake is about 1.
+"""Scaling of a problem to units in which its objective is about 1, as solvers need.
 
 Floating-point solvers have absolute tolerances: costs of 10⁹ or distances of 10¹³ make them slow or wrong. Costs and
 errors are divided by powers of two, which is exact, so a design in other units is the same design, and its dual values
 are converted back.
 
-Outputs that no secret may give are left out, so that a cost of ∞ is left only where some secrets may give an output and
-others not. Finite costs far above the stake may be lowered to a limit: no mechanism gets dearer by it, so dual values
-that prove a bound for the lowered costs prove it for the true ones. Errors far above the stake may be lowered likewise:
-the adversary errs by at least that much, so a mechanism that keeps its distortion privacy against lowered errors keeps
-it.
+Outputs that no secret may release are removed, so that a cost of ∞ remains only where some secrets may release an
+output and others may not. Finite costs far above the objective's scale may be lowered to a limit: no mechanism costs
+more by it, so dual values that prove a bound for the lowered costs prove it for the true ones. Errors far above that
+scale may be lowered likewise: the adversary's true error is at least the lowered one, so a mechanism with enough
+distortion privacy for lowered errors has enough for the true ones.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.spaces import Space
 
 ORDINARY_EXPONENT = 10
-"""Scales between 2⁻¹⁰ and 2¹⁰ are left as they are."""
+"""Largest absolute binary exponent of a scale that is not changed: solvers work between 2⁻¹⁰ and 2¹⁰."""
 
 
 def solve_scaled(
@@ -38,7 +38,7 @@ def solve_scaled(
         problem: the problem.
         bounds: the bounds of the design.
         options: tolerance, time limit and so on.
-        loss_limit: finite costs and errors above this multiple of what is at stake are lowered to it.
+        loss_limit: finite costs and errors above this multiple of the objective's scale are lowered to it.
     """
     scaling = Scaling.of(problem, bounds, loss_limit)
     if scaling.trivial:
@@ -53,14 +53,14 @@ def solve_scaled(
 
 @dataclass(frozen=True)
 class Scaling:
-    """A problem and bounds in other units, and the way back.
+    """A problem and bounds in other units, and the conversion of solutions back.
 
     Attributes:
         problem: the problem.
         bounds: the bounds of the design.
-        outputs: indices of the outputs that some secret may give.
+        outputs: indices of the outputs that some secret may release.
         cost_unit: costs are divided by this power of two.
-        distance_unit: distances are divided by this one.
+        distance_unit: distances are divided by this power of two.
         error_units: errors of adversaries who have their own are divided by these; distance_unit for the others.
         loss_limit: upper limit on scaled costs and errors; larger ones are lowered to it.
     """
@@ -77,7 +77,7 @@ class Scaling:
     def of(cls, problem: Problem, bounds: Bounds, loss_limit: float = inf) -> "Scaling":
         """The units that suit a problem under bounds."""
         prior, cost = problem.prior.probabilities, problem.cost
-        every_cost_counts = bounds.worst_case or bounds.worst_cost_at_most is not None
+        worst_case_cost = bounds.worst_case or bounds.worst_cost_at_most is not None
         allowed = allowed_outputs(cost, problem.distinguishability, bounds)
         outputs = np.flatnonzero(allowed.any(axis=0))
         distance_unit = _unit(problem.distance, prior)
@@ -89,7 +89,7 @@ class Scaling:
             problem,
             bounds,
             outputs,
-            _unit(cost, prior, worst_case=every_cost_counts),
+            _unit(cost, prior, worst_case=worst_case_cost),
             distance_unit,
             tuple(error_units),
             loss_limit,
@@ -103,7 +103,7 @@ class Scaling:
 
     @property
     def all_outputs(self) -> bool:
-        """Whether every output may be given by some secret."""
+        """Whether every output may be released for some secret."""
         return len(self.outputs) == self.problem.shape[1]
 
     @property
@@ -176,7 +176,7 @@ class Scaling:
     def dual_solution(self, scaled: DualSolution) -> DualSolution:
         """Dual values for the problem, from those in these units."""
         value, cost = self._value_unit, self.cost_unit
-        output_rows = np.zeros(self.problem.shape[1], dtype=np.int64)  # any, where never given
+        output_rows = np.zeros(self.problem.shape[1], dtype=np.int64)  # arbitrary where an output is never released
         output_rows[self.outputs] = scaled.output_rows
         return replace(
             scaled,
@@ -192,7 +192,7 @@ class Scaling:
 
     @property
     def _value_unit(self) -> float:
-        """The unit of what is optimised: a cost, or with ``cost_at_most`` the first adversary's error."""
+        """The unit of the objective: a cost, or with ``cost_at_most`` the first adversary's error."""
         if not self.bounds.maximises_distortion:
             return self.cost_unit
         return self.error_units[0]

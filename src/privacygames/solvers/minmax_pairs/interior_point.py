@@ -21,7 +21,7 @@ from privacygames.solvers.predictor_corrector import (
 )
 
 MAX_ITERATIONS = 120
-"""Iterations after which the method ends with its best result: several times what programs take."""
+"""Iterations after which the method ends with its best result: a safeguard that programs do not normally reach."""
 
 MAX_IDLE_ITERATIONS = 15
 """Iterations in a row with less than a hundredth of progress in the gap, after which rounding has taken over."""

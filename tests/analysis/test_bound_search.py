@@ -198,9 +198,9 @@ def test_progress_narrows() -> None:
     assert {now.job for now in seen} == {"find"}
     assert sorted({now.done for now in seen}) == list(range(found.solves))
     assert [now.done for now in seen] == sorted(now.done for now in seen)
-    known = [re.fullmatch("(.*) is too little, (.*) will do", now.message) for now in seen]
-    lows = [float(each[1].split()[0]) for each in known if each is not None and each[1] != "nothing yet"]
-    highs = [float(each[2].split()[0]) for each in known if each is not None and each[2] != "nothing yet"]
+    known = [re.fullmatch("(.*) is insufficient, (.*) suffices", now.message) for now in seen]
+    lows = [float(each[1].split()[0]) for each in known if each is not None and each[1] != "none yet"]
+    highs = [float(each[2].split()[0]) for each in known if each is not None and each[2] != "none yet"]
     assert lows == sorted(lows)
     assert highs == sorted(highs, reverse=True)
     assert all(high >= found.value * (1 - 1e-3) for high in highs)
@@ -224,8 +224,8 @@ def test_a_search_can_be_cancelled() -> None:
         ("speed", {"cost_at_most": 1.0}, "quantity is 'speed'"),
         ("epsilon", {}, "give cost_at_most"),
         ("distortion", {"epsilon": 1.0}, "give cost_at_most"),
-        ("epsilon", {"cost_at_most": 0.3, "epsilon": 1.0}, "epsilon is what is to be found"),
-        ("cost", {"cost_at_most": 0.3, "epsilon": 1.0}, "cost_at_most is what is to be found"),
+        ("epsilon", {"cost_at_most": 0.3, "epsilon": 1.0}, "epsilon is the quantity to optimise"),
+        ("cost", {"cost_at_most": 0.3, "epsilon": 1.0}, "cost_at_most is the quantity to optimise"),
         ("cost", {}, "no guarantee is requested"),
         ("epsilon", {"cost_at_most": -1.0}, "cost_at_most is -1.0"),
         ("epsilon", {"cost_at_most": float("nan")}, "cost_at_most is nan"),

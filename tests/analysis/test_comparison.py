@@ -219,9 +219,9 @@ def test_matching_and_designing_can_be_cancelled() -> None:
 
 def test_wrong_questions() -> None:
     problem = city()
-    with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
+    with pytest.raises(pg.InvalidProblem, match="calibrated to one target"):
         pg.calibrated_baselines(problem)
-    with pytest.raises(pg.InvalidProblem, match="matched at one thing"):
+    with pytest.raises(pg.InvalidProblem, match="calibrated to one target"):
         pg.calibrated_baselines(problem, epsilon=1.0, distortion=0.5)
     with pytest.raises(pg.InvalidProblem, match="no mechanism 'laplace'"):
         pg.calibrated_baselines(problem, epsilon=1.0, names=["laplace"])

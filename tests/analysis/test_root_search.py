@@ -28,8 +28,8 @@ def test_the_edge_of_a_smooth_function_is_found_from_both_sides(edge: float, pre
     sign = 1 if upward else -1
     watched = Watched(lambda at: sign * log(edge / at) * (2 + log(edge / at)) if at < edge else -sign * log(at / edge))
     low, high = SearchTrial(0.01, watched(0.01).excess), SearchTrial(100.0, watched(100.0).excess)
-    refused, met = narrow(watched, low, high, precision) if upward else narrow(watched, high, low, precision)
-    below, above = sorted((refused.at, met.at))
+    failing, holding = narrow(watched, low, high, precision) if upward else narrow(watched, high, low, precision)
+    below, above = sorted((failing.argument, holding.argument))
     assert below <= edge <= above <= below * (1 + precision * 1.001)
     assert watched.count <= 2 + 2 * 24
 
@@ -42,14 +42,14 @@ def test_a_straight_line_takes_few_trials() -> None:
 
 def test_a_step_is_halved_until_it_is_narrow() -> None:
     watched = Watched(lambda at: 1000.0 if at < 3 else -1e-9)
-    refused, met = narrow(watched, SearchTrial(0.1, 1000.0), SearchTrial(40.0, -1e-9), 1e-3)
-    assert refused.at < 3 <= met.at <= refused.at * 1.0010001
+    failing, holding = narrow(watched, SearchTrial(0.1, 1000.0), SearchTrial(40.0, -1e-9), 1e-3)
+    assert failing.argument < 3 <= holding.argument <= failing.argument * 1.0010001
     assert watched.count <= 45
 
 
 def test_where_it_cannot_be_told_both_sides_are_tried() -> None:
     watched = Watched(lambda at: 2 - at, blur=1e-4)
-    refused, met = narrow(watched, SearchTrial(1.0, 1.0), SearchTrial(3.0, -1.0), 1e-3)
-    assert refused.at < 2 < met.at <= refused.at * 1.0010001
+    failing, holding = narrow(watched, SearchTrial(1.0, 1.0), SearchTrial(3.0, -1.0), 1e-3)
+    assert failing.argument < 2 < holding.argument <= failing.argument * 1.0010001
     with pytest.raises(pg.SolveFailed, match=r"between 1\.[4-9]\d* and 2\.[3-9]\d*,"):
         narrow(Watched(lambda at: 2 - at, blur=0.3), SearchTrial(1.0, 1.0), SearchTrial(3.0, -1.0), 1e-3)

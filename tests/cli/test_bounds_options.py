@@ -200,7 +200,7 @@ def test_find_and_compare_take_them(file: Path) -> None:
         "against"
     ]
     assert [(each["adversary"], each["promised"]) for each in other[:2]] == [("habits", None), ("the paper's", 0.6)]
-    assert "distortion is what is to be found" in run("find", file, "distortion", *options).stderr
+    assert "distortion is the quantity to optimise" in run("find", file, "distortion", *options).stderr
     assert "distortion in find" in run("find", file, "epsilon", "--cost-at-most", 0.9, "--against", "habits").stderr
     least = json.loads(run("find", file, "cost", "--json").stdout)
     assert len(least["certificate"]["against"]) == 3

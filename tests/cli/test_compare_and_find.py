@@ -71,7 +71,7 @@ def test_find_uses_the_bounds_of_the_file(ages: Path) -> None:
     most = json.loads(run("find", ages, "distortion", "--cost-at-most", 0.8, "--json").stdout)
     assert most["certificate"]["bounds"]["epsilon"] == 1.0
     least = run("find", ages, "cost")
-    assert "least cost" in least.stdout
+    assert "lowest cost" in least.stdout
     assert "years on average" in least.stdout
     smallest = json.loads(
         run("find", ages, "epsilon", "--cost-at-most", 0.6, "--json").stdout

@@ -1,4 +1,4 @@
-"""The tightest bound: the least ε, the most distortion privacy or the least cost, given the rest, with a proof."""
+"""The tightest bound: smallest ε, largest distortion privacy or lowest cost under the other bounds, with a proof."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -36,13 +36,16 @@ from privacygames.validation import require_choice, require_instance
 Quantity = Literal["epsilon", "distortion", "cost"]
 
 LARGEST_EXPONENT = 45.0
-"""e^45 is more than weights can tell from ∞: a larger ε promises nothing."""
+"""Largest exponent tried: ratios of e^45 exceed what weights can represent, so a larger ε guarantees nothing."""
 
 SMALLEST_EXPONENT = 1e-4
-"""An ε at which even the farthest secrets differ by 0.01 %: a smaller one is not looked for."""
+"""Smallest exponent tried: below it, the probabilities of the farthest secrets differ by less than 0.01 %."""
 
 STEP = 3.0
+"""Factor between the values of ε that are tried to find a bracket."""
+
 ROUNDING = 1e-9
+"""Relative margin for the rounding of closed forms."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,12 @@ class TightestBound:
     Attributes:
         quantity: ``"epsilon"`` (minimised), ``"distortion"`` (maximised) or ``"cost"`` (minimised).
         value: the certified value of the mechanism.
-        bound: proved: no mechanism that satisfies the rest has an ε of this or less; or more distortion privacy, or a
-            lower cost, than this.
-        mechanism: it satisfies the rest and has ``value``.
+        bound: the proved bound: no mechanism that satisfies the other bounds has an ε of this or less; or more
+            distortion privacy, or a lower cost, than this.
+        mechanism: a mechanism that satisfies the other bounds and has ``value``.
         refutation: for ε, the design at ``bound``, whose certified lower bound on the cost is above the cost allowed.
             None where a closed form proves the bound, or the bound is 0.
-        report: the mechanism, measured.
+        report: the cost and privacy of the mechanism.
         solves: number of designs.
 
     >>> ages = pg.Numbers([20, 30, 40], unit="years")
@@ -79,7 +82,7 @@ class TightestBound:
         """Pairs of name and value: the value, the proved bound, and the mechanism's cost and privacy."""
         certificate = self.mechanism.certificate
         kind = "worst secret" if certificate.bounds.worst_case else "average"
-        best = {"epsilon": "smallest epsilon", "distortion": "most distortion", "cost": "least cost"}[self.quantity]
+        best = {"epsilon": "smallest epsilon", "distortion": "largest distortion", "cost": "lowest cost"}[self.quantity]
         proved = {
             "epsilon": "impossible: {} or less",
             "distortion": "impossible: above {}",
@@ -94,7 +97,7 @@ class TightestBound:
         value_text = rate(value, certificate.any_pair) if self.quantity == "epsilon" else format_value(value)
         rows = [(best, value_text), ("proved", proved[self.quantity].format(format_value(f"{self.bound:.8g}")))]
         if self.refutation is not None:
-            rows.append(("since there the least cost is", cost(f"{self.refutation.certificate.bound:.9g}")))
+            rows.append(("lower bound on the cost there", cost(f"{self.refutation.certificate.bound:.9g}")))
         rows += [] if self.quantity == "cost" else [(f"cost, {kind}", cost(f"{certificate.cost:.6g}"))]
         distortion = distance(f"{self.report.distortion:.6g}")
         rows += [] if self.quantity == "distortion" else [("distortion, optimal attack", distortion)]
@@ -133,31 +136,30 @@ def tightest_bound(
     progress: ProgressCallback | None = None,
     **bounds: Unpack[BoundsArguments],
 ) -> TightestBound:
-    """The best value of ε, distortion privacy or cost, given limits on the others, proved to be the best.
+    """The best value of ε, distortion privacy or cost under bounds on the others, with a proof of optimality.
 
-    The largest distortion and the least cost take one design each. The smallest ε is searched for: the least cost
-    decreases in ε, so a design at some ε whose cost is allowed shows that this ε suffices, and a design whose certified
-    *lower bound* is above the cost allowed shows that neither this ε nor a smaller one does. About a dozen designs
-    close the bracket. The largest ε tried is the one at which the nearest secrets may differ by a factor of e^45, which
-    weights of 62 bits cannot tell from ∞; if even that costs too much, :class:`Infeasible` names the least cost with
-    that ε.
+    The largest distortion and the lowest cost take one design each. The smallest ε takes a search: the lowest cost
+    decreases in ε, so a design within the cost limit shows that its ε suffices, and a design whose certified *lower
+    bound* is above the limit shows that neither its ε nor a smaller one does. About a dozen designs close the bracket.
+    At the largest ε tried, the nearest secrets may differ by a factor of e^45, which weights of 62 bits cannot
+    represent; if even that costs too much, :class:`Infeasible` states the lowest cost with that ε.
 
     Args:
         problem: secrets, prior, cost and distances.
         quantity: ``"epsilon"``: the smallest, for ``cost_at_most`` (and ``distortion``); ``"distortion"``: the largest,
-            for ``cost_at_most`` (and ``epsilon``); ``"cost"``: the least, for ``epsilon`` or ``distortion`` or both.
+            for ``cost_at_most`` (and ``epsilon``); ``"cost"``: the lowest, for ``epsilon`` or ``distortion`` or both.
         adversary: for ``"distortion"``, the adversary against whom it is maximised; by default one who knows the
             problem's prior and guesses the secret. Guarantees against others, in ``distortion``, hold; a number for
-            this adversary has to be reached, or :class:`Infeasible` says what is possible.
+            this adversary must be reached, or :class:`Infeasible` states the maximum.
         precision: maximum relative distance between the ε of the mechanism and the ε proved impossible.
-        progress: called with a :class:`privacygames.Progress` before each design and during it; its message names the ε
-            known to be impossible and the ε known to suffice. Raise ``Cancelled`` in it to stop.
+        progress: called with a :class:`privacygames.Progress` before and during each design; its message states the ε
+            proved impossible and the ε proved sufficient. Raise ``Cancelled`` in it to stop.
         **bounds: ``cost_at_most``, ``epsilon``, ``distortion`` and the others, as in :func:`privacygames.design`: the
             limits on the other values. ``worst_cost_at_most`` goes with ``"distortion"`` and ``"cost"`` only.
 
     Raises:
-        InvalidProblem: an argument does not fit.
-        Infeasible: no mechanism satisfies the rest, whatever the value; the error carries the limit.
+        InvalidProblem: an argument is invalid.
+        Infeasible: no mechanism satisfies the other bounds for any value; the error states the limit.
         SolveFailed: designs were not accurate enough for the precision.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
@@ -168,28 +170,26 @@ def tightest_bound(
     """
     require_instance(problem, Problem, "the problem")
     require_choice(quantity, get_args(Quantity), "quantity")
-    sought = "cost_at_most" if quantity == "cost" else quantity
-    own = bounds.get(sought)
-    if own is not None and not (quantity == "distortion" and isinstance(own, Mapping)):
-        raise InvalidProblem(Field(sought), " is what is to be found; leave it out")
+    argument = "cost_at_most" if quantity == "cost" else quantity
+    current = bounds.get(argument)
+    if current is not None and not (quantity == "distortion" and isinstance(current, Mapping)):
+        raise InvalidProblem(Field(argument), " is the quantity to optimise; leave it out")
     if quantity != "cost" and bounds.get("cost_at_most") is None:
-        raise InvalidProblem("give ", Field("cost_at_most"), f": the {quantity} is found for a cost one can bear")
+        raise InvalidProblem("give ", Field("cost_at_most"), f": the {quantity} is optimised under a limit on the cost")
     if not (isinstance(precision, int | float) and 1e-6 <= precision < 1):
         raise InvalidProblem(Field("precision"), f" is {precision!r}; it must be at least 1e-6 and below 1")
     if adversary is not None and quantity != "distortion":
-        raise InvalidProblem(
-            Field("adversary"), ' says against whom the most distortion is sought; it goes with "distortion" only'
-        )
+        raise InvalidProblem(Field("adversary"), ' names whose distortion is maximised; it goes with "distortion" only')
     if quantity == "epsilon":
         if bounds.get("worst_cost_at_most") is not None:
             raise InvalidProblem(
-                "the smallest epsilon is found for a cost one can bear: leave out ", Field("worst_cost_at_most")
+                "the smallest epsilon is found under a limit on one cost: leave out ", Field("worst_cost_at_most")
             )
-        cost = _cost(bounds.pop("cost_at_most"))
-        bounds["epsilon"] = 1.0  # any: it is replaced by the values that are tried
-        return _Search(problem, Bounds(**bounds), cost, precision, progress).run()
+        cost = _validated_cost(bounds.pop("cost_at_most"))
+        bounds["epsilon"] = 1.0  # a placeholder, replaced by the values that are tried
+        return _EpsilonSearch(problem, Bounds(**bounds), cost, precision, progress).run()
     if quantity == "distortion":
-        bounds["distortion"] = _maximised(bounds.get("distortion"), adversary)
+        bounds["distortion"] = _maximise_distortion(bounds.get("distortion"), adversary)
     limits = Bounds(**bounds)
     watch = relabel_progress("find", progress, f"looking for the best {quantity}")
     mechanism = design_bounds(problem, limits, options=SolveOptions(progress=watch))
@@ -200,195 +200,194 @@ def tightest_bound(
     return TightestBound(quantity, value, limit, mechanism, None, report, solves=1)
 
 
-def _maximised(guarantees: Distortion, adversary: Adversary | None) -> Distortion:
-    """The guarantees with the adversary first whose distortion is maximised; their number has to be reached."""
+def _maximise_distortion(guarantees: Distortion, adversary: Adversary | None) -> Distortion:
+    """The guarantees, with the adversary first whose distortion is maximised; their number must be reached."""
     if not isinstance(guarantees, Mapping):
         return guarantees if adversary is None else {adversary: None}
     if adversary is None and None in guarantees.values():
-        return guarantees  # an open number says itself whose is maximised
+        return guarantees  # None already marks the adversary whose distortion is maximised
     first = PROBLEM_ADVERSARY if adversary is None else require_instance(adversary, Adversary, "the adversary")
     others = {other: distortion for other, distortion in guarantees.items() if other != first}
     return {first: guarantees.get(first), **others}
 
 
-class _Search:
-    """The search for the smallest ε: what is known so far, and how to learn more."""
+class _EpsilonSearch:
+    """The search for the smallest ε: the bracket so far and the designs that narrow it."""
 
     def __init__(
         self,
         problem: Problem,
-        asked: Bounds,
-        most: float,
+        bounds: Bounds,
+        cost_limit: float,
         precision: float,
         progress: ProgressCallback | None,
     ) -> None:
-        self.problem, self.asked, self.most = problem, asked, most
+        self.problem, self.bounds, self.cost_limit = problem, bounds, cost_limit
         self.precision, self.progress = precision, progress
-        self.met: Mechanism | None = None
-        self.refuted: Mechanism | None = None
+        self.sufficient: Mechanism | None = None
+        self.refutation: Mechanism | None = None
         self.last: Mechanism | None = None
         self.solves = 0
-        exponents = asked.log_ratio_bounds(problem.distinguishability)
-        apart = ~np.eye(len(exponents), dtype=bool)
-        self.tied = bool((exponents[apart] == 0).any() or np.isinf(problem.cost).any())
-        self.compared = exponents[np.isfinite(exponents) & (exponents > 0)]
-        self.nearest = float(self.compared.min()) if self.compared.size else 1.0
-        self.farthest = float(self.compared.max()) if self.compared.size else 1.0
-        self.connected = bool(np.isfinite(exponents[apart]).all())
+        exponents = bounds.log_ratio_bounds(problem.distinguishability)
+        distinct = ~np.eye(len(exponents), dtype=bool)
+        self.must_coincide = bool((exponents[distinct] == 0).any() or np.isinf(problem.cost).any())
+        self.finite_exponents = exponents[np.isfinite(exponents) & (exponents > 0)]
+        self.smallest_exponent = float(self.finite_exponents.min()) if self.finite_exponents.size else 1.0
+        self.largest_exponent = float(self.finite_exponents.max()) if self.finite_exponents.size else 1.0
+        self.all_compared = bool(np.isfinite(exponents[distinct]).all())
 
     def run(self) -> TightestBound:
-        """The smallest ε, to the precision asked for."""
-        kept = self._constant()
-        if kept is not None and self._affordable(kept):
-            return self._result(kept, 0.0, None)
-        self._require_possible()
-        refused, met = self._bracket()
-        if refused is not None:
-            refused, met = narrow(self._trial, refused, met, self.precision)
-        if self.met is None:
-            raise SolveFailed("no design met the cost allowed")  # a bracket has one that does
-        return self._result(self.met, 0.0 if refused is None else refused.at, self.refuted)
+        """The smallest ε, to the required precision."""
+        constant = self._constant()
+        if constant is not None and self._is_affordable(constant):
+            return self._result(constant, 0.0, None)
+        self._require_feasible()
+        failing, holding = self._bracket()
+        if failing is not None:
+            failing, holding = narrow(self._trial, failing, holding, self.precision)
+        if self.sufficient is None:
+            raise SolveFailed("no design was within the cost limit")  # every bracket contains one
+        return self._result(self.sufficient, 0.0 if failing is None else failing.argument, self.refutation)
 
     def _result(self, mechanism: Mechanism, limit: float, refutation: Mechanism | None) -> TightestBound:
         value = mechanism.certificate.bounds.epsilon or 0.0
-        report = evaluate(mechanism, self.problem, within=self.asked.within)
+        report = evaluate(mechanism, self.problem, within=self.bounds.within)
         return TightestBound("epsilon", value, limit, mechanism, refutation, report, self.solves)
 
-    def _affordable(self, mechanism: Mechanism) -> bool:
-        """Whether a mechanism costs no more than is allowed, decided exactly: a limit may be the very cost of one."""
-        return is_within_limit(self.problem, mechanism, self.most, worst_case=self.asked.worst_case)
+    def _is_affordable(self, mechanism: Mechanism) -> bool:
+        """Whether the cost of a mechanism is within the limit, decided exactly: the limit may equal the cost of one."""
+        return is_within_limit(self.problem, mechanism, self.cost_limit, worst_case=self.bounds.worst_case)
 
     def _constant(self) -> Mechanism | None:
-        """The cheapest constant output, certified with the promises against adversaries; None if there is none.
+        """The cheapest constant output, certified with the guarantees against adversaries; None if there is none.
 
-        There is none where every output has an infinite cost for some secret, and none that keeps the promises where
-        they ask for more than revealing nothing leaves an adversary.
+        There is none where every output has an infinite cost for some secret, or where a guarantee exceeds the
+        distortion of revealing nothing.
         """
         if not np.isfinite(self.problem.cost).all(axis=1).any():
             return None
         row = np.zeros(self.problem.shape[1])
-        row[cheapest_constant(self.problem, worst_case=self.asked.worst_case)] = 1.0
+        row[cheapest_constant(self.problem, worst_case=self.bounds.worst_case)] = 1.0
         table = np.tile(row, (self.problem.shape[0], 1))
-        constant = certify(self.problem, RealisedBounds(self.asked.within), table, origin="constant")
-        if not self.asked.distortion:
+        constant = certify(self.problem, RealisedBounds(self.bounds.within), table, origin="constant")
+        if not self.bounds.distortion:
             return constant
         realised = constant.certificate.bounds
         try:
-            bounds = replace(self.asked, epsilon=realised.epsilon, within=realised.within)
-            kept = certify(self.problem, bounds, constant.weights, origin="constant")
+            bounds = replace(self.bounds, epsilon=realised.epsilon, within=realised.within)
+            certified = certify(self.problem, bounds, constant.weights, origin="constant")
         except GuaranteeViolated:
             return None
-        return kept if self.asked.named_adversaries else constant  # as it is, it promises all the distortion there is
+        return certified if self.bounds.named_adversaries else constant  # which guarantees the maximum distortion
 
-    def _require_possible(self) -> None:
-        """Raise if the cost cannot be met with any ε at all, or none."""
-        free = not self.asked.distortion
-        if self.tied:  # whatever ε is, some secrets must look the same
-            at = LARGEST_EXPONENT / self.nearest
-            dearest = self._design(at, "an epsilon as large as any")
-            if not self._affordable(dearest):
-                raise self._too_little(dearest, at)
+    def _require_feasible(self) -> None:
+        """Raise if no ε satisfies the cost limit."""
+        unconstrained = not self.bounds.distortion
+        if self.must_coincide:  # for every ε, some secrets must have equal rows
+            epsilon = LARGEST_EXPONENT / self.smallest_exponent
+            weakest = self._design(epsilon, "the largest epsilon")
+            if not self._is_affordable(weakest):
+                raise self._infeasible_error(weakest, epsilon)
             return
-        if free:
+        if unconstrained:
             cheapest = baselines.cheapest(self.problem)
         else:
-            cheapest = design_bounds(self.problem, replace(self.asked, epsilon=None, within=None))
+            cheapest = design_bounds(self.problem, replace(self.bounds, epsilon=None, within=None))
             self.solves += 1
-        require_affordable(self.problem, cheapest, self.most, worst_case=self.asked.worst_case, exact=free)
+        require_affordable(
+            self.problem, cheapest, self.cost_limit, worst_case=self.bounds.worst_case, exact=unconstrained
+        )
 
-    def _too_little(self, last: Mechanism, at: float) -> PrivacyGamesError:
-        """The error where not even an ε so large that it limits no ratio of weights will do."""
+    def _infeasible_error(self, last: Mechanism, epsilon: float) -> PrivacyGamesError:
+        """The error where not even an ε that bounds no ratio of weights satisfies the cost limit."""
         certificate = last.certificate
-        least = max(certificate.bound or 0.0, self._least_by_formula(at))
-        if least <= self.most:
-            what = f"with an epsilon of {self._told(at)} costs at most {self.most!r}"
-            return undecided_error(what, certificate, certificate.cost)
+        lower_bound = max(certificate.bound or 0.0, self._cost_bound(epsilon))
+        if lower_bound <= self.cost_limit:
+            requirement = f"with an epsilon of {self._format_epsilon(epsilon)} costs at most {self.cost_limit!r}"
+            return undecided_error(requirement, certificate, certificate.cost)
         return Infeasible(
-            f"no mechanism with a finite epsilon costs at most {self.most:.9g}: with {self._told(at)} the least "
-            f"possible cost is {least!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; allow "
-            f"{certificate.cost:.9g}",
+            f"no mechanism with a finite epsilon costs at most {self.cost_limit:.9g}: "
+            f"with {self._format_epsilon(epsilon)} the least possible cost is {lower_bound!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; "
+            f"allow {certificate.cost:.9g}",
             limit=certificate.cost,
             bound="cost_at_most",
         )
 
     def _trial(self, epsilon: float) -> SearchTrial:
-        """One design: it shows that ε will do, or that no smaller ε will, or (too near to call) neither."""
-        known = f"{self._shown(self.refuted)} is too little, {self._shown(self.met)} will do"
+        """One design, which proves that ε suffices or that it does not; neither where the limit is within its gap."""
+        known = f"{self._format_bound(self.refutation)} is insufficient, {self._format_bound(self.sufficient)} suffices"
         if self.progress is not None:
             self.progress(Progress(job="find", done=self.solves, message=known))
         mechanism = self.last = self._design(epsilon, known)
         certificate = mechanism.certificate
-        if certificate.cost <= self.most:
-            self.met = mechanism
-            return SearchTrial(epsilon, certificate.cost - self.most)
-        if certificate.bound is not None and certificate.bound > self.most:
-            self.refuted = mechanism
-            return SearchTrial(epsilon, certificate.bound - self.most)
+        if certificate.cost <= self.cost_limit:
+            self.sufficient = mechanism
+            return SearchTrial(epsilon, certificate.cost - self.cost_limit)
+        if certificate.bound is not None and certificate.bound > self.cost_limit:
+            self.refutation = mechanism
+            return SearchTrial(epsilon, certificate.bound - self.cost_limit)
         return SearchTrial(epsilon, None)
 
     def _design(self, epsilon: float, known: str) -> Mechanism:
-        bounds = replace(self.asked, epsilon=epsilon)
+        bounds = replace(self.bounds, epsilon=epsilon)
         options = SolveOptions(progress=relabel_progress("find", self.progress, known, done=self.solves))
         self.solves += 1
-        # A wide gap still decides wherever the cost allowed is not within it.
+        # A wide gap still decides where the cost limit is not within it.
         return design_bounds(self.problem, bounds, options=options, best_effort=True)
 
     def _bracket(self) -> tuple[SearchTrial | None, SearchTrial]:
-        """An ε that will not do (None if all seem to) and one that will, a factor of three or so apart."""
-        largest = LARGEST_EXPONENT / self.nearest
-        refused = self._refused_by_formula()
-        at = 1 / float(self.compared.mean()) if self.compared.size else 1.0
-        at = at if refused is None else max(at, 2 * refused.at)
-        while (trial := self._trial(at)).excess is None or trial.excess > 0:
-            refused = refused if trial.excess is None else trial
-            if at >= largest and self.last is not None:
-                raise self._too_little(self.last, at)
-            at = max(at, min(at * STEP, largest))
-        met = trial
-        while refused is None:
-            at /= STEP
-            if at * self.farthest < SMALLEST_EXPONENT:
+        """A failing ε (None if none was found) and a sufficient one, about a factor of three apart."""
+        largest = LARGEST_EXPONENT / self.smallest_exponent
+        failing = self._closed_form_failing()
+        epsilon = 1 / float(self.finite_exponents.mean()) if self.finite_exponents.size else 1.0
+        epsilon = epsilon if failing is None else max(epsilon, 2 * failing.argument)
+        while (trial := self._trial(epsilon)).excess is None or trial.excess > 0:
+            failing = failing if trial.excess is None else trial
+            if epsilon >= largest and self.last is not None:
+                raise self._infeasible_error(self.last, epsilon)
+            epsilon = max(epsilon, min(epsilon * STEP, largest))
+        holding = trial
+        while failing is None:
+            epsilon /= STEP
+            if epsilon * self.largest_exponent < SMALLEST_EXPONENT:
                 break
-            trial = self._trial(at)
+            trial = self._trial(epsilon)
             if trial.excess is not None and trial.excess > 0:
-                refused = trial
+                failing = trial
             elif trial.excess is not None:
-                met = trial
-        return refused, met
+                holding = trial
+        return failing, holding
 
-    def _least_by_formula(self, epsilon: float) -> float:
-        """What every mechanism with an ε costs at least, by a closed form; 0 where that says nothing.
+    def _cost_bound(self, epsilon: float) -> float:
+        """Lower bound on the cost of every mechanism with an ε, by a closed form; 0 where there is none.
 
         p(o|s) ≥ exp(−ε·L) p(o|s₀) for all s, where L is the largest distance, so no mechanism costs less than exp(−ε·L)
-        times what the cheapest constant output does; the worst secret's cost is at least the average.
+        times the cost of the cheapest constant output; the worst secret's cost is at least the average.
         """
-        if not (self.connected and self.compared.size):
+        if not (self.all_compared and self.finite_exponents.size):
             return 0.0
         constant = float(loss_matmul(self.problem.cost, self.problem.prior.probabilities).min())
-        return constant * (1 - ROUNDING) * exp(-epsilon * self.farthest)
+        return constant * (1 - ROUNDING) * exp(-epsilon * self.largest_exponent)
 
-    def _refused_by_formula(self) -> SearchTrial | None:
-        """An ε below which no design is needed to see that the cost is too high.
-
-        It is where :meth:`_least_by_formula` is the cost allowed.
-        """
-        constant = self._least_by_formula(0.0)
-        if not 0 < self.most < constant:
+    def _closed_form_failing(self) -> SearchTrial | None:
+        """The ε at which :meth:`_cost_bound` equals the cost limit: smaller ones fail without a design."""
+        constant = self._cost_bound(0.0)
+        if not 0 < self.cost_limit < constant:
             return None
-        at = log(constant / self.most) / self.farthest * (1 - ROUNDING) - ROUNDING
-        return SearchTrial(at, constant - self.most) if at > 0 else None
+        epsilon = log(constant / self.cost_limit) / self.largest_exponent * (1 - ROUNDING) - ROUNDING
+        return SearchTrial(epsilon, constant - self.cost_limit) if epsilon > 0 else None
 
-    def _told(self, epsilon: float) -> str:
-        """An ε with what it is counted for."""
-        return distinguishability_scale(self.problem).epsilon(f"{epsilon:.4g}", within=self.asked.within)
+    def _format_epsilon(self, epsilon: float) -> str:
+        """An ε with its unit."""
+        return distinguishability_scale(self.problem).epsilon(f"{epsilon:.4g}", within=self.bounds.within)
 
-    def _shown(self, mechanism: Mechanism | None) -> str:
-        return "nothing yet" if mechanism is None else self._told(mechanism.certificate.bounds.epsilon or 0.0)
+    def _format_bound(self, mechanism: Mechanism | None) -> str:
+        return "none yet" if mechanism is None else self._format_epsilon(mechanism.certificate.bounds.epsilon or 0.0)
 
 
-def _cost(given: float | None) -> float:
-    """A cost as a plain float, or an error that says what it may be."""
-    plain = Bounds(cost_at_most=given).cost_at_most
+def _validated_cost(value: float | None) -> float:
+    """A cost as a float, or an error that states the valid values."""
+    plain = Bounds(cost_at_most=value).cost_at_most
     if plain is None:
         raise InvalidProblem("give ", Field("cost_at_most"))
     return plain

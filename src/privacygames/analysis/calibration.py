@@ -1,4 +1,4 @@
-"""Baselines calibrated to one ε or one distortion, so that a comparison is fair."""
+"""Baselines calibrated to the same ε or the same distortion, for a fair comparison."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -25,11 +25,19 @@ from privacygames.solvers import SolveOptions
 from privacygames.validation import as_list, require_instance
 
 MechanismFactory = Callable[[], Mechanism]
+"""A function without arguments that makes a mechanism."""
 
 PRECISION = 1e-3
+"""Relative precision of a calibrated parameter."""
+
 NEGLIGIBLE_EXPONENT = 1e-8
+"""Exponent below which secrets are indistinguishable in practice, and beyond the accuracy of solvers."""
+
 LARGEST_EXPONENT = 200.0
+"""Largest exponent tried: beyond e^200 a baseline hardly changes."""
+
 STEP = 4.0
+"""Factor between the parameters that are tried to find a bracket."""
 
 
 def calibrated_baselines(
@@ -41,22 +49,22 @@ def calibrated_baselines(
     names: Iterable[str] | None = None,
     progress: ProgressCallback | None = None,
 ) -> dict[str, MechanismFactory]:
-    """Known mechanisms, each with the parameter at which it has a given ``epsilon`` or ``distortion``.
+    """Known mechanisms, each with the parameter at which it has the target ``epsilon`` or ``distortion``.
 
-    Calibrated to ε, every mechanism *realises* ε, whatever parameter that takes (an exponential mechanism with
-    parameter ε often realises little more than half of it). Calibrated to a distortion, every mechanism leaves the
-    optimal attack that error. Either holds to a relative 10⁻³ of the parameter, on the private side. Remapped
+    Calibrated to ε, every mechanism *realises* ε, for which its parameter may differ (an exponential mechanism with
+    parameter ε often realises little more than half of it). Calibrated to a distortion, the optimal attack on every
+    mechanism has that error. Both hold to a relative 10⁻³ of the parameter, on the private side. Remapped
     mechanisms are calibrated as remapped; their ε or distortion can jump with the parameter, and then they stay on the
     private side of the jump. Some have no parameter: the spanner guarantees ε and realises at most that; uniform and
     constant outputs reveal nothing.
 
     Args:
-        problem: the problem they are for.
+        problem: the problem for which they are calibrated.
         epsilon: the ε to realise.
         distortion: the distortion privacy to have, against the optimal attack.
         within: calibrate ε in the threshold form, between secrets at most this far apart; the staircase mechanism needs
             it.
-        names: which, and in which order: ``"optimal"``, ``"spanner"``, ``"planar-laplace"``, ``"exponential"``,
+        names: the mechanisms, in this order: ``"optimal"``, ``"spanner"``, ``"planar-laplace"``, ``"exponential"``,
             ``"geometric"``, ``"staircase"``, ``"randomised-response"``, each of these five also with ``"+remap"``,
             ``"uniform"``, ``"constant"``, and those that :func:`privacygames.baselines.register` added. By default all
             that suit the problem.
@@ -64,10 +72,10 @@ def calibrated_baselines(
             ``Cancelled`` in it to stop.
 
     Returns:
-        A function for each name that makes the mechanism: what :func:`privacygames.compare` takes, and times.
+        For each name a function that makes the mechanism, which :func:`privacygames.compare` calls and times.
 
     Raises:
-        InvalidProblem: a named mechanism does not suit the problem, or an argument does not fit.
+        InvalidProblem: a named mechanism does not suit the problem, or an argument is invalid.
         Infeasible: a named mechanism cannot be calibrated.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
@@ -78,18 +86,23 @@ def calibrated_baselines(
     """
     require_instance(problem, Problem, "the problem")
     if (epsilon is None) == (distortion is None):
-        raise InvalidProblem("mechanisms are matched at one thing: give epsilon or distortion")
+        raise InvalidProblem("mechanisms are calibrated to one target: give epsilon or distortion")
     target = Bounds(epsilon=epsilon, within=within, distortion=distortion)
-    if distortion is not None and distortion > (most := max_distortion(problem)):
-        raise Infeasible(f"no mechanism has distortion privacy {distortion:.9g}; the most is {most!r}", limit=most)
+    if distortion is not None and distortion > (maximum := max_distortion(problem)):
+        raise Infeasible(
+            f"no mechanism has distortion privacy {distortion:.9g}; the most is {maximum!r}", limit=maximum
+        )
     if names is not None:
         selected = as_list(names, "names")
-        return {name: _maker(problem, name, target, relabel_progress("compare", progress, name)) for name in selected}
+        return {
+            name: _mechanism_factory(problem, name, target, relabel_progress("compare", progress, name))
+            for name in selected
+        }
     factories = {}
     for name in (*RESERVED, *baseline_names()):
         try:
-            factories[name] = _maker(problem, name, target, relabel_progress("compare", progress, name))
-        except (InvalidProblem, Infeasible, SolveFailed):  # made for other secrets, or cannot be matched
+            factories[name] = _mechanism_factory(problem, name, target, relabel_progress("compare", progress, name))
+        except (InvalidProblem, Infeasible, SolveFailed):  # unsuitable for the problem, or cannot be calibrated
             continue
     return factories
 
@@ -101,7 +114,7 @@ def target_text(kind: str, value: float, problem: Problem, within: float | None 
     return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
 
 
-def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> MechanismFactory:
+def _mechanism_factory(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> MechanismFactory:
     """A function that makes the mechanism of that name, calibrated to the target."""
     names = (*RESERVED, *baseline_names())
     if not isinstance(name, str) or name not in names:
@@ -110,18 +123,18 @@ def _maker(problem: Problem, name: str, target: Bounds, watch: ProgressCallback 
         return partial(_optimal, problem, target, watch)
     if name == "spanner":
         if target.epsilon is None or target.within is not None:
-            raise InvalidProblem("the spanner is matched at an epsilon in the metric form only")
+            raise InvalidProblem("the spanner can be calibrated to an epsilon in the metric form only")
         return partial(approximations.spanner, problem, target.epsilon, bound=False, progress=watch)
     if name == "uniform" and not np.isfinite(problem.cost).all():
-        raise InvalidProblem("a uniform mechanism gives every output, and some are never allowed for some secrets")
+        raise InvalidProblem("a uniform mechanism gives every output, but some outputs are forbidden for some secrets")
     if name == "constant":
-        cheapest_constant(problem)  # or an error that says why there is none
+        cheapest_constant(problem)  # raises where there is none
     base = name.removesuffix(REMAP)
     baseline = BASELINES[base]
     if not baseline.parametrised:
         return partial(baseline.make, problem)
     make = partial(_with_parameter, problem, _family(base, baseline, target), base != name)
-    return partial(make, _matching_parameter(problem, make, target, watch))
+    return partial(make, _calibrated_parameter(problem, make, target, watch))
 
 
 def _family(name: str, baseline: Baseline, target: Bounds) -> Callable[[Problem, float], Mechanism]:
@@ -141,10 +154,10 @@ def _with_parameter(
 
 
 def _optimal(problem: Problem, target: Bounds, watch: ProgressCallback | None) -> Mechanism:
-    """The design; where ε is so small that nothing can be told apart, the best constant answer.
+    """The optimal mechanism; where ε is so small that all secrets are indistinguishable, the best constant output.
 
-    Any mechanism costs at least exp(−ε·L) times what the best constant one does, L the largest distance: with ε·L below
-    10⁻⁸ a design could save less than that share, and such ratios are beyond solvers.
+    Any mechanism costs at least exp(−ε·L) times the best constant one, where L is the largest distance: with ε·L below
+    10⁻⁸ a design saves less than that fraction, and such ratios exceed the accuracy of solvers.
     """
     exponents = target.log_ratio_bounds(problem.distinguishability)
     np.fill_diagonal(exponents, 0.0)
@@ -153,7 +166,7 @@ def _optimal(problem: Problem, target: Bounds, watch: ProgressCallback | None) -
     return design_bounds(problem, target, options=SolveOptions(progress=watch))
 
 
-def _matching_parameter(
+def _calibrated_parameter(
     problem: Problem, make: Callable[[float], Mechanism], target: Bounds, watch: ProgressCallback | None
 ) -> float:
     """The largest parameter, to a relative 10⁻³, at which a mechanism meets the target."""
@@ -162,30 +175,30 @@ def _matching_parameter(
     def trial(parameter: float) -> SearchTrial:
         if watch is not None:
             watch(Progress(job="compare", done=next(trials)))
-        made = make(parameter)
+        mechanism = make(parameter)
         if target.epsilon is not None:
-            return SearchTrial(parameter, metrics.epsilon(made, problem, within=target.within) - target.epsilon)
-        distortion = metrics.distortion(made, problem, attacks.optimal(made, problem))
+            return SearchTrial(parameter, metrics.epsilon(mechanism, problem, within=target.within) - target.epsilon)
+        distortion = metrics.distortion(mechanism, problem, attacks.optimal(mechanism, problem))
         return SearchTrial(parameter, (target.problem_distortion or 0.0) - distortion)
 
     finite = problem.distinguishability[np.isfinite(problem.distinguishability) & (problem.distinguishability > 0)]
     smallest, largest = float(finite.min(initial=1.0)), float(finite.max(initial=1.0))
-    at = target.epsilon or 1 / float(finite.mean() if finite.size else 1.0)
-    first = trial(at)
-    met = refused = first
-    while not _met(met):
-        at /= STEP
-        if at * largest < NEGLIGIBLE_EXPONENT:
-            raise Infeasible("this mechanism cannot be matched: it gives away too much whatever its parameter", limit=0)
-        refused, met = met, trial(at)
-    at = refused.at
-    while _met(refused):
-        at *= STEP
-        if at * smallest > LARGEST_EXPONENT:
-            return refused.at
-        met, refused = refused, trial(at)
-    return narrow(trial, refused, met, PRECISION)[1].at
+    parameter = target.epsilon or 1 / float(finite.mean() if finite.size else 1.0)
+    first = trial(parameter)
+    holding = failing = first
+    while not _holds(holding):
+        parameter /= STEP
+        if parameter * largest < NEGLIGIBLE_EXPONENT:
+            raise Infeasible("this mechanism cannot be calibrated: it reveals too much for every parameter", limit=0)
+        failing, holding = holding, trial(parameter)
+    parameter = failing.argument
+    while _holds(failing):
+        parameter *= STEP
+        if parameter * smallest > LARGEST_EXPONENT:
+            return failing.argument
+        holding, failing = failing, trial(parameter)
+    return narrow(trial, failing, holding, PRECISION)[1].argument
 
 
-def _met(trial: SearchTrial) -> bool:
+def _holds(trial: SearchTrial) -> bool:
     return trial.excess is not None and trial.excess <= 0

@@ -20,6 +20,8 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.validation import as_list, require_instance
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
+"""Names of the default adversaries."""
+
 TABLE_HEADINGS = ("mechanism", *ADVERSARY_HEADINGS)
 
 Adversaries = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
@@ -31,12 +33,12 @@ class ComparisonRow:
     """One mechanism against one adversary.
 
     Attributes:
-        mechanism_name: the name it was given.
+        mechanism_name: the name of the mechanism.
         adversary: the name of the adversary.
         target: the ε or distortion it was calibrated to, on a trade-off curve.
-        target_kind: which of the two it was: ``"epsilon"`` or ``"distortion"``.
-        seconds: the time it took to make the mechanism; None if it was given as a mechanism.
-        bound: proved lower bound on the cost of every mechanism with the same guarantees; None without such a proof.
+        target_kind: the kind of the target: ``"epsilon"`` or ``"distortion"``.
+        seconds: the time to make the mechanism; None if it was made before.
+        bound: proved lower bound on the cost of every mechanism with the same guarantees; None without a proof.
         report: its cost and privacy.
         mechanism: the mechanism itself.
     """
@@ -67,7 +69,7 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Mechanisms compared: one row for each mechanism and adversary, mechanisms in the order given.
+    """A comparison of mechanisms: one row for each mechanism and adversary, in the order of the call.
 
     Attributes:
         problem: the problem they are measured against.
@@ -89,28 +91,28 @@ class Comparison:
     def headings(self) -> tuple[str, ...]:
         """The headings of the table, with the unit of ε."""
         per = distinguishability_scale(self.problem).per(self.rows[0].report.within if self.rows else None)
-        own = ("mechanism", "cost", "worst", f"epsilon {per}", ANY_PAIR)
-        return (*own, "adversary", "optimal", "Bayesian", "exact", "seconds")
+        mechanism_headings = ("mechanism", "cost", "worst", f"epsilon {per}", ANY_PAIR)
+        return (*mechanism_headings, "adversary", "optimal", "Bayesian", "exact", "seconds")
 
     def _cells(self) -> list[tuple[str, ...]]:
-        """The cells of the table under ``headings``; what does not depend on the adversary is in the first row only."""
+        """The cells of the table; those that do not depend on the adversary are in a mechanism's first row only."""
         lines: list[tuple[str, ...]] = []
-        before: ComparisonRow | None = None
+        previous: ComparisonRow | None = None
         for row in self.rows:
-            again = before is not None and before.mechanism is row.mechanism
+            repeated = previous is not None and previous.mechanism is row.mechanism
             report = row.report
             epsilon = report.epsilon if report.epsilon_within is None else report.epsilon_within
-            shown = (f"{epsilon:.4f}", f"{report.any_pair:.4f}") if report.epsilon_guaranteed else ("none", "")
-            own = (row.label, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", *shown)
-            seen = (
+            epsilons = (f"{epsilon:.4f}", f"{report.any_pair:.4f}") if report.epsilon_guaranteed else ("none", "")
+            mechanism_cells = (row.label, f"{report.cost:.4f}", f"{report.worst_cost:.4f}", *epsilons)
+            attack_cells = (
                 row.adversary,
                 f"{report.distortion:.4f}",
                 f"{report.distortion_bayesian:.4f}",
                 format_percent(report.accuracy),
             )
-            time = "" if again or row.seconds is None else f"{row.seconds:.2f}"
-            lines.append((*(("",) * len(own) if again else own), *seen, time))
-            before = row
+            time = "" if repeated or row.seconds is None else f"{row.seconds:.2f}"
+            lines.append((*(("",) * len(mechanism_cells) if repeated else mechanism_cells), *attack_cells, time))
+            previous = row
         return lines
 
     def table(self) -> str:
@@ -124,17 +126,17 @@ class Comparison:
         )
 
     def _adversary_cells(self) -> list[tuple[str, ...]]:
-        """Mechanism × adversary × (guaranteed, realised, best possible), where adversaries were given."""
+        """Mechanism × adversary × (guaranteed, realised, best possible), for individual adversaries."""
         lines: list[tuple[str, ...]] = []
-        seen: Mechanism | None = None
+        previous: Mechanism | None = None
         for row in self.rows:
-            if row.mechanism is not seen:
+            if row.mechanism is not previous:
                 names = [row.label] + [""] * len(row.report.adversary_results)
                 lines += [
-                    (name, *adversary_cells(stand))
-                    for name, stand in zip(names, row.report.adversary_results, strict=False)
+                    (name, *adversary_cells(result))
+                    for name, result in zip(names, row.report.adversary_results, strict=False)
                 ]
-            seen = row.mechanism
+            previous = row.mechanism
         return lines
 
     def to_dict(self) -> dict[str, object]:
@@ -142,7 +144,7 @@ class Comparison:
         return {"rows": [row.to_dict() for row in self.rows]}
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write every number to a CSV file, one line for each row."""
+        """Write all values to a CSV file, one line for each row."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, fieldnames=list(self.rows[0].to_dict()))
         writer.writeheader()
@@ -162,10 +164,10 @@ def compare(
     metrics: Mapping[str, Metric] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """Compare mechanisms: the cost, the privacy and the design time of each, against the same adversaries.
+    """Compare the cost, privacy and design time of mechanisms against the same adversaries.
 
     Args:
-        problem: the problem that all of them are measured against.
+        problem: the problem that defines their cost and privacy.
         mechanisms: by name, a mechanism, or a function without arguments that makes one and is timed, such as
             :func:`privacygames.calibrated_baselines` returns.
         adversaries: the prior of each adversary by name; by default one who knows the problem's prior, and one to whom
@@ -188,12 +190,12 @@ def compare(
         raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms")
     if not mechanisms:
         raise InvalidProblem("there is nothing to compare: give at least one mechanism")
-    beliefs, crowd = _adversaries(problem, adversaries)
+    priors, individuals = _split_adversaries(problem, adversaries)
     rows: list[ComparisonRow] = []
-    for done, (name, given) in enumerate(mechanisms.items()):
+    for done, (name, mechanism) in enumerate(mechanisms.items()):
         if progress is not None:
             progress(Progress(job="compare", done=done, total=len(mechanisms), message=name))
-        rows += _rows(problem, name, given, beliefs, crowd=crowd, within=within, metrics=metrics)
+        rows += _rows(problem, name, mechanism, priors, individuals=individuals, within=within, metrics=metrics)
     return Comparison(problem, tuple(rows))
 
 
@@ -208,10 +210,10 @@ def trade_off(
     metrics: Mapping[str, Metric] | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
-    """What privacy costs: mechanisms calibrated to each of several ε, or to each of several distortions.
+    """The trade-off between privacy and cost, of mechanisms calibrated to each of several ε or distortions.
 
     Args:
-        problem: the problem that all of them are for.
+        problem: the problem of all the mechanisms.
         epsilons: the ε to calibrate to; or
         distortions: the distortion privacy to calibrate to.
         names: the mechanisms, as in :func:`privacygames.calibrated_baselines`.
@@ -230,7 +232,7 @@ def trade_off(
     targets = [("epsilon", epsilon) for epsilon in epsilons] + [("distortion", error) for error in distortions]
     if len({kind for kind, _ in targets}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
-    beliefs, crowd = _adversaries(problem, adversaries)
+    priors, individuals = _split_adversaries(problem, adversaries)
     rows: list[ComparisonRow] = []
     designs = [(name, kind, value) for name in names for kind, value in targets]
     for done, (name, kind, value) in enumerate(designs):
@@ -242,8 +244,8 @@ def trade_off(
             problem,
             name,
             factories[name],
-            beliefs,
-            crowd=crowd,
+            priors,
+            individuals=individuals,
             within=within,
             metrics=metrics,
             target=value,
@@ -253,46 +255,46 @@ def trade_off(
 
 
 def default_adversaries(prior: Prior) -> dict[str, Prior]:
-    """The priors of two adversaries: one who knows the given prior, and one to whom every secret is equally likely."""
+    """The priors of two adversaries: one who knows this prior, and one to whom every secret is equally likely."""
     return {INFORMED: prior, IGNORANT: Prior.uniform(prior.space)}
 
 
-def _adversaries(problem: Problem, given: Adversaries) -> tuple[Mapping[str, Prior], list[Adversary]]:
-    """The priors by name, whose errors are averaged over the problem's prior; and the adversaries of their own."""
-    if given is None:
+def _split_adversaries(problem: Problem, adversaries: Adversaries) -> tuple[Mapping[str, Prior], list[Adversary]]:
+    """The priors by name, whose errors are averaged over the problem's prior; and the adversaries with their own."""
+    if adversaries is None:
         return default_adversaries(problem.prior), []
-    if not isinstance(given, Mapping):
-        crowd = as_list(given, "adversaries")
-        if not all(isinstance(each, Adversary) for each in crowd):
+    if not isinstance(adversaries, Mapping):
+        individuals = as_list(adversaries, "adversaries")
+        if not all(isinstance(each, Adversary) for each in individuals):
             raise InvalidProblem("adversaries are a list of Adversary, or given by name: a dict from names to priors")
-        return default_adversaries(problem.prior), crowd
-    if not given:
-        raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the default two")
-    priors = {name: each for name, each in given.items() if isinstance(each, Prior)}
-    crowd = [each for each in given.values() if isinstance(each, Adversary)]
-    if len(priors) + len(crowd) < len(given):
+        return default_adversaries(problem.prior), individuals
+    if not adversaries:
+        raise InvalidProblem("adversaries is empty; give at least one prior by name, or None for the two default ones")
+    priors = {name: each for name, each in adversaries.items() if isinstance(each, Prior)}
+    individuals = [each for each in adversaries.values() if isinstance(each, Adversary)]
+    if len(priors) + len(individuals) < len(adversaries):
         raise InvalidProblem("adversaries given by name must be priors, or of type Adversary")
-    if any(isinstance(each, Adversary) and each.name != name for name, each in given.items()):
+    if any(isinstance(each, Adversary) and each.name != name for name, each in adversaries.items()):
         raise InvalidProblem("an Adversary among adversaries given by name must have its own name as the key")
-    return priors or default_adversaries(problem.prior), crowd
+    return priors or default_adversaries(problem.prior), individuals
 
 
 def _rows(
     problem: Problem,
     name: str,
-    given: Mechanism | MechanismFactory,
-    adversaries: Mapping[str, Prior],
+    source: Mechanism | MechanismFactory,
+    priors: Mapping[str, Prior],
     *,
-    crowd: list[Adversary],
+    individuals: list[Adversary],
     within: float | None,
     metrics: Mapping[str, Metric] | None = None,
     target: float | None = None,
     target_kind: str | None = None,
 ) -> list[ComparisonRow]:
-    """The rows of one mechanism, which is made and timed once: one for each adversary."""
+    """The rows of one mechanism, one for each prior; a factory is called and timed once."""
     start = perf_counter()
-    mechanism = _made(name, given)
-    seconds = perf_counter() - start if callable(given) else None
+    mechanism = _make(name, source)
+    seconds = perf_counter() - start if callable(source) else None
     return [
         ComparisonRow(
             name,
@@ -300,17 +302,19 @@ def _rows(
             target,
             seconds,
             mechanism.certificate.bound,
-            evaluate(mechanism, problem, adversary_prior=belief, within=within, adversaries=crowd, metrics=metrics),
+            evaluate(
+                mechanism, problem, adversary_prior=prior, within=within, adversaries=individuals, metrics=metrics
+            ),
             mechanism,
             target_kind,
         )
-        for adversary, belief in adversaries.items()
+        for adversary, prior in priors.items()
     ]
 
 
-def _made(name: str, given: Mechanism | MechanismFactory) -> Mechanism:
-    if callable(given):
-        return require_instance(given(), Mechanism, f"what {name!r} makes")
-    if not isinstance(given, Mechanism):
+def _make(name: str, source: Mechanism | MechanismFactory) -> Mechanism:
+    if callable(source):
+        return require_instance(source(), Mechanism, f"what {name!r} makes")
+    if not isinstance(source, Mechanism):
         raise InvalidProblem(f"{name!r} must be a mechanism, or a function without arguments that makes one")
-    return given
+    return source

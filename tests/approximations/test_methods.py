@@ -35,7 +35,7 @@ def test_pruning_without_repair_breaks_the_promise_and_says_so(cost: str, optimu
     realised = metrics.epsilon(broken, problem)
     assert realised == pytest.approx(1.0823, abs=1e-4)
     assert broken.certificate.bounds.epsilon == pytest.approx(realised, rel=1e-9)
-    assert "not repaired: ε = 1 per km asked" in broken.certificate.provenance.solver
+    assert "not repaired: target ε = 1 per km" in broken.certificate.provenance.solver
     kept = approximations.prune(problem, 1.0, 2.0)
     certificate = kept.certificate
     assert certificate.bounds.epsilon == 1.0

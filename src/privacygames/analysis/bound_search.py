@@ -307,8 +307,8 @@ class _EpsilonSearch:
             return undecided_error(requirement, certificate, certificate.cost)
         return Infeasible(
             f"no mechanism with a finite epsilon costs at most {self.cost_limit:.9g}: "
-            f"with {self._format_epsilon(epsilon)} the least possible cost is {lower_bound!r}, and a larger epsilon limits no ratio of {BITS}-bit weights; "
-            f"allow {certificate.cost:.9g}",
+            f"with {self._format_epsilon(epsilon)} the least possible cost is {lower_bound!r}, "
+            f"and a larger epsilon limits no ratio of {BITS}-bit weights; allow {certificate.cost:.9g}",
             limit=certificate.cost,
             bound="cost_at_most",
         )

@@ -1,8 +1,8 @@
-"""Approximations of the exact design for large problems; each states what it guarantees and what it may cost.
+"""Approximations of the exact design for large problems; each documents its guarantees and its loss of optimality.
 
 Leaving constraints out (``prune``, ``sample_pairs``) is a relaxation: its cost is a lower bound on the exact optimum,
-and the mechanism may violate the ε asked for. ``repair=True``, the default, restores it; the certificate then
-guarantees the ε asked for, and states the distortion, the cost, how much of the cost the repair added
+and the mechanism may violate the target ε. ``repair=True``, the default, restores it; the certificate then
+guarantees the target ε, and states the distortion, the cost, how much of the cost the repair added
 (``provenance.repair_cost``) and the gap to the exact optimum. With ``repair=False`` the certificate guarantees the
 realised ε instead. ``spanner``, ``early_stopping`` and ``fewer_outputs`` satisfy the constraints by construction.
 """

@@ -1,4 +1,4 @@
-"""Appendix C's second pruning: only constraints about an observable and secrets near it."""
+"""The second pruning of appendix C of the paper: only the constraints of an output and secrets near it."""
 
 from dataclasses import replace
 
@@ -19,29 +19,29 @@ def solve_local_constraints(
     *,
     all_estimates: bool = False,
 ) -> Solution:
-    """Solve the program with only the ratios p(o|s) ≤ γp(o|s') and guesses (o, ŝ) whose secrets are near o.
+    """Solve the program with only the constraints (ratios and guesses) of an output o whose secrets are near o.
 
-    Each observable then has ratios of its own, which the block engine does not take: HiGHS solves it, written out.
+    Every output then has other ratios, which the block method does not support: HiGHS solves the explicit program.
 
     Args:
-        problem: with the pairs of secrets to keep (others at distinguishability ∞).
-        bounds: the promises.
-        near: (observables, secrets).
-        progress: called now and then.
-        all_estimates: keep the guesses far from the observable, too: distortion privacy is then promised in full.
+        problem: the problem with the selected pairs of secrets (others at distinguishability ∞).
+        bounds: the guarantees.
+        near: mask of the secrets near each output, (observables, secrets).
+        progress: called regularly.
+        all_estimates: include the guesses far from the output, so that distortion privacy is guaranteed in full.
     """
     refuse_too_large(problem, bounds)
     program = design_program(problem, bounds)
     secret, other, _ = ratio_pairs(problem, bounds)
-    kept = {"ratios": (near[:, secret] & near[:, other]).T.ravel()}
+    masks = {"ratios": (near[:, secret] & near[:, other]).T.ravel()}
     if not all_estimates:
-        kept["guesses"] = near.ravel()
-    reduced = thinned(program, kept)
+        masks["guesses"] = near.ravel()
+    reduced = thinned(program, masks)
     result = Highs().solve_program(reduced, progress=progress)
-    duals = np.zeros(len(program.row_lower))  # the dual value of what was left out is 0
+    duals = np.zeros(len(program.row_lower))  # the dual values of omitted constraints are 0
     for family in program.families:
         rows = duals[program.rows[family.name]]
-        rows[kept.get(family.name, slice(None))] = result.duals[reduced.rows[family.name]]
+        rows[masks.get(family.name, slice(None))] = result.duals[reduced.rows[family.name]]
     extended = replace(result, program=program, duals=duals)
     return Solution(
         result.block("p").reshape(problem.shape),

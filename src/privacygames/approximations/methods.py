@@ -18,10 +18,10 @@ from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveOptions, Solver
 from privacygames.validation import require_instance
 
-Chosen = Literal["auto"] | Solver
+SolverChoice = Literal["auto"] | Solver
 
-MOST_DILATION = 4.0
-"""Kept pairs that stretch others further than this are not worth solving again for with a tighter ε."""
+MAX_DILATION = 4.0
+"""Largest dilation by which a repair divides ε and solves again; with a larger one the mechanism would be poor."""
 
 
 def prune(
@@ -34,7 +34,7 @@ def prune(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
-    solver: Chosen = "auto",
+    solver: SolverChoice = "auto",
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
@@ -46,7 +46,7 @@ def prune(
 
     Args:
         problem: secrets, prior, cost and distances.
-        epsilon: the ε asked for, and guaranteed if ``repair``.
+        epsilon: the target ε, guaranteed if ``repair``.
         radius: keep ratios between secrets with d^ε(s,s') at most this.
         output_radius: keep only the constraints (ratios and estimates) of an output that are about secrets at most this
             far from it, in the problem's distance; needs outputs that are the secrets. Always solved by HiGHS as an
@@ -57,7 +57,7 @@ def prune(
         worst_case: as in :func:`privacygames.design`.
         repair: restore the guarantee of ε; otherwise the certificate states the realised ε and distortion.
         solver: as in :func:`privacygames.design`.
-        tolerance: of the relaxed design.
+        tolerance: the tolerance of the relaxed design.
         progress: as in :func:`privacygames.design`.
 
     >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
@@ -70,23 +70,29 @@ def prune(
     bounds = Bounds(epsilon=epsilon, distortion=distortion, worst_case=worst_case)
     if not radius > 0:
         raise InvalidProblem(f"radius is {radius!r}; it must be a positive number")
-    kept = pairs.near(bounds.log_ratio_bounds(problem.distinguishability), problem.distinguishability, radius)
+    selected = pairs.nearby_pairs(
+        bounds.log_ratio_bounds(problem.distinguishability), problem.distinguishability, radius
+    )
     origin = f"pruned beyond {radius:g}"
     if all_estimates and output_radius is None:
-        raise InvalidProblem("all_estimates goes with output_radius: without it no guess is left out")
+        raise InvalidProblem("all_estimates goes with output_radius: without it no estimate is left out")
     if output_radius is None:
-        return _PairSubset(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
+        return _PairSubset(problem, bounds, selected, solver, tolerance, progress).mechanism(origin, repair=repair)
     if problem.observables != problem.space or not output_radius >= 0:
         raise InvalidProblem("output_radius must be 0 or more, and needs the observables to be the secrets")
     origin += f", observables beyond {output_radius:g}" + (" (ratios only)" if all_estimates else "")
     solution = solve_local_constraints(
-        pairs.only(problem, kept), bounds, problem.distance <= output_radius, progress, all_estimates=all_estimates
+        pairs.restrict_ratios(problem, selected),
+        bounds,
+        problem.distance <= output_radius,
+        progress,
+        all_estimates=all_estimates,
     )
     relaxed = np.maximum(solution.probabilities, 0.0)
     relaxed /= relaxed.sum(axis=1, keepdims=True)
     if not repair:
-        told = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
-        origin = f"{solution.solver}; {origin}, not repaired: ε = {told} asked"
+        epsilon_text = distinguishability_scale(problem).epsilon(f"{epsilon:g}")
+        origin = f"{solution.solver}; {origin}, not repaired: target ε = {epsilon_text}"
         return Mechanism.from_probabilities(problem, relaxed, origin=origin)
     candidates = mixtures(problem, bounds, relaxed)
     return cheapest_repaired(problem, bounds, relaxed, candidates, dual_solution=solution.dual_solution, origin=origin)
@@ -101,24 +107,24 @@ def sample_pairs(
     distortion: float | None = None,
     worst_case: bool = False,
     repair: bool = True,
-    solver: Chosen = "auto",
+    solver: SolverChoice = "auto",
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
     """Keep a random fraction of the ratios (constraint sampling: de Farias and Van Roy 2004), then repair.
 
-    A sparse spanner is always kept: without it, most secrets would not be compared at all.
+    A sparse spanner is always included: without it, most secrets would not be compared at all.
 
     Args:
         problem: secrets, prior, cost and distances.
-        epsilon: the ε asked for, and guaranteed if ``repair``.
+        epsilon: the target ε, guaranteed if ``repair``.
         fraction: the fraction of the other pairs to keep, 0 to 1.
         generator: a seeded generator, for a reproducible choice.
         distortion: distortion privacy, as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         repair: as in :func:`privacygames.approximations.prune`.
         solver: as in :func:`privacygames.design`.
-        tolerance: of the relaxed design.
+        tolerance: the tolerance of the relaxed design.
         progress: as in :func:`privacygames.design`.
 
     >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
@@ -132,9 +138,9 @@ def sample_pairs(
     if not 0 <= fraction <= 1:
         raise InvalidProblem(f"fraction is {fraction!r}; it must lie between 0 and 1")
     exponents = bounds.log_ratio_bounds(problem.distinguishability)
-    kept = pairs.drawn(exponents, fraction, np.random.default_rng() if generator is None else generator)
-    origin = f"{int(kept.sum())} ratios sampled"
-    return _PairSubset(problem, bounds, kept, solver, tolerance, progress).mechanism(origin, repair=repair)
+    selected = pairs.random_pairs(exponents, fraction, np.random.default_rng() if generator is None else generator)
+    origin = f"{int(selected.sum())} ratios sampled"
+    return _PairSubset(problem, bounds, selected, solver, tolerance, progress).mechanism(origin, repair=repair)
 
 
 def spanner(
@@ -145,7 +151,7 @@ def spanner(
     distortion: float | None = None,
     worst_case: bool = False,
     bound: bool = True,
-    solver: Chosen = "auto",
+    solver: SolverChoice = "auto",
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
 ) -> Mechanism:
@@ -163,7 +169,7 @@ def spanner(
         worst_case: as in :func:`privacygames.design`.
         bound: solve a second time, with the whole ε on the edges: a relaxation, which proves the gap.
         solver: as in :func:`privacygames.design`.
-        tolerance: of the designs.
+        tolerance: the tolerance of the designs.
         progress: as in :func:`privacygames.design`.
 
     >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
@@ -177,10 +183,10 @@ def spanner(
     if not 1 <= dilation < inf:
         raise InvalidProblem(f"dilation is {dilation!r}; it must be 1 or more")
     exponents = bounds.log_ratio_bounds(problem.distinguishability)
-    thinned = _PairSubset(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
-    origin = f"spanner of {int(thinned.kept.sum())} ratios, dilation {thinned.dilation:.4g}"
-    tight = thinned.design(thinned.dilation)
-    relaxed = thinned.design() if bound else None
+    subset = _PairSubset(problem, bounds, pairs.greedy_spanner(exponents, dilation), solver, tolerance, progress)
+    origin = f"spanner of {int(subset.selected.sum())} ratios, dilation {subset.dilation:.4g}"
+    tight = subset.design(subset.dilation)
+    relaxed = subset.design() if bound else None
     return cheapest_repaired(
         problem,
         bounds,
@@ -212,7 +218,7 @@ def early_stopping(
         distortion: as in :func:`privacygames.design`.
         worst_case: as in :func:`privacygames.design`.
         gap: the relative gap to the exact optimum at which to stop.
-        time_limit: seconds.
+        time_limit: time limit in seconds.
         progress: as in :func:`privacygames.design`.
 
     >>> grid = pg.Grid(columns=3, rows=2, width=3.0, height=2.0)
@@ -233,38 +239,38 @@ def early_stopping(
 
 @dataclass(frozen=True)
 class _PairSubset:
-    """A problem with ratios between some pairs only, and how to solve it."""
+    """A problem with ratio constraints between selected pairs only, and the settings to solve it."""
 
     problem: Problem
     bounds: Bounds
-    kept: pairs.Pairs
-    solver: Chosen
+    selected: pairs.Pairs
+    solver: SolverChoice
     tolerance: float
     progress: ProgressCallback | None
 
     @property
     def dilation(self) -> float:
-        return pairs.dilation_of(self.bounds.log_ratio_bounds(self.problem.distinguishability), self.kept)
+        return pairs.dilation_of(self.bounds.log_ratio_bounds(self.problem.distinguishability), self.selected)
 
-    def design(self, tightened: float = 1.0) -> Mechanism:
-        """The exact design for the kept pairs, with ε divided by ``tightened``."""
+    def design(self, tightening: float = 1.0) -> Mechanism:
+        """The exact design for the selected pairs, with ε divided by ``tightening``."""
         epsilon = self.bounds.epsilon or inf
-        tight = epsilon if tightened == 1.0 else epsilon / tightened * (1 - pairs.ROUNDING)
+        tight = epsilon if tightening == 1.0 else epsilon / tightening * (1 - pairs.ROUNDING)
         return design_bounds(
-            pairs.only(self.problem, self.kept),
+            pairs.restrict_ratios(self.problem, self.selected),
             replace(self.bounds, epsilon=tight),
             solver=self.solver,
             options=SolveOptions(tolerance=self.tolerance, progress=self.progress),
         )
 
     def mechanism(self, origin: str, *, repair: bool) -> Mechanism:
-        """Solve with the kept pairs; then make it keep all, or say what it keeps."""
+        """Solve with the selected pairs, then repair the mechanism or certify the realised ε."""
         problem, bounds = self.problem, self.bounds
         relaxed = self.design()
         if not repair:
-            least = f"whose least cost is {relaxed.certificate.bound:.6g} or more"
+            cost_note = f"whose least cost is {relaxed.certificate.bound:.6g} or more"
             epsilon_text = distinguishability_scale(problem).epsilon(f"{bounds.epsilon:g}")
-            note = f"not repaired: ε = {epsilon_text} asked, {least}"
+            note = f"not repaired: target ε = {epsilon_text}, {cost_note}"
             solver = relaxed.certificate.provenance.solver
             return Mechanism.from_weights(problem, relaxed.weights, origin=f"{solver}; {origin}, {note}")
         if realised_epsilon(relaxed.weights, problem.distinguishability) <= (bounds.epsilon or 0.0) * (
@@ -274,7 +280,7 @@ class _PairSubset:
         else:
             candidates = mixtures(problem, bounds, relaxed.probabilities)
             dilation = self.dilation
-            if dilation <= MOST_DILATION:
+            if dilation <= MAX_DILATION:
                 tight = self.design(dilation).probabilities
                 candidates.append(Candidate(tight, f"; repaired by dividing ε by {dilation:.4g}"))
         return cheapest_repaired(

@@ -1,4 +1,4 @@
-"""The best mechanism with a subset of the outputs: exact for the subset, with a bound against all outputs."""
+"""The optimal mechanism with a subset of the outputs, with a bound for all outputs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from privacygames.spaces import Label, Numbers
 from privacygames.validation import is_integer, require_instance
 
 INFINITE_COST_FACTOR = 1000.0
-"""An infinite cost counts as this multiple of the largest finite one while outputs are selected: enough to avoid it."""
+"""Multiple of the largest finite cost that replaces an infinite one while outputs are selected."""
 
 
 def fewer_outputs(
@@ -34,14 +34,14 @@ def fewer_outputs(
 ) -> Mechanism:
     """Optimal mechanism that uses only a subset of the outputs, for problems too large to solve with all of them.
 
-    Every guarantee holds for the whole problem, and no mechanism with the same outputs costs less (to within
-    ``tolerance``; the certificate's provenance states that least cost). The certificate's bound and gap refer to *all*
-    outputs: no mechanism at all costs less than the bound. The bound is loose by about the cost of releasing the
+    Every guarantee holds for the whole problem, and no mechanism with the same outputs costs less, to within
+    ``tolerance``; the provenance of the certificate states this lowest cost. The certificate's bound and gap refer to
+    *all* outputs: no mechanism at all costs less than the bound. The bound is loose by about the cost of releasing the
     nearest output of the subset instead of another one.
 
     Args:
         problem: secrets, prior, cost and distances.
-        outputs: how many, selected so that the nearest one costs little on average; or the labels of those to use.
+        outputs: their number, selected so that the nearest one costs little on average; or their labels.
         epsilon: as in :func:`privacygames.design`.
         distortion: as in :func:`privacygames.design`.
         within: as in :func:`privacygames.design`.
@@ -58,7 +58,7 @@ def fewer_outputs(
     """
     require_instance(problem, Problem, "the problem")
     bounds = Bounds(epsilon=epsilon, distortion=distortion, within=within, worst_case=worst_case)
-    selected = _selected(problem, outputs)
+    selected = _select_outputs(problem, outputs)
     reduced_problem = Problem(
         problem.prior,
         cost=problem.cost[selected],
@@ -70,12 +70,12 @@ def fewer_outputs(
     reduced = design_bounds(reduced_problem, bounds, options=options)
     weights = np.zeros(problem.shape, dtype=reduced.weights.dtype)
     weights[:, selected] = reduced.weights
-    least = f"whose least cost is {reduced.certificate.bound:.6g} or more"
-    origin = f"{len(selected)} of {problem.shape[1]} outputs, {least}: {reduced.certificate.provenance.solver}"
+    note = f"whose least cost is {reduced.certificate.bound:.6g} or more"
+    origin = f"{len(selected)} of {problem.shape[1]} outputs, {note}: {reduced.certificate.provenance.solver}"
     return certify(problem, bounds, weights, _extend_duals(problem, selected, reduced.dual_solution), origin=origin)
 
 
-def _selected(problem: Problem, outputs: int | Sequence[Label]) -> IntArray:
+def _select_outputs(problem: Problem, outputs: int | Sequence[Label]) -> IntArray:
     """The positions of the outputs to use, in ascending order."""
     available = problem.shape[1]
     if is_integer(outputs):
@@ -97,9 +97,9 @@ def _representatives(cost: FloatArray, prior: FloatArray, count: int) -> IntArra
     selected: list[int] = []
     for _ in range(count):
         selected.append(_best_addition(selected, cost, prior))
-    for place in range(count if count < len(cost) else 0):
-        others = selected[:place] + selected[place + 1 :]
-        selected[place] = _best_addition(others, cost, prior)
+    for position in range(count if count < len(cost) else 0):
+        others = selected[:position] + selected[position + 1 :]
+        selected[position] = _best_addition(others, cost, prior)
     return np.sort(np.array(selected, dtype=np.int64))
 
 
@@ -119,16 +119,16 @@ def _best_addition(selected: list[int], cost: FloatArray, prior: FloatArray) -> 
 
 
 def _extend_duals(problem: Problem, selected: IntArray, duals: DualSolution | None) -> DualSolution | None:
-    """Dual values for every output: an output that was not selected takes those of the selected one most like it.
+    """Dual values for every output: an output that was not selected gets those of the most similar selected one.
 
-    With the dual values of o', the residual of o is that of o' plus π(s) (c(o,s) − c(o',s)): the bound loses where o
-    is cheaper than o'.
+    With the dual values of o', the residual of o is that of o' plus π(s) (c(o,s) − c(o',s)): the bound is weaker
+    where o is cheaper than o'.
     """
     if duals is None:
         return None
     prior, cost = problem.prior.probabilities, _finite(problem.cost)
-    like = np.empty(len(cost), dtype=np.int64)
-    like[selected] = np.arange(len(selected))
+    most_similar = np.empty(len(cost), dtype=np.int64)
+    most_similar[selected] = np.arange(len(selected))
     for other in np.setdiff1d(np.arange(len(cost)), selected):
-        like[other] = int((np.maximum(cost[selected] - cost[other], 0.0) @ prior).argmin())
-    return replace(duals, output_rows=duals.output_rows[like])
+        most_similar[other] = int((np.maximum(cost[selected] - cost[other], 0.0) @ prior).argmin())
+    return replace(duals, output_rows=duals.output_rows[most_similar])

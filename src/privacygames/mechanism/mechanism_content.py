@@ -1,4 +1,4 @@
-"""What a mechanism file contains: encoded as a header and arrays, and decoded again with every part checked."""
+"""The content of a mechanism file: encoding as a header and arrays, and decoding with validation of every part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,21 +27,21 @@ from privacygames.problem import MAX_ADVERSARIES, Adversary, Bounds, DistortionG
 from privacygames.spaces import LabelBudget, Space, decode_space, encode_space
 
 DISTANCES = ("distance", "distinguishability")
-"""Arrays that a space with a matrix of distances may refer to, instead of storing its own."""
+"""Arrays that a space with a matrix of distances may refer to instead of storing its own."""
 
 VERSION_2_GUARANTEES = ("epsilon", "within", "distortion", "cost_at_most", "worst_case")
-"""The guarantees of version 2 of the format, always written; others are written only where they are given."""
+"""Guarantees of version 2 of the format, which are always written; others are written only where they are set."""
 
 MAX_ADVERSARY_ENTRIES = 2 * 10**8
-"""Largest number of entries of all adversaries' errors and attacks together: a small file can name one array often."""
+"""Maximum number of entries of all adversaries' errors and attacks: a small file may refer to one array many times."""
 
 StoreMatrix = Callable[[FloatArray], str]
-"""Adds a matrix to the arrays of a file, unless it is there; returns its name."""
+"""Function that adds a matrix to the arrays of a file unless it is there already, and returns its name."""
 
 
 @dataclass(frozen=True)
 class MechanismContent:
-    """Everything a file holds: the statement, what its rows and columns mean, and where it comes from."""
+    """The content of a file: the statement, the spaces of its rows and columns, and its provenance."""
 
     statement: Statement
     secrets: Space
@@ -50,7 +50,7 @@ class MechanismContent:
 
 
 def encode_content(content: MechanismContent, *, dual_solution: bool = True) -> tuple[Header, Arrays]:
-    """The header and arrays of a file; without ``dual_solution`` it is smaller and proves no optimality."""
+    """The header and arrays of a file; without ``dual_solution`` it is smaller but does not prove optimality."""
     statement = content.statement
     arrays: Arrays = {"weights": statement.weights, "prior": statement.prior}
     arrays |= {"cost": statement.cost, "distance": statement.distance}
@@ -87,17 +87,17 @@ def oldest_version(header: Header) -> int:
 
 
 def decode_content(header: Header, arrays: Arrays) -> MechanismContent:
-    """What a file's header and arrays mean.
+    """Decode the header and arrays of a file.
 
     Raises:
-        InvalidFile: they do not fit together; nothing else is raised, whatever they hold.
+        InvalidFile: they are invalid or inconsistent; no other error is raised for any content.
     """
     with well_formed("the content of the file"):
         return _decode_content(header, arrays)
 
 
 def _decode_content(header: Header, arrays: Arrays) -> MechanismContent:
-    n, m = arrays["weights"].shape  # spaces must be of these sizes, so a small file cannot describe a huge one
+    n, m = arrays["weights"].shape  # spaces must have these sizes, so that a small file cannot describe a huge one
     encoded = [header["secrets"], header["observables"]]
     if header.get("format") == 1:
         encoded = [_upgrade_space(table) for table in encoded]
@@ -128,7 +128,7 @@ def _decode_content(header: Header, arrays: Arrays) -> MechanismContent:
         require_text(origin["solver"]), require_text(origin["version"]), require_number(origin["repair_cost"])
     )
     if asdict(statement.content_hashes) != header["hashes"]:
-        raise InvalidFile("the prior, cost or distances in the file are not those the guarantees are about")
+        raise InvalidFile("the prior, cost or distances in the file differ from those that the guarantees refer to")
     try:
         check_form(statement)
     except GuaranteeViolated as error:
@@ -137,7 +137,7 @@ def _decode_content(header: Header, arrays: Arrays) -> MechanismContent:
 
 
 def _upgrade_space(table: Any) -> Any:
-    """A space of format 1 with the keys of format 2: it wrote everything as labels, and an empty box."""
+    """A space of format 1 with the keys of format 2: format 1 wrote all values as labels, and an empty box."""
     if not isinstance(table, Mapping):
         return table
     keys = {"numbers": "values", "sets": "sets"}
@@ -148,7 +148,7 @@ def _upgrade_space(table: Any) -> Any:
 
 
 def _encode_bounds(bounds: Bounds, arrays: Arrays, store: StoreMatrix) -> Header:
-    """The bounds for the header; the matrices of adversaries go into ``arrays``, each once."""
+    """The bounds for the header; the matrices of adversaries are added to ``arrays``, each once."""
     values = bounds.plain_values()
     table: Header = {name: values.pop(name) for name in VERSION_2_GUARANTEES}
     table |= {name: value for name, value in values.items() if value is not None and value is not False}
@@ -170,7 +170,7 @@ def _encode_guarantee(guarantee: DistortionGuarantee, arrays: Arrays, store: Sto
 
 
 def _store_once(numbers: FloatArray, kind: str, arrays: Arrays) -> str:
-    """The name of the array that holds these numbers, which is added where none does."""
+    """The name of the array with these values, which is added if there is none."""
     for name, array in arrays.items():
         if array.dtype == numbers.dtype and np.array_equal(array, numbers):
             return name
@@ -189,7 +189,7 @@ def _decode_bounds(header: Any, arrays: Arrays, secrets: Space, allowance: Label
         raise InvalidFile(f"the adversaries' errors and attacks would have more than {MAX_ADVERSARY_ENTRIES} numbers")
     if against:
         if table.pop("distortion", None) is not None:
-            raise InvalidFile("distortion is guaranteed as a number or against each of several adversaries, not both")
+            raise InvalidFile("distortion is guaranteed either as a number or against each of several adversaries")
         table["distortion"] = tuple(_decode_guarantee(each, arrays, secrets, allowance) for each in against)
     return Bounds(**table)
 
@@ -215,16 +215,16 @@ def _decode_guarantee(header: Any, arrays: Arrays, secrets: Space, allowance: La
 def _encode_dual_solution(dual_solution: DualSolution, arrays: Arrays, *, named: bool) -> Header:
     """The dual solution's part of the header; its arrays are added to ``arrays``.
 
-    Files have one attack over the secrets and, only where adversaries are named, one for each of them besides.
+    Files contain one attack over the secrets and, where adversaries are named, one more for each of them.
 
     Args:
         dual_solution: the dual values.
         arrays: all arrays of the file.
-        named: whether the bounds name adversaries, rather than being about the problem's own at most.
+        named: whether the bounds name adversaries, instead of the problem's own only.
     """
     ratios, adversaries = dual_solution.ratios, dual_solution.adversaries
     unused = np.zeros((dual_solution.rows, len(arrays["prior"])))
-    unused[:, 0] = 1.0  # an attack that nothing depends on
+    unused[:, 0] = 1.0  # an attack without effect
     own = AdversaryDuals(0.0, unused) if named or not adversaries else adversaries[0]
     arrays |= _encode_attack("attack", own.attack)
     arrays |= {
@@ -252,7 +252,7 @@ def _decode_dual_solution(
     """The dual solution of a file.
 
     Args:
-        header: its part of the header.
+        header: the part of the header with the dual solution.
         arrays: all arrays of the file.
         shape: the numbers of secrets and observables.
         guesses: for each adversary of the bounds, the number of guesses they choose from.

@@ -1,4 +1,4 @@
-"""Visits: which user was where and when; their counts, priors and transitions between the cells of a grid."""
+"""Visits of users to places: their counts, priors and transitions between the cells of a grid."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -18,11 +18,11 @@ from privacygames.traces import timestamps
 from privacygames.traces.public_lattice import public_box
 from privacygames.validation import as_list, is_integer
 
-SLOTS_APART = 1.5
-"""Slots between two visits up to which they are one transition: between one slot apart and one slot missing."""
+MAX_SLOTS_APART = 1.5
+"""Largest number of slots between the visits of a transition: between adjacent slots and one missing slot."""
 
 THURSDAY = 3
-"""The weekday of 1970-01-01, counted from Monday."""
+"""Weekday of 1970-01-01, where Monday is 0."""
 
 Days = Literal["weekdays", "weekends"] | Iterable[int]
 MAX_TRANSITIONS = 100_000_000
@@ -57,8 +57,8 @@ class VisitData(ABC):
             grid: the cells.
             user: the user's name.
             smoothing: added to every count first.
-            pooling: visits to add, for users with few: they are distributed as those of all other users.
-            outside: what becomes of visits outside the grid: ``"drop"``, ``"nearest"`` or an ``"error"``.
+            pooling: number of visits to add for users with little data, distributed as those of all other users.
+            outside: how to treat visits outside the grid: ``"drop"``, ``"nearest"`` or an ``"error"``.
 
         >>> visits = pg.traces.synthetic(users=1, days=7)
         >>> visits.prior(pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3), "person-0")
@@ -96,32 +96,32 @@ class VisitData(ABC):
         return Prior.bootstrap(grid, by_label, times, smoothing=smoothing, generator=generator)
 
     def pooled_prior(self, grid: Grid, *, without: str | None = None, outside: Outside = "drop") -> Prior:
-        """The mean of all users' priors: a prior for somebody without data.
+        """The mean of all users' priors, for a user without data.
 
         Args:
             grid: the cells.
             without: a user to leave out.
             outside: as in :meth:`prior`.
         """
-        shares = []
+        distributions = []
         for user in self.users:
             counts = self.counts(grid, user, outside=outside)
             if user != without and counts.any():
-                shares.append(counts / counts.sum())
-        if not shares:
-            raise InvalidProblem("nobody else was seen in the grid: there is nobody to pool")
-        return Prior.from_counts(grid, np.mean(shares, axis=0))
+                distributions.append(counts / counts.sum())
+        if not distributions:
+            raise InvalidProblem("no other user has visits in the grid to pool")
+        return Prior.from_counts(grid, np.mean(distributions, axis=0))
 
     def busiest(self, k: int, grid: Grid, *, cells: int = 1) -> list[str]:
         """The users with most visits inside the grid, at most ``k``, the busiest first.
 
         Args:
-            k: how many users; fewer are returned if fewer qualify.
+            k: number of users; fewer are returned if fewer qualify.
             grid: the cells.
-            cells: least number of distinct cells that a user visited.
+            cells: minimum number of distinct cells that a user visited.
         """
         if k < 1:
-            raise InvalidProblem(f"{k} users are asked for; it must be 1 or more")
+            raise InvalidProblem(f"k is {k}; it must be 1 or more")
         by_user = [(user, self.counts(grid, user)) for user in self.users]
         totals = [(user, int(counts.sum())) for user, counts in by_user if np.count_nonzero(counts) >= max(cells, 1)]
         return [user for user, _ in sorted(totals, key=lambda pair: -pair[1])[:k]]
@@ -131,7 +131,7 @@ class VisitData(ABC):
             return self._codes[user]
         except (KeyError, TypeError):
             raise UnknownLabel(
-                f"the user given is none of the {len(self.users)} users; they are texts, listed in .users"
+                f"the user is none of the {len(self.users)} users; they are texts, listed in .users"
             ) from None
 
     @cached_property
@@ -189,24 +189,24 @@ class Visits(VisitData):
         return len(self.user)
 
     def __repr__(self) -> str:
-        left_out = "".join(f", {count} {reason}" for reason, count in self.skipped.items() if count)
+        skipped = "".join(f", {count} {reason}" for reason, count in self.skipped.items() if count)
         read = f"{self.rows} rows read as {self.format}" if self.format else f"{self.rows} rows"
-        return f"Visits({len(self)} visits of {len(self.users)} users, {read}{left_out})"
+        return f"Visits({len(self)} visits of {len(self.users)} users, {read}{skipped})"
 
     def counts(self, grid: Grid, user: str, *, outside: Outside = "drop") -> IntArray:
         """The user's visits to each cell, in the order of the grid's labels.
 
-        Visits elsewhere do not count, unless ``outside`` is ``"nearest"``, or ``"error"`` which refuses them.
+        Visits outside the grid are not counted, unless ``outside`` is ``"nearest"``; with ``"error"`` they raise.
         """
         cells = self._cells(grid, self._slice(user), outside)
         return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
 
     def public_box(self, user: str | None = None) -> Box:
-        """The box to lay a grid over: (west, south, east, north) in degrees, on a lattice that is the same for all.
+        """The box for a grid: (west, south, east, north) in degrees, on a lattice that is the same for all data.
 
         Edges are multiples of 0.02°, or of 0.04°, 0.08°, … where the places are farther apart, so that a box has at
-        most eight strips along each axis. It depends on visits only through the strips of 0.02° that they are in: what
-        it says is that the outermost strips hold a visit. From 20 visits on, the outermost hundredth beyond each edge
+        most eight strips along each axis. It depends on visits only through the strips of 0.02° that they are in: it
+        reveals that the outermost strips contain a visit. From 20 visits on, the outermost hundredth beyond each edge
         (one visit at least) may be outside, so that no edge rests on a single visit.
 
         >>> import privacygames as pg
@@ -217,10 +217,10 @@ class Visits(VisitData):
         Args:
             user: the user's name; by default all users.
         """
-        which = slice(None) if user is None else self._slice(user)
-        if not len(self.longitude[which]):
-            raise InvalidProblem("there are no visits to draw a box around")
-        return public_box(self.longitude[which], self.latitude[which])
+        selection = slice(None) if user is None else self._slice(user)
+        if not len(self.longitude[selection]):
+            raise InvalidProblem("there are no visits to enclose in a box")
+        return public_box(self.longitude[selection], self.latitude[selection])
 
     def during(self, *, days: Days | None = None, hours: tuple[int, int] | None = None, zone: str = "UTC") -> "Visits":
         """The visits on some days of the week, or at some hours of the day.
@@ -231,32 +231,32 @@ class Visits(VisitData):
             zone: the clock's time zone, such as ``"Europe/Zurich"``.
         """
         local = timestamps.local_seconds(self.time, time_zone(zone))
-        kept = np.ones(len(self), dtype=bool)
+        mask = np.ones(len(self), dtype=bool)
         if days is not None:
-            kept &= np.isin((local // timestamps.DAY + THURSDAY) % 7, _days(days))
+            mask &= np.isin((local // timestamps.DAY + THURSDAY) % 7, _days(days))
         if hours is not None:
             first, last = _hours(hours)
             hour = local % timestamps.DAY // timestamps.HOUR
-            kept &= (first <= hour) & (hour < last) if first < last else (first <= hour) | (hour < last)
+            mask &= (first <= hour) & (hour < last) if first < last else (first <= hour) | (hour < last)
         return replace(
             self,
-            user=self.user[kept],
-            time=self.time[kept],
-            latitude=self.latitude[kept],
-            longitude=self.longitude[kept],
+            user=self.user[mask],
+            time=self.time[mask],
+            latitude=self.latitude[mask],
+            longitude=self.longitude[mask],
         )
 
     def transitions(self, grid: Grid, user: str, *, within: float | None = None) -> IntArray:
-        """How often the user went from each cell (row) to each cell (column) between one visit and the next.
+        """Counts of the user's transitions from each cell (row) to each cell (column) between successive visits.
 
         Args:
             grid: the cells; transitions from or to the outside are not counted.
             user: the user's name.
-            within: seconds between two visits up to which they are one transition. By default one and a half slots:
-                between regular fixes, which are one slot apart, and fixes with a slot missing in between.
+            within: maximum number of seconds between the visits of a transition. By default one and a half slots:
+                more than between regular fixes, and less than with a slot missing in between.
         """
         if len(grid) ** 2 > MAX_TRANSITIONS:
-            raise InvalidProblem(f"moves between {len(grid)} cells are too many to hold; use a coarser grid")
+            raise InvalidProblem(f"moves between {len(grid)} cells do not fit in memory; use a coarser grid")
         moves = self.moves(grid, user, within=within)
         transitions = np.zeros((len(grid), len(grid)), dtype=np.int64)
         np.add.at(transitions, (moves.before, moves.after), 1)
@@ -265,26 +265,26 @@ class Visits(VisitData):
     def moves(self, grid: Grid, user: str, *, within: float | None = None) -> Moves:
         """The user's moves between one visit and the next, as :meth:`transitions` counts them, with their times."""
         limit = self._within(within)
-        which = self._slice(user)
-        cells, times = self._cells(grid, which), self.time[which]
+        selection = self._slice(user)
+        cells, times = self._cells(grid, selection), self.time[selection]
         before, after = cells[:-1], cells[1:]
-        counted = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
-        return Moves(before[counted], after[counted], times[:-1][counted], cells[cells >= 0], self.slot)
+        valid = (before >= 0) & (after >= 0) & (np.diff(times) <= limit)
+        return Moves(before[valid], after[valid], times[:-1][valid], cells[cells >= 0], self.slot)
 
     def trace(self, grid: Grid, user: str) -> tuple[IntArray, IntArray]:
-        """The cells of the user's visits in the order of time, and the unix times; visits elsewhere are left out."""
-        which = self._slice(user)
-        cells, times = self._cells(grid, which), self.time[which]
+        """The cells of the user's visits in the order of time, and the unix times; visits outside are left out."""
+        selection = self._slice(user)
+        cells, times = self._cells(grid, selection), self.time[selection]
         return cells[cells >= 0], times[cells >= 0]
 
     def before(self, time: int) -> "Visits":
         """The visits before a unix time, of the same users."""
-        kept = self.time < time
+        mask = self.time < time
         return Visits(
-            user=self.user[kept],
-            time=self.time[kept],
-            latitude=self.latitude[kept],
-            longitude=self.longitude[kept],
+            user=self.user[mask],
+            time=self.time[mask],
+            latitude=self.latitude[mask],
+            longitude=self.longitude[mask],
             users=self.users,
             slot=self.slot,
             format=self.format,
@@ -292,8 +292,10 @@ class Visits(VisitData):
 
     def _within(self, within: float | None) -> float:
         if within is None and self.slot is None:
-            raise InvalidProblem("these visits have no slots: say within how many seconds two of them are one move")
-        limit = SLOTS_APART * (self.slot or 0) if within is None else within
+            raise InvalidProblem(
+                "these visits have no slots: give within, the maximum number of seconds of a transition"
+            )
+        limit = MAX_SLOTS_APART * (self.slot or 0) if within is None else within
         if not limit > 0:
             raise InvalidProblem(f"within is {within}; it must be a positive number of seconds")
         return limit
@@ -303,20 +305,20 @@ class Visits(VisitData):
         first, last = np.searchsorted(self.user, [code, code + 1])
         return slice(int(first), int(last))
 
-    def _cells(self, grid: Grid, which: slice, outside: Outside = "drop") -> IntArray:
+    def _cells(self, grid: Grid, selection: slice, outside: Outside = "drop") -> IntArray:
         if not isinstance(grid, Grid) or grid.box is None:
             raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
-        return grid.locate(np.stack([self.longitude[which], self.latitude[which]], axis=1), outside=outside)
+        return grid.locate(np.stack([self.longitude[selection], self.latitude[selection]], axis=1), outside=outside)
 
 
 def _days(days: Days) -> list[int]:
     if isinstance(days, str):
-        named = {"weekdays": [0, 1, 2, 3, 4], "weekends": [5, 6]}
-        if days not in named:
+        by_name = {"weekdays": [0, 1, 2, 3, 4], "weekends": [5, 6]}
+        if days not in by_name:
             raise InvalidProblem(
                 f"days is {days[:40]!r}; choose 'weekdays', 'weekends' or numbers from 0 (Monday) to 6"
             )
-        return named[days]
+        return by_name[days]
     numbers = as_list(days, "days")
     if not numbers or not all(is_integer(day, minimum=0) and day <= 6 for day in numbers):
         raise InvalidProblem("days must be whole numbers from 0 (Monday) to 6 (Sunday), one at least")

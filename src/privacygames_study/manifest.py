@@ -16,12 +16,12 @@ class StudyManifest:
 
     Attributes:
         data: the data set's name, for captions.
-        format: the format it was read as; "synthetic" for invented people.
-        users: how many people.
-        columns: of the grid.
-        rows: of the grid.
-        width_km: of the window.
-        height_km: of the window.
+        format: the format it was read as; "synthetic" for synthetic people.
+        users: number of people.
+        columns: number of columns of the grid.
+        rows: number of rows of the grid.
+        width_km: width of the window.
+        height_km: height of the window.
         window: west, south, east, north in degrees; None for counts in plain kilometres.
         epsilons: ε per km of scenario 1 and of the effect of the prior.
         epsilons_2: ε per km of scenario 2.
@@ -29,29 +29,29 @@ class StudyManifest:
         step_km: d_m of scenario 3 is every multiple of this, and the largest possible.
         shares: scenario 2's d_m, as shares of the way from the differential mechanism's privacy to the largest.
         strengths: how much evidence an adversary has on the most visited places; 1 is none (π̂ = π).
-        places: on how many places.
+        places: the number of these places.
         epsilons_approximation: ε per km of the approximations.
         share_approximation: their d_m, as a share of the same way as ``shares``.
-        radii_km: beyond which their constraints are left out.
+        radii_km: the distances beyond which their constraints are left out.
         approximation_columns: of the coarser grid the approximations run on.
         approximation_rows: of the same.
         parts: the parts that were run.
         quick: whether these are the coarse settings.
-        designs: how many mechanisms were designed.
-        failed: how many of these no solver could design.
+        designs: number of mechanisms designed.
+        failed: number of these that no solver could design.
         design_seconds: time of all designs, summed over processes and runs.
         wall_seconds: duration of the last run.
         cores: of the machine that handed out the work.
         versions: of Python, this library and what its numbers depend on.
         command: the command of the last run, with placeholders for people, files and addresses; empty from Python.
-        data_files: how many files were read.
-        data_bytes: their size.
+        data_files: number of files read.
+        data_bytes: their total size.
         data_sha256: of the file, or of the listing of a folder (see :class:`~privacygames_study.DataDigest`); empty for
-            invented people and from Python.
+            synthetic people and from Python.
         revision: the Git revision of the library's source, if it runs from a checkout.
         processor: the model of that machine's processor. Designs finished in earlier runs may be another machine's.
-        processes: how many worked at once; None on a cluster.
-        threads: how many each may use; None on a cluster.
+        processes: number of processes; None on a cluster.
+        threads: maximum number of threads per process; None on a cluster.
         finished: when the last run ended, in UTC.
     """
 

@@ -71,9 +71,9 @@ def write(
 
 
 def _lead(manifest: StudyManifest) -> str:
-    invented = "invented " if manifest.format == "synthetic" else ""
+    origin = "synthetic " if manifest.format == "synthetic" else ""
     return (
-        f"{counted_noun(manifest.users, invented + 'user')}, {manifest.columns} × {manifest.rows} cells over "
+        f"{counted_noun(manifest.users, origin + 'user')}, {manifest.columns} × {manifest.rows} cells over "
         f"{kilometres(manifest.width_km)} × {kilometres(manifest.height_km)} km. "
         f"{counted_noun(manifest.designs, 'mechanism')} designed, "
         f"{manifest.failed or 'none'} failed."

@@ -30,8 +30,8 @@ class Study:
     """A finished study.
 
     Attributes:
-        about: its setting.
-        tables: by name.
+        manifest: its settings and provenance.
+        tables: its tables by name.
         claims: the paper's claims, checked against the tables.
         fresh: number of designs of this run; the others were stored.
     """
@@ -123,7 +123,7 @@ def run(
         path = folder / TABLES / f"{name}.csv"
         if name in tables:
             write_table(path, tables[name], columns)
-        else:  # of an earlier study, maybe of other people
+        else:  # left by an earlier study, perhaps of other people
             path.unlink(missing_ok=True)
     write_table(folder / TABLES / "claims.csv", claims, CLAIM_COLUMNS)
     manifest.write(folder)
@@ -154,7 +154,7 @@ def _run_tasks(plans: list[Plan], store: Store, workers: Executor, progress: Pro
                     message = f"{done} of {total} designs, {fresh} of them in this run"
                     seconds = monotonic() - started
                     progress(Progress(job="study", done=done, total=total, seconds=seconds, message=message))
-        expected = 0  # from here on, the results name all other tasks
+        expected = 0  # all other tasks follow from the results
 
 
 def _study_manifest(

@@ -37,7 +37,7 @@ def test_every_figure_of_the_paper_in_three_files(drawn: dict[str, DrawnFigure])
 @pytest.mark.parametrize("name", NAMES)
 def test_captions_state_data_users_and_grid(drawn: dict[str, DrawnFigure], name: str) -> None:
     grid = "3 × 2" if name.startswith("approximation") else "4 × 3"
-    where = f"Data: Tiny town (invented people), 2 users; grid of {grid} cells over 6 × 4.5 km."
+    where = f"Data: Tiny town (synthetic people), 2 users; grid of {grid} cells over 6 × 4.5 km."
     assert where in drawn[name].caption
     assert "failed" not in drawn[name].caption
 

@@ -27,7 +27,7 @@ BYTES_OF_NAME = 150
 """Memory of a user's name, rounded up: a Python string and its entry in a tuple."""
 
 MOST_TRACES = 3
-"""Files of traces kept at a time: they are the largest things here, and a page works on one."""
+"""Maximum number of stored trace files: they are the largest objects, and a page works on one at a time."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class RunningJob:
 
     @property
     def size(self) -> int:
-        """Approximate bytes: its problem, and the mechanisms that nobody has asked for yet."""
+        """Approximate bytes of its problem, and of the mechanisms that were not fetched yet."""
         results = [self.ticket.result or {}, *self.ticket.parts]
         return self.source.size + sum(len(result.get("mechanism", b"")) for result in results)
 
@@ -63,7 +63,7 @@ class AppState:
     """The stores and job queues of one server.
 
     Args:
-        limits: what is kept and done at most.
+        limits: the limits on stored items and jobs.
     """
 
     def __init__(self, limits: Limits) -> None:

@@ -21,7 +21,7 @@ class ExpiringStore(Generic[Item]):
     Args:
         kind: what messages call an item.
         most: the largest number of items.
-        seconds: how long an item is kept that nobody uses.
+        seconds: time after which an unused item is dropped.
         size: the bytes of an item.
         most_bytes: the bytes of all items; one that is larger on its own is refused.
         on_drop: called with each item that is forgotten.

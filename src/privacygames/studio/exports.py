@@ -114,7 +114,7 @@ def _toml(tables: Tables) -> str:
     """A problem document as text, its lists of numbers on one line each."""
     text = tomli_w.dumps(tables)
     for _ in range(2):  # lists, then lists of lists
-        text = NUMBER_LISTS.sub(lambda found: " ".join(found[0].split()).replace(", ]", "]").replace("[ ", "["), text)
+        text = NUMBER_LISTS.sub(lambda match: " ".join(match[0].split()).replace(", ]", "]").replace("[ ", "["), text)
     return text
 
 
@@ -228,7 +228,7 @@ def _secrets(problem: Problem) -> str:
 
 
 def _guarantees(stored: StoredMechanism) -> list[tuple[str, str]]:
-    """The bounds that were asked for, in the problem's units; shares, not amounts, against further adversaries."""
+    """The required bounds, in the problem's units; shares, not amounts, against further adversaries."""
     tables, problem = stored.tables or {}, stored.mechanism.problem
     bounds = tables.get("bounds", {})
     cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)

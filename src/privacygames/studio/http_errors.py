@@ -1,6 +1,6 @@
 """Errors as HTTP responses, all of one JSON shape: ``{"error": {kind, status, message}}``.
 
-An error about one field of the request has its name as ``field`` and where it stands as ``pointer`` (RFC 6901).
+An error about one field of the request has its name as ``field``, and its location as ``pointer`` (RFC 6901).
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ CODES = {
 POINTERS = {name: f"/{name}" for name in (*JobBody.model_fields, "secret", "observable")} | {
     name: f"/bounds/{name}" for name in BoundsBody.model_fields
 }
-"""Where the library's parameters stand in requests."""
+"""The locations of the library's parameters in requests."""
 
 
 class Refused(PrivacyGamesError):

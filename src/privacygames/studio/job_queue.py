@@ -194,4 +194,4 @@ def _end(ticket: Ticket, state: State, error: dict[str, object] | None = None) -
     ticket.ended = monotonic()
     ticket.error = error
     ticket.state = state
-    ticket.spec = {"kind": ticket.spec["kind"], "time_limit": ticket.spec["time_limit"]}  # the prior is not kept
+    ticket.spec = {"kind": ticket.spec["kind"], "time_limit": ticket.spec["time_limit"]}  # the prior is dropped

@@ -51,7 +51,7 @@ class Limits:
 
 
 def bytes_of(values: Any) -> int:
-    """Approximate bytes of nested tables and lists and of the values in them; found without recursion.
+    """Approximate bytes of nested tables and lists and of the values in them, computed without recursion.
 
     >>> bytes_of([]) < bytes_of([["a", {"b": 1}]])
     True

@@ -174,7 +174,7 @@ def tables_from_toml(text: str) -> Tables:
 
 
 def synthetic_person(seed: int, person: int, columns: int, rows: int, cost: str) -> tuple[Tables, Visits, str]:
-    """The problem of an invented person in an invented city, with their visits and name."""
+    """The problem of a synthetic person in a synthetic city, with their visits and name."""
     visits = synthetic(users=person + 1, days=SYNTHETIC_DAYS, seed=seed)
     user = visits.users[person]
     return tables_from_visits(visits, user, columns, rows, cost, box=SYNTHETIC_WINDOW), visits, user
@@ -242,7 +242,7 @@ def _halves(values: Any, weights: Any) -> list[list[float]]:
 
 
 def _preset(problem: Problem, key: str, name: str, about: str, table: Tables) -> AdversaryPreset:
-    """The preset of an ``[[adversary]]`` table, whose guarantee is kept apart."""
+    """The preset of an ``[[adversary]]`` table, with its guarantee as a separate attribute."""
     guarantee = {key: value for key, value in table.items() if key in GUARANTEE_KEYS}
     whole = {"name": name} | {key: value for key, value in table.items() if key not in guarantee}
     adversary = parse_adversaries([whole], problem, None)[0].adversary

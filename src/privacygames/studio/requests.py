@@ -20,7 +20,7 @@ class Body(BaseModel):
 
 
 class InventedBody(Body):
-    """An invented person of an invented city."""
+    """A synthetic person of a synthetic city."""
 
     seed: Annotated[int, Field(ge=0, le=9999)] = 0
     person: Annotated[int, Field(ge=0, le=9)] = 0
@@ -40,7 +40,7 @@ class TracesBody(Body):
 
 
 class ProblemBody(Body):
-    """One of: the tables of a problem document, the document as text, an invented person, or a user of traces."""
+    """One of: the tables of a problem document, the document as text, a synthetic person, or a user of traces."""
 
     document: dict[str, Any] | None = None
     toml: str | None = None

@@ -172,7 +172,7 @@ def _read(spec: Spec, _: _Reporter) -> Spec:
     visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
     values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}
     if bytes_of(values) > spec["bytes"]:
-        raise TooLarge("the visits take more memory than is kept here: leave some out, or use the command line")
+        raise TooLarge("the visits take more memory than this server allows: leave some out, or use the command line")
     return values
 
 

@@ -10,7 +10,7 @@ from privacygames.jobs import Row, Table, Value, number
 from privacygames_study.tasks import DONE
 
 MOSTLY = 0.9
-"""Share of cases from which a claim "holds except" in the others; below, it "does not hold"."""
+"""Least share of cases for the verdict "holds except in"; below it, the verdict is "does not hold in"."""
 
 Triple = dict[str, Row]
 """The rows of the three mechanisms in one setting, by mechanism."""
@@ -22,7 +22,7 @@ class Evidence:
 
     Attributes:
         held: for each case, whether the claim holds.
-        numbers: a sentence with the numbers behind it.
+        numbers: the numbers behind the verdict, as a sentence.
         tolerance: the difference that counts as equality.
     """
 
@@ -73,12 +73,12 @@ def curves(rows: Iterable[Row], by: Sequence[str], x: str) -> Iterator[list[Row]
 
 
 def steps(rows: Iterable[Row], by: Sequence[str], x: str) -> list[tuple[Row, Row]]:
-    """Pairs of rows that are neighbours along ``x``, the lower first."""
+    """Pairs of adjacent rows along ``x``, the lower first."""
     return [pair for curve in curves(rows, by, x) for pair in pairwise(curve)]
 
 
 def three_digits(value: float) -> str:
-    """Three significant digits; below a millionth, which is a solver's rounding, 0."""
+    """Three significant digits; values below a millionth, a solver's rounding errors, become 0."""
     if np.isinf(value):
         return "infinite"
     return f"{value:.3g}" if abs(value) >= 1e-6 else "0"

@@ -32,7 +32,7 @@ KINDS = {
     "both": ("ratios and guesses pruned", "#cc79a7"),
 }
 WIDE = 30.0
-"""Values further apart than this factor are shown on a logarithmic axis."""
+"""Ratio of the largest to the smallest value above which an axis is logarithmic."""
 
 
 def _select(needs: tuple[str, ...], tables: Tables) -> Table:
@@ -72,7 +72,7 @@ def _draw_rows(value: str, exact: str | None, label: str, level: float | None, r
         _boxes(panels[0, place], own, value, exact, level)
         if endless:
             _shares(panels[1, place], own, value)
-        panels[-1, place].set_xlabel("constraints kept up to this distance (km)", fontsize=10)
+        panels[-1, place].set_xlabel("constraints up to this distance (km)", fontsize=10)
         if len(grids) > 1:
             panels[0, place].set_title(f"{across} × {down} cells", fontsize=10)
     if exact is not None:
@@ -139,7 +139,7 @@ def _slots(rows: Table, first: int = 0) -> list[tuple[str, float, float, Table]]
 
 
 def _ends(rows: Table) -> list[tuple[str, float, Table, float, Table]]:
-    """Of each grid and kind: the smallest and the largest radius and their rows."""
+    """The smallest and the largest radius of each grid and kind, with their rows."""
     ends = []
     for across, down, kind in distinct(rows, "columns", "rows", "kind"):
         own = where(rows, columns=across, rows=down, kind=kind)
@@ -165,7 +165,7 @@ def _see_error(rows: Table) -> str:
 
 
 def _select_time(tables: Tables) -> Table:
-    """Only where the approximate and the exact design are by the same solver can their times be compared."""
+    """The rows whose approximate and exact designs are by the same solver, so that their times are comparable."""
     rows = _select(("processor_seconds", "exact_processor_seconds", "solver", "exact_solver"), tables)
     return [row for row in rows if row["solver"] == row["exact_solver"]]
 
@@ -188,13 +188,13 @@ def _see_epsilon(rows: Table) -> str:
     (ratios,) = columns(rows, "times_nominal")
     over = count_of(ratios > 1 + 1e-6)
     return (
-        f"Above the dashed line the realised ε exceeds the one asked for: in {over} cases over all radii. "
+        f"Above the dashed line the realised ε exceeds the nominal one: in {over} cases over all radii. "
         f"{_capital('; '.join(sentences))}."
     )
 
 
 def _realised(rows: Table) -> str:
-    """In how many cases no ε is realised, and which multiple of the nominal one in the others."""
+    """The number of cases with an infinite realised ε, and the multiple of the nominal one in the others."""
     (ratios,) = columns(rows, "times_nominal")
     finite = ratios[np.isfinite(ratios)]
     multiple = f"{median_range(finite)} times the nominal ε" if len(finite) else ""
@@ -213,8 +213,8 @@ _KINDS = (
     "or these and guess constraints on observables far from the estimate."
 )
 _BOX = (
-    " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond; of fewer than "
-    f"{MIN_BOX_VALUES} values, these and their median."
+    " Boxes: median and quartiles over users and ε; whiskers up to 1.5 times the box, dots beyond; for fewer than "
+    f"{MIN_BOX_VALUES} values, points and their median."
 )
 
 APPROXIMATION = (
@@ -248,7 +248,7 @@ APPROXIMATION = (
         "approximation",
         (*KEYS, "realised_epsilon", "exact_epsilon", "times_nominal", "exact_times_nominal"),
         "The realised ε, over all pairs of secrets, of a mechanism designed with only the constraints between places "
-        "nearer than a radius, as a multiple of the ε asked for; not repaired." + _KINDS + _BOX,
+        "nearer than a radius, as a multiple of the nominal ε; not repaired." + _KINDS + _BOX,
         _select_epsilon,
         partial(_draw_rows, "times_nominal", "exact_times_nominal", "realised ε ÷ nominal ε", 1.0),
         _see_epsilon,

@@ -1,4 +1,4 @@
-"""The sentences of captions: every number in them is computed from the rows that were drawn."""
+"""Sentences of captions, with numbers computed from the rows that are drawn."""
 
 from collections.abc import Sequence
 
@@ -79,24 +79,24 @@ def counted_noun(number: int, noun: str) -> str:
 
 
 def reused_sentence(rows: Table) -> str:
-    """In how many settings the differential mechanism serves as the joint one, none being designed; empty for none."""
+    """The number of settings whose joint mechanism is the differential one; empty if there are none."""
     same = np.array([row.get("joint_reused") is True for row in rows], dtype=np.bool_)
     sentence = f"In {count_of(same)} the joint mechanism is the differential one, which reaches d_m by itself."
     return sentence if same.any() else ""
 
 
 def data_sentence(manifest: StudyManifest, grids: Sequence[tuple[int, int]] = ()) -> str:
-    """Where the numbers come from: the data set, the users and the grid (or the grids, where a figure has its own)."""
+    """The data behind a figure: the data set, the number of users, and the grid, or the figure's own grids."""
     cells = " and ".join(f"{columns} × {rows}" for columns, rows in grids or [(manifest.columns, manifest.rows)])
-    invented = " (invented people)" if manifest.format == "synthetic" else ""
+    note = " (synthetic people)" if manifest.format == "synthetic" else ""
     return (
-        f"Data: {manifest.data}{invented}, {counted_noun(manifest.users, 'user')}; "
+        f"Data: {manifest.data}{note}, {counted_noun(manifest.users, 'user')}; "
         f"grid of {cells} cells over {kilometres(manifest.width_km)} × {kilometres(manifest.height_km)} km."
     )
 
 
 def failed_sentence(table: Table) -> str:
-    """How many rows have no result; empty where all have."""
+    """The number of rows without a result; empty if all have one."""
     failed = len(table) - len(done(table))
     return (
         f"{failed} of {counted_noun(len(table), 'design')} of this part failed; they are not drawn." if failed else ""

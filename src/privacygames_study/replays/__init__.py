@@ -1,4 +1,4 @@
-"""Days of real or invented people, released under several policies at one daily budget, and attacked.
+"""Replays: days of real or synthetic people, released under several policies at one daily budget, and attacked.
 
 ``learn_days`` learns a prior and a Markov model from each person's earlier days; ``replay`` releases the later days
 under each strategy and measures the tracking attacks on the outputs.

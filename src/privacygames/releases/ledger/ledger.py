@@ -79,7 +79,7 @@ class Ledger(LedgerFile):
         Args:
             wanted: the problem, mobility and accounts of the caller's releases.
             when_changed: how another subject is treated.
-            format_1: the same with digests as releases up to 0.2 wrote them; None if that cannot be told.
+            format_1: the same with digests as releases up to 0.2 wrote them; None if that is unknown.
         """
         with self._transaction() as connection:
             state = self._synchronise(connection)
@@ -212,7 +212,7 @@ class Ledger(LedgerFile):
         """Recompute every balance, every window and the hash chain over all events.
 
         Args:
-            head: the head that an earlier :meth:`verify` returned, kept elsewhere; it must still be in the chain. Only
+            head: the head that an earlier :meth:`verify` returned and you stored; it must still be in the chain. Only
                 this detects that the whole file was replaced by an older copy.
 
         Raises:

@@ -55,7 +55,7 @@ def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Ca
     if rows and about.get("counts") == PLACES:
         raise InvalidFile(
             f"{name} holds memoised outputs, charged once for all places together by an earlier version of this "
-            "program; what each place cost cannot be told from it. Its releases stay made: count them when you "
+            "program; it does not record what each place cost. Its releases remain made: count them when you "
             "choose the budget of a new ledger"
         )
     for table in ("charges", "releases", "accounts", "settings", "beliefs"):

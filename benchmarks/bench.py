@@ -1,4 +1,4 @@
-"""Ratios against what a user would use instead, both sides in one run; prints and writes benchmarks/results/.
+"""Times of designs relative to alternative solvers, all in one run; prints a table and writes benchmarks/results/.
 
 Run with ``make bench``; ``--quick`` leaves out what takes minutes, ``--data DIR`` adds the paper's setting on the
 GeoLife counts there (columns user, cell, visits; windows.json names the users).
@@ -32,11 +32,11 @@ RESULTS = Path(__file__).parent / "results"
 
 
 SHORT = 5.0
-"""Jobs that take less than so many seconds are run three times, and the median counts."""
+"""Seconds below which a job is run three times, and the median counts."""
 
 
-def timed(job: Callable[[], float]) -> tuple[float, float]:
-    """Seconds, the median of three where they are few, and the value a job returns."""
+def measure(job: Callable[[], float]) -> tuple[float, float]:
+    """Measure a job's time in seconds (the median of three for short jobs) and the value it returns."""
     times: list[float] = []
     value = 0.0
     while not times or (times[0] < SHORT and len(times) < 3):
@@ -51,13 +51,13 @@ def euclidean(side: int) -> pg.Problem:
     return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
 
 
-def ours(problem: pg.Problem, **bounds: float) -> float:
-    """The certified cost of our design."""
+def design_cost(problem: pg.Problem, **bounds: float) -> float:
+    """The certified cost of the optimal mechanism."""
     return pg.design(problem, **bounds).certificate.cost  # type: ignore[arg-type]
 
 
 def scipy_pruned(problem: pg.Problem) -> float:
-    """SciPy's HiGHS interior-point method on the written-out program without chained pairs.
+    """The least cost by SciPy's HiGHS interior-point method, without constraints that others imply.
 
     The variables are ordered observable by observable, which is where HiGHS is fastest.
     """
@@ -73,50 +73,50 @@ def scipy_pruned(problem: pg.Problem) -> float:
     ratios = coo_array((entries, (np.concatenate([rows, rows]), columns)), shape=(len(o), n * m)).tocsr()
     sums = kron(csr_array(np.ones((1, m))), csr_array(np.eye(n))).tocsr()
     cost = (problem.cost * problem.prior.probabilities).ravel()
-    found = linprog(cost, ratios, np.zeros(len(o)), sums, np.ones(n), method="highs-ipm")
-    return float(found.fun)
+    solution = linprog(cost, ratios, np.zeros(len(o)), sums, np.ones(n), method="highs-ipm")
+    return float(solution.fun)
 
 
 def qif_optimum(problem: pg.Problem) -> float:
-    """qif's optimal d-private mechanism (a benchmark-only extra), told which ratios follow from others."""
+    """The least cost by qif (a benchmark-only dependency), without constraints that others imply."""
     import qif
 
     _, m = problem.shape
     exponents = problem.distinguishability.copy()
     np.fill_diagonal(exponents, np.inf)
-    d, cost, chained = problem.distinguishability.tolist(), problem.cost.tolist(), implied_pairs(exponents).tolist()
-    found = qif.mechanism.d_privacy.min_loss_given_d(
+    d, cost, implied = problem.distinguishability.tolist(), problem.cost.tolist(), implied_pairs(exponents).tolist()
+    mechanism = qif.mechanism.d_privacy.min_loss_given_d(
         np.array(problem.prior.probabilities),
         m,
         lambda a, b: d[a][b],
         lambda s, o: cost[o][s],
-        d_priv_ch=lambda a, b: chained[a][b],
+        d_priv_ch=lambda a, b: implied[a][b],
     )
-    return float(problem.prior.probabilities @ (np.asarray(found) * problem.cost.T).sum(axis=1))
+    return float(problem.prior.probabilities @ (np.asarray(mechanism) * problem.cost.T).sum(axis=1))
 
 
-def against_others(side: int, rows: list[dict[str, object]]) -> None:
-    """One size, every engine there is."""
+def compare_engines(side: int, rows: list[dict[str, object]]) -> None:
+    """Compare all installed engines at one size."""
     problem = euclidean(side)
     engines: list[tuple[str, Callable[[], float]]] = [
-        ("privacygames", lambda: ours(problem, epsilon=1.0)),
+        ("privacygames", lambda: design_cost(problem, epsilon=1.0)),
         ("SciPy HiGHS-IPM, chain-pruned", lambda: scipy_pruned(problem)),
     ]
     if importlib.util.find_spec("qif"):
         engines.append(("qif", lambda: qif_optimum(problem)))
-    base = 0.0
+    reference_seconds = 0.0
     for name, job in engines:
-        seconds, value = timed(job)
-        base = base or seconds
-        report(rows, f"{side}×{side} Euclidean, ε = 1", name, seconds, value, f"{seconds / base:.1f}×")
+        seconds, value = measure(job)
+        reference_seconds = reference_seconds or seconds
+        report(rows, f"{side}×{side} Euclidean, ε = 1", name, seconds, value, f"{seconds / reference_seconds:.1f}×")
 
 
-def growth(sides: list[int], rows: list[dict[str, object]]) -> None:
-    """How time grows with the number of cells."""
+def measure_growth(sides: list[int], rows: list[dict[str, object]]) -> None:
+    """Measure how time grows with the number of cells."""
     sizes, times = [], []
     for side in sides:
         problem = euclidean(side)
-        seconds, value = timed(lambda problem=problem: ours(problem, epsilon=1.0))  # type: ignore[misc]
+        seconds, value = measure(lambda problem=problem: design_cost(problem, epsilon=1.0))  # type: ignore[misc]
         sizes.append(side * side)
         times.append(seconds)
         report(rows, f"{side}×{side} Euclidean, ε = 1", "privacygames", seconds, value, "")
@@ -126,46 +126,46 @@ def growth(sides: list[int], rows: list[dict[str, object]]) -> None:
     )
 
 
-def doubled() -> list[int]:
-    """One, two, four and so on, up to the number of processors."""
+def thread_counts() -> list[int]:
+    """Powers of two below the number of processors, and that number."""
     counts = [1]
     while counts[-1] < available_processors():
         counts.append(min(2 * counts[-1], available_processors()))
     return counts
 
 
-def by_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> None:
-    """The same design with so many threads; and its blocks' factorisations alone, which have nothing to wait for."""
+def measure_threads(side: int, rows: list[dict[str, object]], counts: list[int]) -> None:
+    """Measure one design, and the factorisations of its blocks alone, with different numbers of threads."""
     problem = euclidean(side)
-    kinds: dict[str, Callable[[int], float]] = {
+    jobs: dict[str, Callable[[int], float]] = {
         f"{side}×{side} Euclidean, ε = 1": lambda count: (
             pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=count)).certificate.cost
         ),
-        f"20 factorisations of all blocks of {side}×{side}": lambda count: factorised(side * side, count),
+        f"20 factorisations of all blocks of {side}×{side}": lambda count: factorise_blocks(side * side, count),
     }
-    for kind, work in kinds.items():
-        first = 0.0
+    for name, job in jobs.items():
+        first_seconds = 0.0
         for count in counts:
-            seconds, value = timed(lambda work=work, count=count: work(count))  # type: ignore[misc]
-            first = first or seconds
-            note = f"{first / seconds:.1f} times as fast as with {counts[0]}"
-            report(rows, f"{kind}, threads: {count}", "privacygames", seconds, value, note)
+            seconds, value = measure(lambda job=job, count=count: job(count))  # type: ignore[misc]
+            first_seconds = first_seconds or seconds
+            note = f"{first_seconds / seconds:.1f} times as fast as with {counts[0]}"
+            report(rows, f"{name}, threads: {count}", "privacygames", seconds, value, note)
 
 
-def factorised(size: int, threads: int) -> float:
-    """Factorise as many blocks as they have rows, twenty times; an entry of what they add up to."""
+def factorise_blocks(size: int, threads: int) -> float:
+    """Factorise ``size`` blocks with as many rows twenty times; return an entry of their Schur complement."""
     blocks, links = SymmetricBlocks(np.ones((size, size))), CouplingRows(size)
     with host_algebra(threads, compiled=True) as algebra:
         return float([algebra.factorise(blocks, links)[1] for _ in range(20)][-1][0, 0])
 
 
-def with_peak_memory(side: int) -> tuple[float, float, float]:
-    """Seconds, cost and the process' peak memory in GiB."""
-    seconds, value = timed(lambda: ours(euclidean(side), epsilon=1.0))
+def design_with_peak_memory(side: int) -> tuple[float, float, float]:
+    """The time in seconds and cost of one design, and the process's peak memory in GiB."""
+    seconds, value = measure(lambda: design_cost(euclidean(side), epsilon=1.0))
     return seconds, value, peak_mebibytes() / 1024
 
 
-def paper_setting(data: Path, rows: list[dict[str, object]]) -> None:
+def measure_paper_setting(data: Path, rows: list[dict[str, object]]) -> None:
     """20 × 15 cells, Hamming cost, ten GeoLife users, ε = 0.6, alone and with a joint distortion bound."""
     with (data / "geolife_beijing_cell_counts.csv").open() as file:
         counts = list(csv.DictReader(file))
@@ -177,7 +177,7 @@ def paper_setting(data: Path, rows: list[dict[str, object]]) -> None:
             visits = {f"cell-{row['cell']}": float(row["visits"]) for row in counts if row["user"] == user}
             problem = pg.Problem(pg.Prior.from_visits(grid, visits))
             bounds = {"epsilon": 0.6} | ({} if share is None else {"distortion": share * pg.max_distortion(problem)})
-            seconds, value = timed(lambda p=problem, b=bounds: ours(p, **b))  # type: ignore[misc]
+            seconds, value = measure(lambda p=problem, b=bounds: design_cost(p, **b))  # type: ignore[misc]
             times.append(seconds)
             report(rows, f"GeoLife user {user} ({len(visits)} cells), {name}", "privacygames", seconds, value, "")
         summary = f"median {median(times):.1f} s, worst {max(times):.1f} s"
@@ -185,13 +185,13 @@ def paper_setting(data: Path, rows: list[dict[str, object]]) -> None:
 
 
 def report(rows: list[dict[str, object]], what: str, engine: str, seconds: float, value: float, note: str) -> None:  # noqa: PLR0917
-    """Print a row and keep it."""
+    """Print a row and add it to the table."""
     rows.append({"what": what, "engine": engine, "seconds": round(seconds, 3), "value": value, "note": note})
     print(f"{what:<58}{engine:<32}{seconds:>9.2f} s  {value:.6f}  {note}", flush=True)
 
 
 def as_markdown(rows: list[dict[str, object]], machine: str) -> str:
-    """The table for reading."""
+    """Format the table in Markdown."""
     lines = [f"Measured on {machine}; medians of three below {SHORT:g} s.", ""]
     lines += ["| what | engine | seconds | value | |", "|---|---|---:|---:|---|"]
     lines += [f"| {r['what']} | {r['engine']} | {r['seconds']:.2f} | {r['value']:.6f} | {r['note']} |" for r in rows]
@@ -199,15 +199,15 @@ def as_markdown(rows: list[dict[str, object]], machine: str) -> str:
 
 
 def write(rows: list[dict[str, object]], machine: str, name: str) -> None:
-    """Keep a table."""
+    """Write a table in JSON and Markdown."""
     RESULTS.mkdir(exist_ok=True)
-    kept = {"machine": machine, "rows": rows}
-    (RESULTS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+    content = {"machine": machine, "rows": rows}
+    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     (RESULTS / f"{name}.md").write_text(as_markdown(rows, machine))
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the benchmarks that the options select."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
     parser.add_argument("--data", type=Path, help="a folder with GeoLife counts")
@@ -216,27 +216,27 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     machine = f"{platform.machine()}, {available_processors()} cores, Python {platform.python_version()}"
-    with loops.at_once():
+    with loops.compile_immediately():
         pg.design(euclidean(10), epsilon=1.0)
     if options.threads:
         for side in map(int, options.threads.split(",")):
-            by_threads(side, rows, [int(count) for count in options.counts.split(",")])
+            measure_threads(side, rows, [int(count) for count in options.counts.split(",")])
             write(rows, machine, "threads")
         return
     print(f"{machine}; closed form check: {1 / (1 + exp(1)):.6f}")
-    against_others(5, rows)
-    against_others(7, rows)
-    growth([5, 7, 10] if options.quick else [5, 7, 10, 12, 15], rows)
-    by_threads(7 if options.quick else 15, rows, doubled())
+    compare_engines(5, rows)
+    compare_engines(7, rows)
+    measure_growth([5, 7, 10] if options.quick else [5, 7, 10, 12, 15], rows)
+    measure_threads(7 if options.quick else 15, rows, thread_counts())
     if not options.quick:
-        against_others(10, rows)
-        with ProcessPoolExecutor(1, get_context("spawn")) as alone:
-            seconds, value, peak = alone.submit(with_peak_memory, 20).result()
+        compare_engines(10, rows)
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            seconds, value, peak = pool.submit(design_with_peak_memory, 20).result()
         report(rows, "20×20 Euclidean, ε = 1", "privacygames", seconds, value, f"peak memory {peak:.1f} GiB")
     if options.data is not None:
-        paper_setting(options.data, rows)
+        measure_paper_setting(options.data, rows)
     if options.quick:
-        return  # what is kept is a whole run
+        return  # only complete runs are written
     write(rows, machine, "latest")
 
 

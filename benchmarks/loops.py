@@ -1,4 +1,4 @@
-"""Compiled loops, loaded (and compiled, where they never were) before anything is timed."""
+"""Loading and compilation of compiled loops before anything is timed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ from privacygames.solvers import solve_estimate
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
-    """Designs in here use compiled loops, where Numba is installed, however long it takes to compile them."""
-    before = solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES
+def compile_immediately() -> Iterator[None]:
+    """Make designs in this context use compiled loops where Numba is installed, however long compilation takes."""
+    thresholds = solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES
     solve_estimate.LOADING_ENTRIES = solve_estimate.COMPILING_ENTRIES = 0
     try:
         yield
     finally:
-        solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES = before
+        solve_estimate.LOADING_ENTRIES, solve_estimate.COMPILING_ENTRIES = thresholds

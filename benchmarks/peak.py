@@ -1,4 +1,4 @@
-"""How much memory this process has used at most."""
+"""Peak memory of this process."""
 
 import re
 from math import nan
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def peak_mebibytes() -> float:
-    """Its own peak: not ``ru_maxrss``, which starts from that of the process that started it."""
+    """The peak resident memory of this process in MiB; ``ru_maxrss`` would include the parent's."""
     status = Path("/proc/self/status")
-    found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
-    return int(found[1]) / 1024 if found else nan
+    match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(match[1]) / 1024 if match else nan

@@ -1,6 +1,6 @@
 """Time and peak memory of reading a million rows in every format: ``python benchmarks/read_traces.py [ROWS]``.
 
-Writing and reading run in processes of their own; the memory is the reader's peak above what the imports took.
+Writing and reading run in processes of their own; memory is the reader's peak above that after its imports.
 """
 
 import gzip
@@ -36,18 +36,18 @@ def measure(form: str, path: Path) -> None:
     if next(iter(path.glob("*.parquet")), None):
         import pyarrow.parquet  # noqa: F401
     before = peak_mebibytes()
-    start, worked = perf_counter(), process_time()
+    start, processor_start = perf_counter(), process_time()
     visits = pg.traces.read(path, format=form.split(maxsplit=1)[0], window=WINDOW)
-    seconds, worked = perf_counter() - start, process_time() - worked
-    print(f"{form:16} {seconds:5.1f} s ({worked:.1f} s of processor) {peak_mebibytes() - before:4.0f} MB  {visits}")
+    seconds, busy = perf_counter() - start, process_time() - processor_start
+    print(f"{form:16} {seconds:5.1f} s ({busy:.1f} s processor) {peak_mebibytes() - before:4.0f} MB  {visits}")
 
 
 def _fixes(rows: int) -> tuple[list[int], list[int], list[str], list[str]]:
     """Users, unix times, latitudes and longitudes, each user's fixes one after the other."""
     rng = np.random.default_rng(0)
-    each = -(-rows // USERS)
-    users = np.repeat(np.arange(USERS), each)[:rows]
-    times = 1_700_000_000 + 5 * np.tile(np.arange(each), USERS)[:rows]
+    rows_per_user = -(-rows // USERS)
+    users = np.repeat(np.arange(USERS), rows_per_user)[:rows]
+    times = 1_700_000_000 + 5 * np.tile(np.arange(rows_per_user), USERS)[:rows]
     latitude = [f"{value:.6f}" for value in rng.uniform(51.98, 52.22, rows)]
     longitude = [f"{value:.6f}" for value in rng.uniform(4.95, 5.45, rows)]
     return users.tolist(), times.tolist(), latitude, longitude
@@ -106,8 +106,8 @@ def write_gpx(path: Path, rows: int) -> None:
     for user in range(USERS):
         with (path / f"{user}.gpx").open("w") as file:
             file.write('<gpx xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>\n')
-            for each, second, latitude, longitude in fixes[user * (rows // USERS) : (user + 1) * (rows // USERS)]:
-                assert each == user
+            for owner, second, latitude, longitude in fixes[user * (rows // USERS) : (user + 1) * (rows // USERS)]:
+                assert owner == user
                 file.write(f'<trkpt lat="{latitude}" lon="{longitude}"><time>{_iso(second)}</time></trkpt>\n')
             file.write("</trkseg></trk></gpx>\n")
 

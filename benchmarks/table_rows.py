@@ -1,7 +1,7 @@
-"""Rows a second and peak memory of releasing tables, beside what others do; and ten thousand people. One run.
+"""Rows per second and peak memory of releasing tables, compared with other libraries; and a fleet of 10,000 people.
 
-Run with ``make bench TABLES=1``; ``--quick`` takes a hundredth of the rows and people. Every measurement has a process
-of its own, so that peaks are its own. Rates are per second of processor time: other programs do not count.
+Run with ``make bench TABLES=1``; ``--quick`` takes a hundredth of the rows and people. Every measurement has its own
+process, so that peaks of memory are its own. Rates are per second of processor time, so other programs do not matter.
 """
 
 import argparse
@@ -31,11 +31,11 @@ RESULTS = Path(__file__).parent / "results"
 BATCH = 1 << 17
 KINDS, EPSILON = 50, 2.0
 CODES = pg.Numbers(range(KINDS))
-Measured = dict[str, Any]
+Measurements = dict[str, Any]
 
 
 def response() -> pg.Mechanism:
-    """Randomised response over fifty codes: the job that all libraries here can do."""
+    """Randomised response over fifty codes, which all compared libraries offer."""
     return pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(CODES), distance="hamming"), epsilon=EPSILON)
 
 
@@ -45,16 +45,16 @@ def place() -> pg.Mechanism:
 
 
 def batches(rows: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows again and again, so that nothing but the release is measured."""
+    """Yield the same rows again and again, so that only the release is measured."""
     for start in range(0, rows, BATCH):
         yield batch.slice(0, min(BATCH, rows - start))
 
 
-def drained(rows: int, batch: pa.RecordBatch, rules: dict[Any, Any]) -> None:
-    """Release a stream of batches and let the answers go."""
+def release_stream(rows: int, batch: pa.RecordBatch, rules: dict[Any, Any]) -> None:
+    """Release a stream of batches and discard the outputs."""
     reader = pa.RecordBatchReader.from_batches(batch.schema, batches(rows, batch))
     released, _ = apply(reader, rules)
-    assert sum(each.num_rows for each in released) == rows
+    assert sum(batch.num_rows for batch in released) == rows
 
 
 def codes() -> pa.RecordBatch:
@@ -62,7 +62,7 @@ def codes() -> pa.RecordBatch:
 
 
 def kernel_codes(rows: int) -> None:
-    drained(rows, codes(), {"code": response()})
+    release_stream(rows, codes(), {"code": response()})
 
 
 def kernel_texts(rows: int) -> None:
@@ -70,14 +70,14 @@ def kernel_texts(rows: int) -> None:
     space = pg.Categories(labels)
     mechanism = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(space)), epsilon=EPSILON)
     texts = pa.array(np.array(labels)[codes()["code"].to_numpy()])
-    drained(rows, pa.record_batch({"code": texts}), {"code": mechanism})
+    release_stream(rows, pa.record_batch({"code": texts}), {"code": mechanism})
 
 
-def kernel_places(rows: int, answer: Any = "label") -> None:
+def kernel_places(rows: int, output_form: Any = "label") -> None:
     rng = np.random.default_rng(0)
     batch = pa.record_batch({"x": rng.uniform(0, 15, BATCH), "y": rng.uniform(0, 8, BATCH)})
-    rule = Rule(mechanism=place(), output_form=answer, into="cell" if answer == "label" else None)
-    drained(rows, batch, {("x", "y"): rule})
+    rule = Rule(mechanism=place(), output_form=output_form, into="cell" if output_form == "label" else None)
+    release_stream(rows, batch, {("x", "y"): rule})
 
 
 def kernel_points(rows: int) -> None:
@@ -85,7 +85,7 @@ def kernel_points(rows: int) -> None:
 
 
 def numpy_by_hand(rows: int) -> None:
-    """What one would write oneself: floats, and a generator that is not made for secrets."""
+    """A straightforward NumPy version: floating-point probabilities, and a generator that is not cryptographic."""
     generator = np.random.default_rng(secrets.randbits(128))
     keep = np.exp(EPSILON) / (np.exp(EPSILON) + KINDS - 1)
     for batch in batches(rows, codes()):
@@ -95,7 +95,7 @@ def numpy_by_hand(rows: int) -> None:
 
 
 def files(rows: int) -> float:
-    """Parquet to Parquet, other columns and manifest included; the input is written first."""
+    """Seconds from Parquet to Parquet, with other columns and a manifest; writing the input does not count."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         with pq.ParquetWriter(path / "in.parquet", codes().schema) as writer:
@@ -127,18 +127,18 @@ def pure_ldp(rows: int) -> None:
 def multi_freq_ldpy(rows: int) -> None:
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Client
 
-    GRR_Client(1, KINDS, EPSILON)  # it is compiled on its first call
+    GRR_Client(1, KINDS, EPSILON)  # compiled on its first call
     for code in codes()["code"].to_pylist()[:rows]:
         GRR_Client(code, KINDS, EPSILON)
 
 
-def measured(name: str, rows: int) -> Measured:
+def measure(name: str, rows: int) -> Measurements:
     """Rows a second of processor time, and the peak memory of the process."""
-    job: Callable[[int], float | None] = globals()[name]  # some say themselves how long the part that counts took
-    job(min(rows, 1000))  # imports and compilation are over
+    job: Callable[[int], float | None] = globals()[name]  # some return the seconds of the part that counts
+    job(min(rows, 1000))  # imports and compilation before the clock starts
     started, wall = process_time(), perf_counter()
-    told = job(rows)
-    seconds = process_time() - started if told is None else told
+    own_seconds = job(rows)
+    seconds = process_time() - started if own_seconds is None else own_seconds
     peak = peak_mebibytes()
     return {
         "job": name,
@@ -149,8 +149,8 @@ def measured(name: str, rows: int) -> Measured:
     }
 
 
-def fleet_of(people: int, folder: str, jobs: int) -> Measured:
-    """People with habits over twelve cells: designed and stored; what packing costs, against twenty plain designs."""
+def measure_fleet(people: int, folder: str, jobs: int) -> Measurements:
+    """Design and store a fleet over twelve cells; the cost of packing is relative to twenty unpacked designs."""
     grid = pg.Grid(4, 3, 4.0, 3.0)
     counts = np.random.default_rng(0).integers(0, 30, (people, 12)) + 1
     priors = {f"user-{number}": pg.Prior.from_counts(grid, seen) for number, seen in enumerate(counts)}
@@ -158,9 +158,9 @@ def fleet_of(people: int, folder: str, jobs: int) -> Measured:
     fleet = design_fleet(priors, out=folder, epsilon=1.0, jobs=jobs)
     seconds = perf_counter() - started
     size = (Path(folder) / "people.dat").stat().st_size
-    some = list(priors)[:20]
-    best = [pg.design(pg.Problem(priors[name]), epsilon=1.0).certificate.cost for name in some]
-    extra = max(fleet[name].certificate.cost / cost - 1 for name, cost in zip(some, best, strict=True))
+    sample = list(priors)[:20]
+    best = [pg.design(pg.Problem(priors[name]), epsilon=1.0).certificate.cost for name in sample]
+    extra = max(fleet[name].certificate.cost / cost - 1 for name, cost in zip(sample, best, strict=True))
     return {
         "people": people,
         "cells": 12,
@@ -171,23 +171,28 @@ def fleet_of(people: int, folder: str, jobs: int) -> Measured:
     }
 
 
-def fleet_opened(people: int, folder: str) -> Measured:
-    """A new process: from nothing to the first answer of each of a thousand people."""
+def measure_opening(people: int, folder: str) -> Measurements:
+    """Open the fleet in a new process, and draw the first output of each of a thousand people."""
     started = perf_counter()
     fleet = Fleet(folder)
     opened = perf_counter() - started
     before = peak_mebibytes()
-    firsts = []
+    first_output_ms = []
     for number in np.random.default_rng(1).choice(people, min(people, 1000), replace=False):
         started = perf_counter()
         fleet.sample(f"user-{number}", "cell-3")
-        firsts.append(1000 * (perf_counter() - started))
-    grown = peak_mebibytes() - before
-    return {"open_ms": 1000 * opened, "first_ms": median(firsts), "slowest_ms": max(firsts), "grown_mb": grown}
+        first_output_ms.append(1000 * (perf_counter() - started))
+    memory_growth = peak_mebibytes() - before
+    return {
+        "open_ms": 1000 * opened,
+        "first_ms": median(first_output_ms),
+        "slowest_ms": max(first_output_ms),
+        "grown_mb": memory_growth,
+    }
 
 
-def fleet_of_300_cells(folder: str) -> Measured:
-    """Over the paper's 300 cells: somebody who may be anywhere, then somebody with thirty places."""
+def measure_large_fleet(folder: str) -> Measurements:
+    """Two people over the paper's 300 cells: one who may be anywhere, then one with thirty places."""
     grid = pg.Grid(20, 15, 15.0, 8.0)
     rng = np.random.default_rng(1)
     counts = np.zeros(300)
@@ -196,31 +201,31 @@ def fleet_of_300_cells(folder: str) -> Measured:
         "anywhere": pg.Prior.from_counts(grid, counts, smoothing=0.1),
         "places": pg.Prior.from_counts(grid, counts),
     }
-    found: Measured = {}
-    before = 0
+    sizes: Measurements = {}
+    previous_size = 0
     for name in priors:
         design_fleet(
-            {each: priors[each] for each in list(priors)[: len(found) // 2 + 1]}, out=folder, epsilon=0.6, jobs=1
+            {each: priors[each] for each in list(priors)[: len(sizes) // 2 + 1]}, out=folder, epsilon=0.6, jobs=1
         )
         size = (Path(folder) / "people.dat").stat().st_size
         fleet = Fleet(folder)
         started = perf_counter()
         fleet[name].sample("cell-3")
-        found |= {f"{name}_mb": (size - before) / 1e6, f"{name}_first_ms": 1000 * (perf_counter() - started)}
-        before = size
-    return found
+        sizes |= {f"{name}_mb": (size - previous_size) / 1e6, f"{name}_first_ms": 1000 * (perf_counter() - started)}
+        previous_size = size
+    return sizes
 
 
-def in_its_own_process(job: Callable[..., Measured], *arguments: Any) -> Measured:
+def run_in_new_process(job: Callable[..., Measurements], *arguments: Any) -> Measurements:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(job, *arguments).result()
 
 
-def table_of(rates: list[Measured]) -> str:
+def rates_table(rates: list[Measurements]) -> str:
     lines = ["| job | rows | million rows/s (processor time) | peak MB |", "|---|---|---|---|"]
-    for each in rates:
-        rate = f"{each['rows_per_second'] / 1e6:.3g}"
-        lines.append(f"| {each['job']} | {each['rows']:.0e} | {rate} | {each['peak_mb']:.0f} |")
+    for record in rates:
+        rate = f"{record['rows_per_second'] / 1e6:.3g}"
+        lines.append(f"| {record['job']} | {record['rows']:.0e} | {rate} | {record['peak_mb']:.0f} |")
     return "\n".join(lines)
 
 
@@ -228,35 +233,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a hundredth of the rows and people")
     parser.add_argument("--jobs", type=int, default=2, help="processes for the design of the fleet")
-    asked = parser.parse_args()
-    small, large, people = (10**5, 10**6, 100) if asked.quick else (10**7, 10**8, 10**4)
+    options = parser.parse_args()
+    small, large, people = (10**5, 10**6, 100) if options.quick else (10**7, 10**8, 10**4)
     rates = [
-        in_its_own_process(measured, name, rows)
+        run_in_new_process(measure, name, rows)
         for name in ("kernel_codes", "numpy_by_hand", "kernel_texts", "kernel_places", "kernel_points", "files")
         for rows in ((small, large) if name in ("kernel_codes", "numpy_by_hand") else (small,))
     ]
     for name in ("opendp", "pure_ldp", "multi_freq_ldpy"):
         try:
-            rates.append(in_its_own_process(measured, name, min(small, BATCH)))
+            rates.append(run_in_new_process(measure, name, min(small, BATCH)))
         except ImportError:
             print(f"{name} is not installed, or lacks a library it needs: left out")
-    print(table_of(rates), flush=True)
-    found: dict[str, Any] = {"machine": platform.machine(), "python": platform.python_version(), "rates": rates}
+    print(rates_table(rates), flush=True)
+    results: dict[str, Any] = {"machine": platform.machine(), "python": platform.python_version(), "rates": rates}
     with tempfile.TemporaryDirectory() as folder:
-        found["fleet"] = in_its_own_process(fleet_of, people, f"{folder}/fleet", asked.jobs)
-        found["fleet"] |= in_its_own_process(fleet_opened, people, f"{folder}/fleet")
-        print(json.dumps(found["fleet"], indent=1), flush=True)
-        found["fleet_300_cells"] = in_its_own_process(fleet_of_300_cells, f"{folder}/large")
-        print(json.dumps(found["fleet_300_cells"], indent=1))
-    if not asked.quick:
+        results["fleet"] = run_in_new_process(measure_fleet, people, f"{folder}/fleet", options.jobs)
+        results["fleet"] |= run_in_new_process(measure_opening, people, f"{folder}/fleet")
+        print(json.dumps(results["fleet"], indent=1), flush=True)
+        results["fleet_300_cells"] = run_in_new_process(measure_large_fleet, f"{folder}/large")
+        print(json.dumps(results["fleet_300_cells"], indent=1))
+    if not options.quick:
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "tables.json").write_text(json.dumps(found, indent=1) + "\n")
-        (RESULTS / "tables.md").write_text(report(found))
+        (RESULTS / "tables.json").write_text(json.dumps(results, indent=1) + "\n")
+        (RESULTS / "tables.md").write_text(report(results))
 
 
-def report(found: dict[str, Any]) -> str:
-    fleet, large = found["fleet"], found["fleet_300_cells"]
-    return REPORT.format(table=table_of(found["rates"]), **fleet, **large)
+def report(results: dict[str, Any]) -> str:
+    fleet, large = results["fleet"], results["fleet_300_cells"]
+    return REPORT.format(table=rates_table(results["rates"]), **fleet, **large)
 
 
 REPORT = """# Tables and people

@@ -22,9 +22,9 @@ def _call(_, address, arguments):
 
     def generate(context, builder, signature, values):
         count = signature.args[1].count
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * count)
-        routine = builder.inttoptr(values[0], kind.as_pointer())
-        builder.call(routine, [builder.extract_value(values[1], each) for each in range(count)])
+        function_type = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * count)
+        routine = builder.inttoptr(values[0], function_type.as_pointer())
+        builder.call(routine, [builder.extract_value(values[1], index) for index in range(count)])
         return context.get_dummy_value()
 
     return types.void(address, arguments), generate
@@ -38,51 +38,51 @@ def _constants(width):
 
 
 @compiled
-def _invert(routines, at, width, letters, numbers, signs):
-    """Invert the triangle at an address: small ones on the diagonal, then the rectangles between ever larger ones."""
+def _invert(routines, address, width, letters, numbers, signs):
+    """Invert the triangle at an address: small diagonal triangles, then the rectangles between ever larger ones."""
     letter, number, sign = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
-    upper, plain, right, left = letter, letter + 1, letter + 2, letter + 3
+    upper, not_transposed, right, left = letter, letter + 1, letter + 2, letter + 3
     rows, columns, info = number + 8, number + 12, number + 16
     for start in range(0, width, LEAF):
         numbers[2] = min(LEAF, width - start)
-        _call(routines[_TRTRI], (upper, plain, rows, at + 8 * start * (width + 1), number, info))
+        _call(routines[_TRTRI], (upper, not_transposed, rows, address + 8 * start * (width + 1), number, info))
     size = LEAF
     while size < width:
         for start in range(0, width - size, 2 * size):
             numbers[2], numbers[3] = size, min(size, width - start - size)
-            first = at + 8 * start * (width + 1)
-            between, last = first + 8 * size * width, first + 8 * size * (width + 1)
-            sides = (rows, columns, sign + 8, first, number, between, number)
-            _call(routines[_TRMM], (left, upper, plain, plain, *sides))
-            sides = (rows, columns, sign, last, number, between, number)
-            _call(routines[_TRMM], (right, upper, plain, plain, *sides))
+            first = address + 8 * start * (width + 1)
+            rectangle, second = first + 8 * size * width, first + 8 * size * (width + 1)
+            operands = (rows, columns, sign + 8, first, number, rectangle, number)
+            _call(routines[_TRMM], (left, upper, not_transposed, not_transposed, *operands))
+            operands = (rows, columns, sign, second, number, rectangle, number)
+            _call(routines[_TRMM], (right, upper, not_transposed, not_transposed, *operands))
         size *= 2
 
 
 @compiled
-def _assemble(routines, pairs, values, gram, roots, scale, into, scaled, numbers, letters, signs):
+def _assemble(routines, pairs, values, gram, roots, scale, block, scaled, numbers, letters, signs):
     """Write the lower triangle of D H D of one block; its diagonal is left to the caller."""
     (i, j), (rows, columns, leading) = pairs, gram
-    for row in range(len(into)):
-        into[row, :row] = 0.0
-    for at in range(len(values)):
-        row, column = max(i[at], j[at]), min(i[at], j[at])
-        into[row, column] += values[at] * scale[row] * scale[column]
+    for row in range(len(block)):
+        block[row, :row] = 0.0
+    for entry in range(len(values)):
+        row, column = max(i[entry], j[entry]), min(i[entry], j[entry])
+        block[row, column] += values[entry] * scale[row] * scale[column]
     if not len(rows):
         return
-    for guess in range(len(rows)):
-        for each in range(len(columns)):
-            scaled[guess, each] = rows[guess, each] * scale[columns[each]] * roots[guess]
-    letter, number, plus = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
+    for gram_row in range(len(rows)):
+        for index in range(len(columns)):
+            scaled[gram_row, index] = rows[gram_row, index] * scale[columns[index]] * roots[gram_row]
+    letter, number, one = letters.ctypes.data, numbers.ctypes.data, signs.ctypes.data
     numbers[2], numbers[3], numbers[4] = leading, len(rows), len(columns)
     if leading:
-        size = (number + 8, number + 12, plus, scaled.ctypes.data, number + 16)
-        _call(routines[_SYRK], (letter, letter + 1, *size, plus, into.ctypes.data, number))
+        size = (number + 8, number + 12, one, scaled.ctypes.data, number + 16)
+        _call(routines[_SYRK], (letter, letter + 1, *size, one, block.ctypes.data, number))
     for last in range(leading, len(columns)):
-        row = into[columns[last]]
-        for guess in range(len(rows)):
-            for each in range(last + 1):
-                row[columns[each]] += scaled[guess, last] * scaled[guess, each]
+        block_row = block[columns[last]]
+        for gram_row in range(len(rows)):
+            for index in range(last + 1):
+                block_row[columns[index]] += scaled[gram_row, last] * scaled[gram_row, index]
 
 
 @compiled
@@ -94,20 +94,20 @@ def _add_projected(total, shared, which, weights, inverse):
             inverse[column, row] = inverse[row, column]
     if len(which) == 0:  # one row: minus the weighted sum of the first unknowns
         for row in range(width):
-            across = 0.0
+            product = 0.0
             for column in range(len(weights)):
-                across += inverse[row, column] * weights[column]
+                product += inverse[row, column] * weights[column]
             if row < shared:
-                total[-1, row] -= across
+                total[-1, row] -= product
             if row < len(weights):
-                total[-1, -1] += weights[row] * across
+                total[-1, -1] += weights[row] * product
         return
-    for each in range(len(which)):
-        row, mine = total[shared + each], inverse[which[each]]
+    for index in range(len(which)):
+        total_row, inverse_row = total[shared + index], inverse[which[index]]
         for column in range(shared):
-            row[column] -= weights[each] * mine[column]
-        for other in range(each + 1):
-            row[shared + other] += weights[each] * weights[other] * mine[which[other]]
+            total_row[column] -= weights[index] * inverse_row[column]
+        for other in range(index + 1):
+            total_row[shared + other] += weights[index] * weights[other] * inverse_row[which[other]]
 
 
 @compiled
@@ -118,12 +118,14 @@ def _factorise(routines, scales, starts, i, j, values, gram, roots, links, regul
     letters, numbers, signs = _constants(width)
     letter, number, info = letters.ctypes.data, numbers.ctypes.data, numbers.ctypes.data + 16
     block, scaled = np.zeros((width, width)), np.empty(gram[0].shape)
-    for each in range(count):
-        mine, scale = slice(starts[each], starts[each + 1]), scales[each]
+    for index in range(count):
+        entries, scale = slice(starts[index], starts[index + 1]), scales[index]
         positive_definite = False
         for regularisation in regularisations:
-            pairs = (i[mine], j[mine])
-            _assemble(routines, pairs, values[mine], gram, roots[each], scale, block, scaled, numbers, letters, signs)
+            pairs = (i[entries], j[entries])
+            _assemble(
+                routines, pairs, values[entries], gram, roots[index], scale, block, scaled, numbers, letters, signs
+            )
             for row in range(width):
                 block[row, row] = 1.0 + regularisation
             numbers[4] = 0
@@ -132,20 +134,20 @@ def _factorise(routines, scales, starts, i, j, values, gram, roots, links, regul
             if positive_definite:
                 break
         if not positive_definite:
-            return each
+            return index
         _invert(routines, block.ctypes.data, width, letters, numbers, signs)
-        into, at = packed[each], 0
+        triangle, offset = packed[index], 0
         for row in range(width):
             for column in range(row + 1):
                 block[row, column] *= scale[column]
-                into[at + column] = block[row, column]
-            at += row + 1
+                triangle[offset + column] = block[row, column]
+            offset += row + 1
         _call(routines[_LAUUM], (letter, number, block.ctypes.data, number, info))
         for row in range(shared):
             for column in range(row + 1):
                 sums[row, column] += block[row, column]
         if weights.size:
-            _add_projected(sums, shared, which, weights[each], block)
+            _add_projected(sums, shared, which, weights[index], block)
     return count
 
 
@@ -197,7 +199,7 @@ def factorise(
     failed, sums = np.zeros(len(edges) - 1, np.int64), np.zeros((len(edges) - 1, linked, linked))
     for part in prange(len(edges) - 1):
         first, last = edges[part], edges[part + 1]
-        done = _factorise(
+        factorised = _factorise(
             routines,
             scales[first:last],
             starts[first : last + 1],
@@ -211,7 +213,7 @@ def factorise(
             packed[first:last],
             sums[part],
         )
-        failed[part] = last - first - done
+        failed[part] = last - first - factorised
     total = np.zeros((linked, linked))
     for row in prange(linked):
         for part in range(len(edges) - 1):
@@ -224,16 +226,16 @@ def factorise(
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-def _add_solution(triangle, right, into):
-    """Add MᵀM r for the triangle M of one block, which is read once."""
-    at = 0
+def _add_solution(triangle, right, solution):
+    """Add MᵀM r for the triangle M of one block, reading M once."""
+    offset = 0
     for row in range(len(right)):
-        mine, product = triangle[at : at + row + 1], 0.0
+        triangle_row, product = triangle[offset : offset + row + 1], 0.0
         for column in range(row + 1):
-            product += mine[column] * right[column]
+            product += triangle_row[column] * right[column]
         for column in range(row + 1):
-            into[column] += product * mine[column]
-        at += row + 1
+            solution[column] += product * triangle_row[column]
+        offset += row + 1
 
 
 @in_threads

@@ -194,8 +194,9 @@ class Design:
         bound = refutation.certificate.bound
         if bound is not None and bound > 0:
             raise Infeasible(
-                "no mechanism keeps these bounds without outputs that the cost forbids (is infinite for): some secret "
-                f"would give one with a probability of {bound:.3g} or more; allow more outputs or ask for less",
+                "no mechanism satisfies these bounds without outputs that the cost forbids (is infinite for): some "
+                f"secret would give one with a probability of {bound:.3g} or more; allow more outputs "
+                "or relax the bounds",
                 limit=bound,
             )
 

@@ -107,5 +107,5 @@ def undecided_error(
         )
     return SolveFailed(
         f"whether a mechanism {requirement} is not known: the best one has {reached!r}, and it is only proved "
-        f"that none is beyond {certificate.bound!r}; ask for a little less"
+        f"that none is beyond {certificate.bound!r}; relax the requirement slightly"
     )

@@ -11,7 +11,7 @@ from privacygames.metrics import adversary_error
 from privacygames.problem import Adversary, AdversaryArrays, Problem
 from privacygames.validation import as_list, require_instance
 
-ADVERSARY_HEADINGS = ("adversary", "promised", "realised", "best possible")
+ADVERSARY_HEADINGS = ("adversary", "guaranteed", "realised", "best possible")
 
 
 def adversary_results(

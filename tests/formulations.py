@@ -5,8 +5,8 @@ import numpy as np
 import privacygames as pg
 from privacygames.arrays import FloatArray
 from privacygames.problem import Bounds
-from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.presolve import Presolve
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.start import initial_secrets
 from privacygames.solvers.linalg import BlockAlgebra
@@ -25,14 +25,14 @@ def scattered(n: int, seed: int, *, absent: int = 0) -> pg.Problem:
     return pg.Problem(pg.Prior(space, belief / belief.sum()), cost=apart, distance=apart)
 
 
-def formulation_of(
+def restricted_program_of(
     problem: pg.Problem,
     bounds: Bounds,
     algebra: BlockAlgebra,
     *,
     defer_zero_prior: bool = False,
     start: FloatArray | None = None,
-) -> Formulation:
+) -> RestrictedProgram:
     """What the method starts with."""
     reduced = Presolve(
         problem,
@@ -46,5 +46,5 @@ def formulation_of(
     )
     program = reduced.program
     blocks, size = program.objective.shape
-    batches = algebra.batches(blocks, width=size + program.adversary_count)
-    return Formulation.of(program, initial_secrets(program, SETTINGS), batches, algebra.backend, SETTINGS)
+    batches = algebra.batch_slices(blocks, width=size + program.adversary_count)
+    return RestrictedProgram.of(program, initial_secrets(program, SETTINGS), batches, algebra.backend, SETTINGS)

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privacygames as pg
-from formulations import formulation_of, scattered
+from formulations import restricted_program_of, scattered
 from privacygames.problem import Bounds
-from privacygames.solvers.interior.blocking_constraints import lengthen_step
+from privacygames.solvers.interior.blocking_constraints import lengthened_direction
 from privacygames.solvers.interior.newton import Newton
 from privacygames.solvers.interior.sensitivities import SelectedInequalities
 from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.smoothed_complementarity import solve
 from privacygames.solvers.interior.start import initial_state
-from privacygames.solvers.interior.state import SlackDual
+from privacygames.solvers.interior.state import SlackDualChange
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra
 from privacygames.solvers.linalg.device import require_torch
 from support import block_iterations
@@ -59,11 +59,11 @@ def test_one_inequality_by_hand() -> None:
 
 
 def newton_of(problem: pg.Problem, bounds: Bounds, algebra: BlockAlgebra) -> Newton:
-    form = formulation_of(problem, bounds, algebra)
+    form = restricted_program_of(problem, bounds, algebra)
     return Newton(form, initial_state(form, 1e-6, SETTINGS), algebra)
 
 
-def values(few: SelectedInequalities, insides: Sequence[SlackDual], algebra: BlockAlgebra) -> NDArray[np.float64]:
+def values(few: SelectedInequalities, insides: Sequence[SlackDualChange], algebra: BlockAlgebra) -> NDArray[np.float64]:
     """The slacks and dual values of some inequalities, which are in the order of batches."""
     parts = [
         np.array([algebra.backend.to_numpy(array)[few.index[few.batch == batch]] for array in inside.both])
@@ -93,7 +93,7 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         newton = newton_of(scattered(9, 3), bounds, algebra)
         state = newton.state
         coupled = -state.coupling_slack * state.inequality_dual
-        base = newton.direction(lambda at: -state.batches[at].slacks * state.batches[at].duals, coupled)
+        base = newton.direction(lambda at: -state.slack_duals[at].slacks * state.slack_duals[at].duals, coupled)
         few = newton.blocking_inequalities(base, base, 0.5, 7)
         assert 1 <= len(few.index) <= 7
         answers = newton.sensitivities(few)
@@ -112,7 +112,7 @@ def test_forces_do_what_their_answers_say(bounds: Bounds, where: str) -> None:
         ends = state.u + np.concatenate([algebra.backend.to_numpy(each) for each in step.u])
         assert np.abs(ends[:, :n].sum(axis=0) - 1).max() <= 1e-9
         # All products but those of the few change to first order as they did without solve.
-        for at, (now, one, other) in enumerate(zip(state.batches, base.changes, step.changes, strict=True)):
+        for at, (now, one, other) in enumerate(zip(state.slack_duals, base.changes, step.changes, strict=True)):
             here = [algebra.backend.to_numpy(each) for each in now.both]
             changes = [
                 here[0] * algebra.backend.to_numpy(each.duals) + here[1] * algebra.backend.to_numpy(each.slacks)
@@ -132,13 +132,13 @@ def test_compiled_directions_are_the_same(bounds: Bounds) -> None:
             newton = newton_of(scattered(9, 3), bounds, algebra)
             state, target = newton.state, newton.state.mean_product / 2
             coupled = -state.coupling_slack * state.inequality_dual
-            aimed = [target - each.slacks * each.duals for each in state.batches]
+            aimed = [target - each.slacks * each.duals for each in state.slack_duals]
             first = newton.direction(aimed.__getitem__, coupled, refinements=2)
             second = newton.correct(first, lambda at, aimed=aimed: 0.1 * aimed[at])  # type: ignore[misc]
             found.append((newton.direction(None, coupled, refinements=1), first, second))
     for plain, fused in zip(*found, strict=True):
         assert (fused.primal_step, fused.dual_step) == pytest.approx((plain.primal_step, plain.dual_step), rel=1e-8)
-        for one, other in zip(plain.batches, fused.batches, strict=True):
+        for one, other in zip(plain.parts, fused.parts, strict=True):
             for a, b in ((one.u, other.u), *zip(one.change.both, other.change.both, strict=True)):
                 assert np.abs(a - b).max() <= 1e-9 * np.abs(a).max()
 
@@ -149,9 +149,9 @@ def test_a_lengthened_direction_is_worth_more(seed: int) -> None:
     with host_algebra(1) as algebra:
         newton = newton_of(scattered(12, seed), Bounds(epsilon=1.0), algebra)
         state = newton.state
-        base = newton.direction(lambda at: -state.batches[at].slacks * state.batches[at].duals, np.zeros(0))
+        base = newton.direction(lambda at: -state.slack_duals[at].slacks * state.slack_duals[at].duals, np.zeros(0))
         assume(min(base.primal_step, base.dual_step) < 0.5)
-        step = lengthen_step(newton, base, state.mean_product, SETTINGS)
+        step = lengthened_direction(newton, base, state.mean_product, SETTINGS)
     assert min(step.primal_step, step.dual_step) + 0.1 * (step.primal_step + step.dual_step) >= min(
         base.primal_step, base.dual_step
     )

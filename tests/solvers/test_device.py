@@ -134,7 +134,7 @@ def test_a_schur_complement_that_is_not_positive_definite_fails() -> None:
 @given(st.integers(0, 30), st.integers(1, 40), st.sampled_from([None, LITTLE, 100 * LITTLE]))
 def test_batches_are_a_partition_that_fits(count: int, width: int, memory: int | None) -> None:
     with device_algebra("cpu", threads=1, memory=memory) as algebra:
-        batches = algebra.batches(count, width=width)
+        batches = algebra.batch_slices(count, width=width)
     assert [i for batch in batches for i in range(batch.start, batch.stop)] == list(range(count))
     room = device_module.BATCH_SHARE * memory if memory else np.inf
     needed = 8 * device_module.TEMPORARIES * width**2

@@ -148,7 +148,7 @@ def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch)
 
 def test_designs_in_several_threads_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort_module, "COMPILED_ENTRIES", 0)
-    solver = pg.Interior(threads=2, settings=pg.InteriorSettings(plain_steps_below=0))
+    solver = pg.Interior(threads=2, settings=pg.InteriorSettings(linear_only_below=0))
     problem, alone = city(), pg.design(city(), epsilon=0.8, solver=solver)
     with ThreadPoolExecutor(3) as pool:
         asked = [pool.submit(pg.design, problem, epsilon=0.8, solver=solver) for _ in range(3)]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-from formulations import formulation_of, scattered
+from formulations import restricted_program_of, scattered
 from privacygames.problem import Bounds
 from privacygames.solvers.interior.presolve import margins
 from privacygames.solvers.interior.settings import InteriorSettings
@@ -32,7 +32,7 @@ def test_the_start_is_inside(
     problem = scattered(n, seed, absent=absent)
     distortion = None if share is None else share * pg.max_distortion(problem)
     with host_algebra(1, compiled=compiled) as algebra:
-        form = formulation_of(
+        form = restricted_program_of(
             problem, Bounds(epsilon=epsilon, distortion=distortion), algebra, defer_zero_prior=absent > 0
         )
         state = initial_state(form, 1e-6, SETTINGS)
@@ -42,7 +42,7 @@ def test_the_start_is_inside(
     logs = np.log(column)
     bounded = form.full_program.exponents[np.ix_(form.secrets, form.secrets)]
     assert ((logs[:, :, None] - logs[:, None, :]) <= SETTINGS.exponential_max_use * bounded + 1e-12).all()
-    assert all((each.slacks > 0).all() for each in state.batches)
+    assert all((each.slacks > 0).all() for each in state.slack_duals)
     assert (state.coupling_slack > 0).all()
     if len(form.deferred):
         assert margins(form.full_program.exponents, column, form.secrets, form.deferred).min() > 0
@@ -53,9 +53,9 @@ def test_the_start_is_inside(
 def test_it_is_exponential_where_that_costs_less() -> None:
     problem = scattered(30, 1)
     with host_algebra(1) as algebra:
-        form = formulation_of(problem, Bounds(epsilon=2.0), algebra)
+        form = restricted_program_of(problem, Bounds(epsilon=2.0), algebra)
         column = initial_state(form, 1e-6, SETTINGS).u
-        blind = formulation_of(problem, Bounds(epsilon=1e-3), algebra)
+        blind = restricted_program_of(problem, Bounds(epsilon=1e-3), algebra)
         constant = initial_state(blind, 1e-6, SETTINGS).u
     assert np.ptp(constant, axis=1).max() <= 1e-12
     assert (form.program.objective * column).sum() < 0.7 * (form.program.objective * constant).sum()
@@ -66,7 +66,7 @@ def test_exponents_that_are_no_distances_get_a_start_inside_them() -> None:
     far = np.array([[0.0, 0.1, 9.0], [0.1, 0.0, 0.1], [9.0, 0.1, 0.0]])
     problem = problem_of(np.ones(3) / 3, 1 - np.eye(3), 1 - np.eye(3), far)
     with host_algebra(1) as algebra:
-        form = formulation_of(problem, Bounds(epsilon=1.0), algebra)
+        form = restricted_program_of(problem, Bounds(epsilon=1.0), algebra)
         logs = np.log(initial_state(form, 1e-6, SETTINGS).u)
     assert (
         (logs[:, :, None] - logs[:, None, :]) <= SETTINGS.exponential_max_use * form.full_program.exponents + 1e-12
@@ -85,7 +85,7 @@ def test_the_price_of_a_limit_starts_at_what_a_unit_of_cost_buys() -> None:
         bounds = Bounds(epsilon=3.0, cost_at_most=0.3)
         for wrong in (0.06, 0.2):
             start = np.array([[1 - wrong, wrong], [wrong, 1 - wrong]])
-            state = initial_state(formulation_of(problem, bounds, algebra, start=start), 1e-6, SETTINGS)
+            state = initial_state(restricted_program_of(problem, bounds, algebra, start=start), 1e-6, SETTINGS)
             assert state.inequality_dual == pytest.approx([1.0])
 
 
@@ -102,10 +102,10 @@ def test_the_prices_of_guesses_add_up_to_the_price_of_the_distortion(
     problem = scattered(n, seed)
     bounds = Bounds(epsilon=epsilon, distortion=share * pg.max_distortion(problem))
     with host_algebra(1) as algebra:
-        form = formulation_of(problem, bounds, algebra)
+        form = restricted_program_of(problem, bounds, algebra)
         state = initial_state(form, 1e-6, SETTINGS)
     assert form.guess_rows is not None
     price = state.coupling_dual[form.secret_count]
     place = next(at for at, family in enumerate(form.batches[0].families) if family is form.guess_rows)
-    for batch, duals in zip(form.batches, state.batch_duals, strict=True):
+    for batch, duals in zip(form.batches, state.block_duals, strict=True):
         assert batch.split_by_family(duals)[place].sum(axis=1) == pytest.approx(price, rel=0.02)

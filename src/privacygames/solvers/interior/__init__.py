@@ -13,7 +13,7 @@ From a problem to a mechanism, outermost first:
 
 The state of the iteration, all immutable values:
 
-- ``formulation``: the program restricted to the secrets that are in it now, and its blocks in batches;
+- ``restricted_program``: the program restricted to the secrets that are in it now, and its blocks in batches;
 - ``state``: unknowns, slacks and dual values of one iterate;
 - ``lower_bound``: the bound on the optimum that its dual values prove.
 

@@ -15,7 +15,7 @@ from privacygames.solvers.interior.elementwise import (
     dual_change,
     min_growth,
 )
-from privacygames.solvers.interior.state import SlackDual
+from privacygames.solvers.interior.state import SlackDual, SlackDualChange
 from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
 
 
@@ -24,7 +24,7 @@ class BatchDirection:
     """The part of a direction in one batch, and the least relative growth of slacks and of dual values along it."""
 
     u: FloatArray
-    change: SlackDual
+    change: SlackDualChange
     slack_growth: Scalar
     dual_growth: Scalar
 
@@ -36,12 +36,12 @@ class BatchNewton:
     ``refine`` any number of times, ``finish`` with the final dμ.
     """
 
-    def __init__(self, batch: Batch, now: SlackDual, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
-        self.batch, self.now = batch, now
-        self.complementarity = float(now.slacks @ now.duals)
+    def __init__(self, batch: Batch, slack_dual: SlackDual, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
+        self.batch, self.slack_dual = batch, slack_dual
+        self.complementarity = float(slack_dual.slacks @ slack_dual.duals)
         self._reduced_objective = batch.reduced_objective(coupling_dual)
-        self._dual_residual = self._reduced_objective - batch.adjoint(now.duals)
-        parts = batch.hessian(now.duals / now.slacks)
+        self._dual_residual = self._reduced_objective - batch.adjoint(slack_dual.duals)
+        parts = batch.hessian(slack_dual.duals / slack_dual.slacks)
         blocks = SymmetricBlocks(parts.diagonal, parts.off_diagonal, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.block_rows)
 
@@ -58,64 +58,71 @@ class BatchNewton:
             feasible: whether the dual residual is left as it is, rather than removed.
         """
         if product_change is None:
-            self._product_change = -(self.now.slacks * self.now.duals)
+            self._product_change = -(self.slack_dual.slacks * self.slack_dual.duals)
             self._right = -self._reduced_objective
         else:
             self._product_change = product_change
-            self._right = self.batch.adjoint(product_change / self.now.slacks)
+            self._right = self.batch.adjoint(product_change / self.slack_dual.slacks)
             if not feasible:
                 self._right -= self._dual_residual
         self._du = self._factors.solve(self._right)
         return self.batch.coupling.matvec(self._du)
 
-    def refine(self, more: FloatArray, total: FloatArray) -> FloatArray:
+    def refine(self, dual_increment: FloatArray, dual_total: FloatArray) -> FloatArray:
         """Add more coupling duals, then one step of iterative refinement given their total; return J du.
 
         The residual is computed from the inequalities, not from the assembled H.
         """
-        now, rmatvec = self.now, self.batch.coupling.rmatvec
-        du = self._factors.solve(rmatvec(more), self._du)
-        weighted = now.duals / now.slacks
+        slack_dual, rmatvec = self.slack_dual, self.batch.coupling.rmatvec
+        du = self._factors.solve(rmatvec(dual_increment), self._du)
+        weighted = slack_dual.duals / slack_dual.slacks
         weighted *= self.batch.slacks(du)
-        self._du = self._factors.solve(self._right + rmatvec(total) - self.batch.adjoint(weighted), du)
+        self._du = self._factors.solve(self._right + rmatvec(dual_total) - self.batch.adjoint(weighted), du)
         return self.batch.coupling.matvec(self._du)
 
-    def finish(self, more: FloatArray, base: BatchDirection | None) -> BatchDirection:
+    def finish(self, dual_increment: FloatArray, base: BatchDirection | None) -> BatchDirection:
         """The direction with more coupling duals, added to a base direction where there is one."""
-        product_change, now, backend = self._product_change, self.now, self.batch.backend
-        du = self._factors.solve(self.batch.coupling.rmatvec(more), self._du)
+        product_change, slack_dual, backend = self._product_change, self.slack_dual, self.batch.backend
+        du = self._factors.solve(self.batch.coupling.rmatvec(dual_increment), self._du)
         slacks = self.batch.slacks(du)
-        change = SlackDual(slacks, dual_change(backend, product_change, now.duals, slacks, now.slacks))
+        change = SlackDualChange(
+            slacks, dual_change(backend, product_change, slack_dual.duals, slacks, slack_dual.slacks)
+        )
         del self._product_change, product_change  # at large sizes every array counts
         if base is not None:
             du, change = base.u + du, base.change.add(change, backend)
         return self._with_growth(du, change)
 
     def shift_duals(
-        self, coupling_dual: FloatArray, within: FloatArray, indices: IntArray, shifts: FloatArray, base: BatchDirection
+        self,
+        coupling_dual: FloatArray,
+        block_response: FloatArray,
+        indices: IntArray,
+        shifts: FloatArray,
+        base: BatchDirection,
     ) -> BatchDirection:
         """A base direction with the dual values of some inequalities shifted.
 
         Args:
             coupling_dual: the coupling duals' response.
-            within: response of the blocks' unknowns with fixed coupling duals.
+            block_response: response of the blocks' unknowns with fixed coupling duals.
             indices: the inequalities of this batch.
             shifts: their shifts.
             base: the direction without shifts.
         """
-        backend, now = self.batch.backend, self.now
-        du = self._factors.solve(self.batch.coupling.rmatvec(coupling_dual), within)
+        backend, slack_dual = self.batch.backend, self.slack_dual
+        du = self._factors.solve(self.batch.coupling.rmatvec(coupling_dual), block_response)
         slacks = self.batch.slacks(du)
-        duals = add_dual_response(backend, base.change.duals, now.duals, slacks, now.slacks)
+        duals = add_dual_response(backend, base.change.duals, slack_dual.duals, slacks, slack_dual.slacks)
         backend.index_add(duals, backend.indices_to_device(indices), shifts)
-        return self._with_growth(base.u + du, SlackDual(advance(backend, base.change.slacks, 1.0, slacks), duals))
+        return self._with_growth(base.u + du, SlackDualChange(advance(backend, base.change.slacks, 1.0, slacks), duals))
 
-    def _with_growth(self, du: FloatArray, change: SlackDual) -> BatchDirection:
-        now = self.now
-        growth = min_growth(now.slacks, change.slacks)
-        return BatchDirection(du, change, growth, min_growth(now.duals, change.duals))
+    def _with_growth(self, du: FloatArray, change: SlackDualChange) -> BatchDirection:
+        slack_dual = self.slack_dual
+        growth = min_growth(slack_dual.slacks, change.slacks)
+        return BatchDirection(du, change, growth, min_growth(slack_dual.duals, change.duals))
 
-    def blocking(self, change: SlackDual, base: SlackDual, ratio: float, count: int) -> FloatArray:
+    def blocking(self, change: SlackDualChange, base: SlackDualChange, ratio: float, count: int) -> FloatArray:
         """The inequalities that limit a step to less than 1/ratio, the most limiting first, (7, …), on the host.
 
         Rows: their step ratio, indices, keys, slacks, dual values, and the changes of both along a base direction.
@@ -126,27 +133,27 @@ class BatchNewton:
             ratio: one over the step length.
             count: how many at most.
         """
-        backend, now = self.batch.backend, self.now
-        ratios = blocking_ratio(backend, now.slacks, change.slacks, now.duals, change.duals)
+        backend, slack_dual = self.batch.backend, self.slack_dual
+        ratios = blocking_ratio(backend, slack_dual.slacks, change.slacks, slack_dual.duals, change.duals)
         largest, indices = backend.top_k(ratios, ratio, count)
-        values = [array[indices] for array in (*now.both, *base.both)]
+        values = [array[indices] for array in (*slack_dual.both, *base.both)]
         table = backend.stack_to_numpy([largest, indices, self.batch.keys(indices), *values])
         return np.asarray(table[:, table[0] > ratio])
 
-    def largest_step_ratios(self, change: SlackDual, count: int) -> list[FloatArray]:
+    def largest_step_ratios(self, change: SlackDualChange, count: int) -> list[FloatArray]:
         """The largest step ratios of slacks and of dual values, at most so many, all above one."""
-        backend, pairs = self.batch.backend, zip(self.now.both, change.both, strict=True)
+        backend, pairs = self.batch.backend, zip(self.slack_dual.both, change.both, strict=True)
         return backend.top_k_values([-(changes / values) for values, changes in pairs], 1.0, count)
 
-    def complementarity_after(self, change: SlackDual, primal: float, dual: float) -> float:
+    def complementarity_after(self, change: SlackDualChange, primal: float, dual: float) -> float:
         """The complementarity after steps of these lengths along a direction."""
-        return float(complementarity_after(self.batch.backend, self.now.both, change.both, (primal, dual)))
+        return float(complementarity_after(self.batch.backend, self.slack_dual.both, change.both, (primal, dual)))
 
     def sensitivities(self, indices: IntArray, keys: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
         """The rows a of some inequalities, their blocks, H⁻¹ a and J H⁻¹ a."""
         backend, start = self.batch.backend, self.batch.blocks.start
         block, rows = self.batch.rows(indices, keys)
         device_rows, device_block = backend.to_device(rows), backend.indices_to_device(block)
-        within = self._factors.solve_rows(device_block, device_rows)
-        coupling = self.batch.coupling.matvec_blocks(device_block, within)
-        return device_rows, device_block + start if start else device_block, within, coupling
+        block_response = self._factors.solve_rows(device_block, device_rows)
+        coupling_response = self.batch.coupling.matvec_blocks(device_block, block_response)
+        return device_rows, device_block + start if start else device_block, block_response, coupling_response

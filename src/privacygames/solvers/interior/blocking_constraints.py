@@ -17,7 +17,7 @@ from privacygames.solvers.interior.sensitivities import SelectedInequalities, Se
 from privacygames.solvers.interior.settings import InteriorSettings
 
 
-def lengthen_step(newton: Newton, base: Direction, target: float, settings: InteriorSettings) -> Direction:
+def lengthened_direction(newton: Newton, base: Direction, target: float, settings: InteriorSettings) -> Direction:
     """A direction that allows longer steps than a given one, or that one.
 
     Args:
@@ -31,8 +31,11 @@ def lengthen_step(newton: Newton, base: Direction, target: float, settings: Inte
     rounds = settings.blocking_rounds
     if not newton.on_device:
         rounds = max(rounds, newton.secret_count // settings.secrets_per_blocking_round)
-    for at in range(min(rounds, settings.max_blocking_rounds)):
-        if at >= settings.blocking_rounds and min(best.primal_step, best.dual_step) >= settings.sufficient_step:
+    for round_index in range(min(rounds, settings.max_blocking_rounds)):
+        if (
+            round_index >= settings.blocking_rounds
+            and min(best.primal_step, best.dual_step) >= settings.sufficient_step
+        ):
             break
         limiting = newton.blocking_inequalities(
             blocking.direction, base, 1 / settings.nonblocking_step, settings.blocking_per_round

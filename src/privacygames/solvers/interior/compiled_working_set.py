@@ -18,14 +18,14 @@ class CompiledWorkingSet(WorkingSet):
     """The same pairs, methods and results as :class:`WorkingSet`."""
 
     @cached_property
-    def _csr(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Row starts, i and j."""
-        return self.row_starts, np.asarray(self.i, dtype=np.int32), np.asarray(self.j, dtype=np.int32)
+    def _pairs_by_block(self) -> tuple[IntArray, IntArray, IntArray]:
+        """``block_starts``, and i and j of each pair."""
+        return self.block_starts, np.asarray(self.i, dtype=np.int32), np.asarray(self.j, dtype=np.int32)
 
     @property
     def kernel_arguments(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """What kernels over pairs take: row starts, i, j and √γ."""
-        return *self._csr, self.root
+        """The arguments of kernels over pairs: block starts, i, j and √γ."""
+        return *self._pairs_by_block, self.root
 
     @property
     def _kernels(self) -> Any:
@@ -44,7 +44,7 @@ class CompiledWorkingSet(WorkingSet):
         size = self.bounds.size
         diagonals, off_diagonal = self._kernels.ratio_hessian(weights, *self.kernel_arguments, size)
         parts.diagonal[:, :size] += diagonals
-        parts.off_diagonal = OffDiagonal(*self._csr, off_diagonal)
+        parts.off_diagonal = OffDiagonal(*self._pairs_by_block, off_diagonal)
 
     def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
         """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end."""
@@ -52,10 +52,10 @@ class CompiledWorkingSet(WorkingSet):
         tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.permanent, bounds.root
         columns = np.ascontiguousarray(before), np.ascontiguousarray(after)
         allowed, keys, starts, i, j, root = self._kernels.check_ratios(
-            *columns, *tables, *self._csr, keep_all, VIOLATED
+            *columns, *tables, *self._pairs_by_block, keep_all, VIOLATED
         )
         if allowed.min() < inf:
             return float(allowed.min()), self
-        near = replace(self, keys=keys)
-        near.__dict__.update(_csr=(starts, i, j), root=root)  # computed on the way
-        return inf, near
+        updated = replace(self, keys=keys)
+        updated.__dict__.update(_pairs_by_block=(starts, i, j), root=root)  # computed on the way
+        return inf, updated

@@ -44,27 +44,27 @@ def blocking_ratio(backend: Backend, s: FloatArray, ds: FloatArray, z: FloatArra
     return -backend.minimum(ds / s, dz / z)
 
 
-def complementarity_after(backend: Backend, now: Pair, change: Pair, steps: tuple[float, float]) -> Scalar:
+def complementarity_after(backend: Backend, slack_dual: Pair, change: Pair, steps: tuple[float, float]) -> Scalar:
     """Σ s z after a primal and a dual step of these lengths."""
-    (s, z), (ds, dz) = now, change
+    (s, z), (ds, dz) = slack_dual, change
     return backend.axpy(steps[0], ds, s) @ backend.axpy(steps[1], dz, z)
 
 
-def mehrotra_change(backend: Backend, now: Pair, affine: Pair, target: float, limit: float) -> FloatArray:
+def mehrotra_change(backend: Backend, slack_dual: Pair, affine: Pair, target: float, limit: float) -> FloatArray:
     """Mehrotra's corrector: target − s z − ds dz, with the affine direction's second order ds dz cut off at ±limit."""
-    (s, z), (ds, dz) = now, affine
+    (s, z), (ds, dz) = slack_dual, affine
     second_order: FloatArray = (ds * dz).clip(-limit, limit)
     return target - backend.multiply_add(second_order, s, z)
 
 
 def gondzio_change(
-    backend: Backend, now: Pair, change: Pair, steps: tuple[float, float], centre: tuple[float, float]
+    backend: Backend, slack_dual: Pair, change: Pair, steps: tuple[float, float], centre: tuple[float, float]
 ) -> FloatArray:
     """Gondzio's corrector: what brings products after trial steps back to the neighbourhood of the target.
 
     ``centre`` is the target and the factor within which products are in its neighbourhood.
     """
-    (s, z), (ds, dz), (target, neighbourhood) = now, change, centre
+    (s, z), (ds, dz), (target, neighbourhood) = slack_dual, change, centre
     products = backend.axpy(steps[0], ds, s)
     products *= backend.axpy(steps[1], dz, z)
     return centrality_correction(products, target, neighbourhood)

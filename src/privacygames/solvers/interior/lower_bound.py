@@ -7,8 +7,8 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.program import DualPoint
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class CouplingDuals:
     limits: FloatArray
 
     @classmethod
-    def of(cls, formulation: Formulation, coupling_dual: FloatArray) -> "CouplingDuals":
+    def of(cls, restricted: RestrictedProgram, coupling_dual: FloatArray) -> "CouplingDuals":
         """Those of a state."""
-        program, n, count = formulation.program, formulation.secret_count, formulation.coupling.distortion_count
+        program, n, count = restricted.program, restricted.secret_count, restricted.coupling.distortion_count
         limits = coupling_dual[n + count :]
         if program.minimises_worst_cost:
             limits = limits / limits.sum()
@@ -51,15 +51,15 @@ class DualBound:
     """Dual values of one iterate, and the bound that they prove.
 
     Attributes:
-        formulation: the formulation they are dual values of.
-        batches: those within the blocks, batch by batch.
+        restricted: the restricted program that they are dual values of.
+        batch_duals: those within the blocks, batch by batch.
         coupling: those of the coupling rows.
         bound: a lower bound on the minimum.
         dual_objective: the bound if the dual residual were zero, which proves nothing but shows progress.
     """
 
-    formulation: Formulation
-    batches: tuple[BatchDuals, ...]
+    restricted: RestrictedProgram
+    batch_duals: tuple[BatchDuals, ...]
     coupling: CouplingDuals
     bound: float
     dual_objective: float
@@ -67,8 +67,10 @@ class DualBound:
     @property
     def point(self) -> DualPoint:
         """The dual values as plain arrays."""
-        form = self.formulation
-        triples = [(batch, batch.working_set, duals) for batch, duals in zip(form.batches, self.batches, strict=True)]
+        restricted = self.restricted
+        triples = [
+            (batch, batch.working_set, duals) for batch, duals in zip(restricted.batches, self.batch_duals, strict=True)
+        ]
         pairs = [
             (batch, working_set, duals.ratio)
             for batch, working_set, duals in triples
@@ -80,39 +82,39 @@ class DualBound:
         ratios = [batch.backend.to_numpy(ratio) for batch, _, ratio in pairs]
         return DualPoint(
             np.concatenate([none, *(block + start for (block, _, _), start in zip(indices, starts, strict=True))]),
-            np.concatenate([none, *(form.secrets[i] for _, i, _ in indices)]),
-            np.concatenate([none, *(form.secrets[j] for _, _, j in indices)]),
+            np.concatenate([none, *(restricted.secrets[i] for _, i, _ in indices)]),
+            np.concatenate([none, *(restricted.secrets[j] for _, _, j in indices)]),
             np.concatenate([np.zeros(0), *ratios]),
-            self._concatenate([batch.attack for batch in self.batches]),
-            self._concatenate([batch.max_distortion for batch in self.batches]),
+            self._concatenate([duals.attack for duals in self.batch_duals]),
+            self._concatenate([duals.max_distortion for duals in self.batch_duals]),
             self.coupling.distortion,
             self.coupling.limits,
         )
 
     def _concatenate(self, parts: Sequence[FloatArray | None]) -> FloatArray | None:
         """Arrays of all batches as one on the host; None where batches have none."""
-        to_numpy = self.formulation.batches[0].backend.to_numpy
+        to_numpy = self.restricted.batches[0].backend.to_numpy
         arrays = [to_numpy(part) for part in parts if part is not None]
         return np.concatenate(arrays) if arrays else None
 
 
-def batch_duals(
-    formulation: Formulation, batch: Batch, duals: FloatArray, coupling: CouplingDuals, *, thorough: bool
+def compute_batch_duals(
+    restricted: RestrictedProgram, batch: Batch, duals: FloatArray, coupling: CouplingDuals, *, thorough: bool
 ) -> BatchDuals:
     """A batch's dual values as the bound uses them; if ``thorough``, with opposite ratios cancelled."""
-    n = formulation.secret_count
+    n = restricted.secret_count
     values = dict(zip(map(id, batch.families), batch.split_by_family(duals), strict=True))
     reduced = batch.objective[:, :n]
-    if formulation.program.limit != "none":
+    if restricted.program.limit != "none":
         reduced = reduced + batch.coupling.weighted_cost(coupling.limits)
     attack = max_distortion = ratios = None
-    if formulation.guess_rows is not None:
-        attack = formulation.guess_rows.normalise(values[id(formulation.guess_rows)])
-        weighted = attack * batch.backend.to_device(coupling.distortion[formulation.program.owner])
-        reduced = reduced - formulation.guess_rows.adjoint(weighted)[:, :n]
-    if formulation.max_distortion_rows is not None:
-        max_distortion = values[id(formulation.max_distortion_rows)]
-        reduced = reduced - formulation.max_distortion_rows.adjoint(max_distortion)
+    if restricted.guess_rows is not None:
+        attack = restricted.guess_rows.normalise(values[id(restricted.guess_rows)])
+        weighted = attack * batch.backend.to_device(coupling.distortion[restricted.program.owner])
+        reduced = reduced - restricted.guess_rows.adjoint(weighted)[:, :n]
+    if restricted.max_distortion_rows is not None:
+        max_distortion = values[id(restricted.max_distortion_rows)]
+        reduced = reduced - restricted.max_distortion_rows.adjoint(max_distortion)
     pairs = batch.working_set
     if pairs is not None:
         dual = values[id(pairs)]
@@ -122,10 +124,10 @@ def batch_duals(
     return BatchDuals(ratios, attack, max_distortion, batch.backend.to_numpy(batch.backend.min(reduced)))
 
 
-def dual_bound(formulation: Formulation, batches: Sequence[BatchDuals], coupling: CouplingDuals) -> DualBound:
+def dual_bound(restricted: RestrictedProgram, batch_duals: Sequence[BatchDuals], coupling: CouplingDuals) -> DualBound:
     """The bound that the dual values of all batches prove."""
-    program = formulation.program
-    bound = float(np.min([batch.least for batch in batches], axis=0).sum())
+    program = restricted.program
+    bound = float(np.min([duals.least for duals in batch_duals], axis=0).sum())
     dual_objective = float(coupling.sums.sum())
     # Plus the distortion guarantees, minus the limits; where distortion is maximised, its negative is minimised.
     guarantees = float(coupling.distortion[: len(program.distortion)] @ program.distortion)
@@ -133,4 +135,4 @@ def dual_bound(formulation: Formulation, batches: Sequence[BatchDuals], coupling
     bound, dual_objective = bound + constant, dual_objective + constant
     if program.maximises_distortion:  # no mechanism has more distortion than one that reveals nothing
         bound = max(bound, -float(program.maximised_errors.sum(axis=1).min()))
-    return DualBound(formulation, tuple(batches), coupling, bound, dual_objective)
+    return DualBound(restricted, tuple(batch_duals), coupling, bound, dual_objective)

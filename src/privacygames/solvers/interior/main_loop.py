@@ -17,10 +17,10 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.progress import Progress, ProgressCallback
-from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.lower_bound import DualBound
 from privacygames.solvers.interior.presolve import Extension, extend_mechanism
 from privacygames.solvers.interior.program import BlockProgram, DualPoint
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.start import initial_secrets, initial_state
 from privacygames.solvers.interior.steps import Iterate, Stepper
@@ -84,7 +84,7 @@ def minimise(
     time_limit: float | None = None,
     progress: ProgressCallback | None = None,
     enough: float | None = None,
-    plain: bool = False,
+    linear_only: bool = False,
 ) -> BlockSolution:
     """Solve a program until the relative gap is at most the tolerance, or time or accuracy runs out.
 
@@ -100,28 +100,31 @@ def minimise(
         time_limit: seconds after which to stop.
         progress: called after every iteration.
         enough: a value well below which the run may end.
-        plain: whether steps leave blocking constraints linearised, which converges where other steps do not.
+        linear_only: whether to skip the blocking-constraint correction and centre more; slower, but converges in cases
+            where the corrected steps stall.
     """
     started = monotonic()
     stepper = Stepper(algebra, tolerance, scale, settings)
     blocks, size = program.objective.shape
-    formulation = Formulation.of(
+    restricted = RestrictedProgram.of(
         program,
         initial_secrets(program, settings),
-        algebra.batches(blocks, width=size + program.adversary_count),
+        algebra.batch_slices(blocks, width=size + program.adversary_count),
         algebra.backend,
         settings,
     )
-    now = stepper.initial_iterate(formulation, initial_state(formulation, scale, settings))
+    iterate = stepper.initial_iterate(restricted, initial_state(restricted, scale, settings))
     lowest_gaps, last_progress = (inf, inf), 0
-    best = BlockSolution(now.columns, now.dual_bound, now.value, 0, formulation.secrets, formulation.ratio_count, scale)
+    best = BlockSolution(
+        iterate.columns, iterate.dual_bound, iterate.value, 0, restricted.secrets, restricted.ratio_count, scale
+    )
     for iteration in range(1, settings.max_iterations + 1):
         gap = best.gap
         seconds = monotonic() - started
         if progress is not None:
-            progress(_progress(now, best, iteration - 1, gap, seconds))
+            progress(_progress(iterate, best, iteration - 1, gap, seconds))
         # While dual values settle the bound may stand still, or below 0: the estimate shows that they do.
-        estimated_gap = abs(now.value - now.dual_bound.dual_objective) if now.value < inf else inf
+        estimated_gap = abs(iterate.value - iterate.dual_bound.dual_objective) if iterate.value < inf else inf
         factor = settings.progress_factor
         if gap < factor * lowest_gaps[0] or estimated_gap < factor * lowest_gaps[1]:
             lowest_gaps = min(gap, lowest_gaps[0]), min(estimated_gap, lowest_gaps[1])
@@ -133,22 +136,22 @@ def minimise(
         if best.finished or best.out_of_time:
             break
         if extension is not None:
-            admitted = stepper.admit(now, extension.failed)
+            admitted = stepper.admit(iterate, extension.failed)
             if admitted is None:
                 break
-            now = admitted
+            iterate = admitted
         try:
-            moved = stepper.step(now, plain=plain)
-            if moved is None and not plain:  # where a lengthened step leads nowhere, a plain one may
-                moved = stepper.step(now, plain=True)
+            next_iterate = stepper.step(iterate, linear_only=linear_only)
+            if next_iterate is None and not linear_only:  # a linear step may succeed where a corrected one fails
+                next_iterate = stepper.step(iterate, linear_only=True)
         except FactorisationFailed:
             break
-        if moved is None:
+        if next_iterate is None:
             break
-        now = moved
-        _update_best(best, now, iteration)
+        iterate = next_iterate
+        _update_best(best, iterate, iteration)
         waited = iteration - last_progress
-        if waited > settings.patience or (waited > settings.final_patience and stepper.products_converged(now)):
+        if waited > settings.patience or (waited > settings.final_patience and stepper.products_converged(iterate)):
             break
     if not best.finished or extension is None:
         extension = _extension(program, best.probabilities, best.secrets, algebra.backend)
@@ -161,19 +164,19 @@ def _is_enough(value: float, estimated_gap: float, enough: float, settings: Inte
     return enough - value >= max(settings.enough_gain * estimated_gap, settings.enough_cost * abs(enough))
 
 
-def _update_best(best: BlockSolution, now: Iterate, iteration: int) -> None:
+def _update_best(best: BlockSolution, iterate: Iterate, iteration: int) -> None:
     """Remember the best mechanism and bound so far; a mechanism for more secrets is always better."""
-    secrets, value = now.formulation.secrets, now.value
+    secrets, value = iterate.restricted.secrets, iterate.value
     if value < best.value or len(secrets) > len(best.secrets):
-        best.value, best.probabilities = value, now.columns
-        best.secrets, best.ratio_count = secrets, now.formulation.ratio_count
-    if now.dual_bound.bound > best.bound:
-        best.dual_bound = now.dual_bound
+        best.value, best.probabilities = value, iterate.columns
+        best.secrets, best.ratio_count = secrets, iterate.restricted.ratio_count
+    if iterate.dual_bound.bound > best.bound:
+        best.dual_bound = iterate.dual_bound
     best.iterations = iteration
 
 
-def _progress(now: Iterate, best: BlockSolution, iteration: int, gap: float, seconds: float) -> Progress:
-    count = now.formulation.working_ratio_count
+def _progress(iterate: Iterate, best: BlockSolution, iteration: int, gap: float, seconds: float) -> Progress:
+    count = iterate.restricted.working_ratio_count
     message = f"iteration {iteration}, gap {gap:.1e}, {count} ratios in the working set"
     return Progress(job="design", done=iteration, seconds=seconds, value=abs(best.value), gap=gap, message=message)
 

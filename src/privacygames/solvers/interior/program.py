@@ -19,7 +19,8 @@ class BlockProgram:
     Attributes:
         objective: coefficients of the mechanism's entries in the objective, (observables, secrets).
         exponents: logarithms of the ratio bounds, (secrets, secrets), ∞ where there is none.
-        zero_prior: mask of the secrets that are left out until they constrain the others (``presolve/zero_prior.py``).
+        deferrable: mask of the secrets that may be left out until they constrain the others: those without prior
+            (``presolve/zero_prior.py``).
         drop_implied: whether ratios that follow from others are left out.
         errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other; None where
             distortion privacy plays no part.
@@ -42,7 +43,7 @@ class BlockProgram:
 
     objective: FloatArray
     exponents: FloatArray
-    zero_prior: NDArray[np.bool_]
+    deferrable: NDArray[np.bool_]
     drop_implied: bool
     errors: FloatArray | None
     owner: IntArray

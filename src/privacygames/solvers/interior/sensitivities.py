@@ -63,16 +63,16 @@ class Sensitivities:
 
     rows: FloatArray
     block: IntArray
-    within: FloatArray
-    coupling: FloatArray
+    block_response: FloatArray
+    coupling_response: FloatArray
     coupling_dual: FloatArray
     backend: Backend
 
     def response_to(self, others: "Sensitivities") -> FloatArray:
         """Derivative of each slack with respect to each right-hand side of others, (…, …), on the host."""
         same_block = self.block[:, None] == others.block[None, :]
-        through_coupling = self.coupling @ others.coupling_dual[:, : self.coupling.shape[1]].T
-        response = self.backend.multiply_add(through_coupling, self.rows @ others.within.T, same_block)
+        through_coupling = self.coupling_response @ others.coupling_dual[:, : self.coupling_response.shape[1]].T
+        response = self.backend.multiply_add(through_coupling, self.rows @ others.block_response.T, same_block)
         return self.backend.to_numpy(response)
 
     def concatenate(self, other: "Sensitivities") -> "Sensitivities":
@@ -81,8 +81,8 @@ class Sensitivities:
         return Sensitivities(
             concatenate([self.rows, other.rows]),
             concatenate([self.block, other.block]),
-            concatenate([self.within, other.within]),
-            concatenate([self.coupling, other.coupling]),
+            concatenate([self.block_response, other.block_response]),
+            concatenate([self.coupling_response, other.coupling_response]),
             concatenate([self.coupling_dual, other.coupling_dual]),
             self.backend,
         )

@@ -73,7 +73,7 @@ class InteriorSettings:
     """Relative gap, as a fraction of the tolerance, with which a run that cannot get further counts as solved. Another
     run for the last digit takes as long again."""
 
-    complementarity_target: float = _fraction(0.1)
+    final_complementarity_fraction: float = _fraction(0.1)
     """Complementarity to end at, as a fraction of the absolute gap aimed for. Smaller products only lose digits."""
 
     converged_factor: float = _factor(2.0)
@@ -95,7 +95,7 @@ class InteriorSettings:
     enough_cost: float = _fraction(1e-3)
     """The same as a fraction of the limit: the least room in any case."""
 
-    plain_steps_below: int = _count(300_000)
+    linear_only_below: int = _count(300_000)
     """Entries of all blocks (observables · secrets²) below which blocking constraints are left as they are: such blocks
     are factorised as fast as longer steps are computed."""
 

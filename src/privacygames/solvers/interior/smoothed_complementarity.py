@@ -21,7 +21,7 @@ from privacygames.solvers.interior.settings import InteriorSettings
 
 @np.errstate(over="ignore", invalid="ignore")  # where numbers overflow, there is no solution to return
 def solve(
-    now: tuple[FloatArray, FloatArray],
+    slack_dual: tuple[FloatArray, FloatArray],
     change: tuple[FloatArray, FloatArray],
     response: FloatArray,
     target: float,
@@ -32,7 +32,7 @@ def solve(
     """The shifts under which slacks and dual values end up positive, with products equal to the target.
 
     Args:
-        now: slacks and dual values before the step.
+        slack_dual: slacks and dual values before the step.
         change: how a direction changes both.
         response: R, symmetric.
         target: τ.
@@ -43,7 +43,7 @@ def solve(
         The shifts; None where the iteration did not converge.
     """
     settings = settings or InteriorSettings()
-    slack, dual = now
+    slack, dual = slack_dual
     weight, response_now = dual / slack, response @ initial
     s, z = slack + change[0], dual + change[1]
     scale = np.sqrt((np.abs(s + response_now) + slack) / (np.abs(z + initial - weight * response_now) + dual))

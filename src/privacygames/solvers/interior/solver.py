@@ -85,7 +85,7 @@ class Interior:
             least = float(adversary.blind_errors.min())
             if adversary.role == "maximised" and not least > tolerance * float(adversary.adversary.errors.max()):
                 return False
-            if adversary.role == "largest" and (adversary.blind_errors <= least * (1 + tolerance)).sum() > 1:
+            if adversary.role == "at_maximum" and (adversary.blind_errors <= least * (1 + tolerance)).sum() > 1:
                 return False  # without a single best guess the cone has no interior
         return True
 
@@ -142,7 +142,7 @@ class Interior:
     def _minimise(
         self, problem: Problem, bounds: Bounds, options: SolveOptions, *, retry: bool = False
     ) -> tuple[Presolve, BlockSolution]:
-        """One run of the method; a retry takes plain steps where the first run did not, and vice versa."""
+        """One run of the method; a retry takes linear steps where the first run did not, and vice versa."""
         presolve = Presolve(
             problem,
             bounds,
@@ -169,7 +169,7 @@ class Interior:
                 time_limit=options.time_limit,
                 progress=options.progress,
                 enough=options.enough,
-                plain=(estimate.entries < self.settings.plain_steps_below) != retry,
+                linear_only=(estimate.entries < self.settings.linear_only_below) != retry,
             )
         return presolve, solution
 

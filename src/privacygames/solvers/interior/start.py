@@ -5,9 +5,9 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.interior.formulation import Formulation
 from privacygames.solvers.interior.presolve import constant_margins, margins
 from privacygames.solvers.interior.program import BlockProgram
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.state import SlackDual, State
 
@@ -17,78 +17,84 @@ def initial_secrets(program: BlockProgram, settings: InteriorSettings) -> IntArr
 
     Secrets with a prior come first: they are those on which guesses err.
     """
-    with_prior, zero_prior = np.flatnonzero(~program.zero_prior), np.flatnonzero(program.zero_prior)
-    tight = constant_margins(program.exponents, with_prior, zero_prior) <= settings.initial_margin
-    return np.append(with_prior, zero_prior[tight])
+    required, deferrable = np.flatnonzero(~program.deferrable), np.flatnonzero(program.deferrable)
+    tight = constant_margins(program.exponents, required, deferrable) <= settings.initial_margin
+    return np.append(required, deferrable[tight])
 
 
-def initial_state(formulation: Formulation, scale: float, settings: InteriorSettings) -> State:
+def initial_state(restricted: RestrictedProgram, scale: float, settings: InteriorSettings) -> State:
     """A strictly interior point whose products are equal, but for those of limits on the cost.
 
     Args:
-        formulation: the formulation.
+        restricted: the program, restricted to the secrets to start with.
         scale: the value that counts as negligible beside costs.
         settings: the size of the products, and which mechanism.
     """
-    program, n = formulation.program, formulation.secret_count
-    u = np.zeros((len(program.objective), formulation.coupling.width))
+    program, n = restricted.program, restricted.secret_count
+    u = np.zeros((len(program.objective), restricted.coupling.width))
     if program.start is None:
         u[:, :n] = _constant_mechanism(program.objective.sum(axis=1), settings)[:, None]
     else:
         u[:, :n] = program.start
-    size = settings.start_complementarity * float(formulation.full_program.objective.sum(axis=1).mean())
+    complementarity = settings.start_complementarity * float(restricted.full_program.objective.sum(axis=1).mean())
     if program.minimises_worst_cost:
-        worst = float(-formulation.coupling.matvec(u)[-len(program.cost_secret) :].min())
-        size += settings.start_complementarity * worst
+        worst = float(-restricted.coupling.matvec(u)[-len(program.cost_secret) :].min())
+        complementarity += settings.start_complementarity * worst
     if program.maximises_distortion:
         distortion = program.adversary_error(program.adversary_count - 1, u[:, :n])
-        size = settings.start_complementarity_distortion * distortion
-    exponential = _exponential_mechanism(formulation, u[:, :n], settings)
+        complementarity = settings.start_complementarity_distortion * distortion
+    exponential = _exponential_mechanism(restricted, u[:, :n], settings)
     if exponential is not None:
         u[:, :n] = exponential
-        size = settings.start_complementarity_exponential * program.cost(exponential)
-    count = sum(len(slacks) for slacks in formulation.slacks(u)) + formulation.coupling.row_count - n
-    size = max(size, scale)
-    limits = size
+        complementarity = settings.start_complementarity_exponential * program.cost(exponential)
+    count = sum(len(slacks) for slacks in restricted.slacks(u)) + restricted.coupling.row_count - n
+    complementarity = max(complementarity, scale)
+    limit_complementarity = complementarity
     if program.maximises_distortion and program.limit == "average":
-        limits = _limit_complementarity(formulation, u, size, settings)
-    state = _central_state(formulation, u, size / count, limits, settings)
-    residual = formulation.dual_residual(state.coupling_dual, state.batch_duals)[:, :n]
+        limit_complementarity = _limit_complementarity(restricted, u, complementarity, settings)
+    state = _central_state(restricted, u, complementarity / count, limit_complementarity, settings)
+    residual = restricted.dual_residual(state.coupling_dual, state.block_duals)[:, :n]
     needed = settings.start_min_product * float(np.abs(residual * u[:, :n]).max())
-    return _central_state(formulation, u, needed, limits, settings) if needed * count > size else state
+    return (
+        _central_state(restricted, u, needed, limit_complementarity, settings)
+        if needed * count > complementarity
+        else state
+    )
 
 
-def _limit_complementarity(formulation: Formulation, u: FloatArray, size: float, settings: InteriorSettings) -> float:
+def _limit_complementarity(
+    restricted: RestrictedProgram, u: FloatArray, complementarity: float, settings: InteriorSettings
+) -> float:
     """The slack of a limit on the cost, times the distortion that a unit of cost buys towards a constant mechanism.
 
     The latter is close to the limit's dual value at the optimum; a dual value a hundred times as high takes a dozen
     iterations to come down. The product is never negligible beside all products.
     """
-    program, columns = formulation.program, u[:, : formulation.secret_count]
+    program, columns = restricted.program, u[:, : restricted.secret_count]
     largest_distortion = float(program.maximised_errors.sum(axis=1).min())
     gain = largest_distortion - program.adversary_error(program.adversary_count - 1, columns)
     dearer = float(program.limited_cost.sum(axis=1).min()) - float((program.limited_cost * columns).sum())
-    slack = float(formulation.coupling_slack(u, 0.0)[-1])
+    slack = float(restricted.coupling_slack(u, 0.0)[-1])
     bought = gain * slack / max(dearer, slack) if slack > 0 else 0.0
-    return max(bought, settings.start_min_limit * size)
+    return max(bought, settings.start_min_limit * complementarity)
 
 
 def _exponential_mechanism(
-    formulation: Formulation, constant: FloatArray, settings: InteriorSettings
+    restricted: RestrictedProgram, constant: FloatArray, settings: InteriorSettings
 ) -> FloatArray | None:
     """An exponential mechanism, (observables, secrets), where it is strictly feasible and costs less than a constant.
 
     Each observable is most likely for the secret that it suits best, and less likely for others, exponentially in the
     exponents to them; with equal weights of the observables, or with those of the constant mechanism.
     """
-    program = formulation.program
-    if formulation.ratio_bounds is None or formulation.ratio_bounds.thin_cone:
+    program = restricted.program
+    if restricted.ratio_bounds is None or restricted.ratio_bounds.thin_cone:
         return None
     if program.start is not None or program.limit != "none":
         return None
     if program.maximises_distortion or program.max_distortion_rows is not None:
         return None
-    exponents = formulation.full_program.exponents[np.ix_(formulation.secrets, formulation.secrets)]
+    exponents = restricted.full_program.exponents[np.ix_(restricted.secrets, restricted.secrets)]
     # Between secrets that are far apart there is no bound.
     exponents = np.minimum(exponents, min(exponents[np.isfinite(exponents)].max(), settings.exponential_max_exponent))
     np.fill_diagonal(exponents, 0.0)
@@ -105,10 +111,10 @@ def _exponential_mechanism(
     if program.cost(cheapest) >= settings.exponential_max_cost * program.cost(constant):
         return None
     sharper = cheapest ** (1 / settings.exponential_max_use)
-    pairs = ((batch, sharper[batch.blocks]) for batch in formulation.batches)
+    pairs = ((batch, sharper[batch.blocks]) for batch in restricted.batches)
     feasible = all(batch.max_feasible_step(columns, columns, keep_all=False)[0] == inf for batch, columns in pairs)
-    deferred = formulation.full_program.exponents, cheapest, formulation.secrets, formulation.deferred
-    return cheapest if feasible and (margins(*deferred, formulation.batches[0].backend) > 0).all() else None
+    deferred = restricted.full_program.exponents, cheapest, restricted.secrets, restricted.deferred
+    return cheapest if feasible and (margins(*deferred, restricted.batches[0].backend) > 0).all() else None
 
 
 def _mix_for_distortion(
@@ -127,17 +133,22 @@ def _mix_for_distortion(
 
 
 def _central_state(
-    formulation: Formulation, u: FloatArray, target: float, limits: float, settings: InteriorSettings
+    restricted: RestrictedProgram,
+    u: FloatArray,
+    target: float,
+    limit_complementarity: float,
+    settings: InteriorSettings,
 ) -> State:
     """The state of this mechanism in which every product is the target, but for those of limits on the cost.
 
     The dual values of guesses sum, in each block, to the dual value of the distortion, and those of the worst case to
     one: x and y are chosen so that they do, or the first steps would be spent on making up for it. The products of
-    limits on the cost sum to ``limits``: with the others' small target one secret would bear the worst case alone.
+    limits on the cost sum to ``limit_complementarity``: with the others' small target one secret would bear the worst
+    case alone.
     """
-    program, n, coupling = formulation.program, formulation.secret_count, formulation.coupling
+    program, n, coupling = restricted.program, restricted.secret_count, restricted.coupling
     first, worst_cost = n + coupling.distortion_count, 0.0
-    limit_target = limits / max(coupling.row_count - first, 1)
+    limit_target = limit_complementarity / max(coupling.row_count - first, 1)
     if program.minimises_worst_cost:
         costs = -coupling.matvec(u)[-len(program.cost_secret) :]
         worst_cost = -float(_solve_barrier(-costs[None, :], limit_target, 1.0, settings)[0][0])
@@ -146,15 +157,15 @@ def _central_state(
     for adversary, distortion in enumerate(bounds):
         errors = u[:, :n] @ program.errors_of(adversary).T
         u[:, n + adversary] = _central_x(errors, distortion, target, settings)
-    batches = tuple(SlackDual(slacks, target / slacks) for slacks in formulation.slacks(u))
-    coupling_slack = formulation.coupling_slack(u, worst_cost)
+    slack_duals = tuple(SlackDual(slacks, target / slacks) for slacks in restricted.slacks(u))
+    coupling_slack = restricted.coupling_slack(u, worst_cost)
     coupling_dual = np.zeros(coupling.row_count)
     coupling_dual[n:] = target / coupling_slack
     coupling_dual[first:] = limit_target / coupling_slack[coupling.distortion_count :]
-    residual = formulation.dual_residual(coupling_dual, [batch.duals for batch in batches])
+    residual = restricted.dual_residual(coupling_dual, [slack_dual.duals for slack_dual in slack_duals])
     coupling_dual[:n] = residual[:, :n].mean(axis=0)
-    device_u = formulation.batches[0].backend.to_device(u)
-    return State(u, device_u, batches, coupling_slack, coupling_dual, worst_cost)
+    device_u = restricted.batches[0].backend.to_device(u)
+    return State(u, device_u, slack_duals, coupling_slack, coupling_dual, worst_cost)
 
 
 def _central_x(errors: FloatArray, distortion: float | None, target: float, settings: InteriorSettings) -> FloatArray:

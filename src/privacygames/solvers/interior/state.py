@@ -5,7 +5,7 @@ from math import inf
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.elementwise import advance
-from privacygames.solvers.interior.formulation import Formulation
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 from privacygames.solvers.linalg import Backend
 
 LIMIT_TOLERANCE = 1e-9
@@ -14,7 +14,7 @@ LIMIT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class SlackDual:
-    """Slacks and dual values of all inequalities of a batch, family after family; or a change of both."""
+    """Slacks and dual values of all inequalities of a batch, family after family."""
 
     slacks: FloatArray
     duals: FloatArray
@@ -24,13 +24,28 @@ class SlackDual:
         """Slacks and dual values."""
         return self.slacks, self.duals
 
-    def add(self, change: "SlackDual", backend: Backend) -> "SlackDual":
-        """The sum of both."""
-        return SlackDual(advance(backend, self.slacks, 1.0, change.slacks), self.duals_after(change, 1.0, backend))
-
-    def duals_after(self, change: "SlackDual", step: float, backend: Backend) -> FloatArray:
+    def duals_after(self, change: "SlackDualChange", step: float, backend: Backend) -> FloatArray:
         """The dual values after a step of this length."""
         return advance(backend, self.duals, step, change.duals)
+
+
+@dataclass(frozen=True)
+class SlackDualChange:
+    """Changes of the slacks and dual values of all inequalities of a batch, family after family."""
+
+    slacks: FloatArray
+    duals: FloatArray
+
+    @property
+    def both(self) -> tuple[FloatArray, FloatArray]:
+        """The changes of slacks and of dual values."""
+        return self.slacks, self.duals
+
+    def add(self, other: "SlackDualChange", backend: Backend) -> "SlackDualChange":
+        """The sum of two changes."""
+        return SlackDualChange(
+            advance(backend, self.slacks, 1.0, other.slacks), advance(backend, self.duals, 1.0, other.duals)
+        )
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,7 @@ class State:
     Attributes:
         u: the unknowns of all blocks, (m, k): the mechanism's columns, and x last where distortion plays a part.
         device_u: the same on the device.
-        batches: slacks and dual values of the inequalities within the blocks, batch by batch.
+        slack_duals: slacks and dual values of the inequalities within the blocks, batch by batch.
         coupling_slack: slacks of the inequalities among the coupling rows.
         coupling_dual: dual values of all coupling rows, the equalities first.
         worst_cost: y, where the worst secret's cost is minimised.
@@ -48,7 +63,7 @@ class State:
 
     u: FloatArray
     device_u: FloatArray
-    batches: tuple[SlackDual, ...]
+    slack_duals: tuple[SlackDual, ...]
     coupling_slack: FloatArray
     coupling_dual: FloatArray
     worst_cost: float
@@ -59,27 +74,27 @@ class State:
         return self.coupling_dual[len(self.coupling_dual) - len(self.coupling_slack) :]
 
     @property
-    def batch_duals(self) -> list[FloatArray]:
+    def block_duals(self) -> list[FloatArray]:
         """Dual values within the blocks, batch by batch."""
-        return [batch.duals for batch in self.batches]
+        return [slack_dual.duals for slack_dual in self.slack_duals]
 
     @property
     def inequality_count(self) -> int:
         """Number of inequalities."""
-        return sum(len(batch.slacks) for batch in self.batches) + len(self.coupling_slack)
+        return sum(len(slack_dual.slacks) for slack_dual in self.slack_duals) + len(self.coupling_slack)
 
     @property
     def mean_product(self) -> float:
         """The mean of slack·dual over all inequalities."""
-        within = sum(float(batch.slacks @ batch.duals) for batch in self.batches)
+        within = sum(float(slack_dual.slacks @ slack_dual.duals) for slack_dual in self.slack_duals)
         return (float(self.coupling_slack @ self.inequality_dual) + within) / self.inequality_count
 
 
-def objective_value(formulation: Formulation, u: FloatArray, worst_cost: float) -> float:
+def objective_value(restricted: RestrictedProgram, u: FloatArray, worst_cost: float) -> float:
     """The value that is minimised, for the mechanism as it is; ∞ while it exceeds a limit on the cost."""
-    program, columns = formulation.program, u[:, : formulation.secret_count]
+    program, columns = restricted.program, u[:, : restricted.secret_count]
     if program.cost_at_most is not None:
-        slack = formulation.coupling_slack(u, worst_cost)[formulation.coupling.distortion_count :]
+        slack = restricted.coupling_slack(u, worst_cost)[restricted.coupling.distortion_count :]
         if float(slack.min()) < -LIMIT_TOLERANCE * program.cost_at_most:
             return inf
     if program.maximises_distortion:

@@ -10,12 +10,12 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
-from privacygames.solvers.interior.blocking_constraints import lengthen_step
+from privacygames.solvers.interior.blocking_constraints import lengthened_direction
 from privacygames.solvers.interior.elementwise import gondzio_change, mehrotra_change
-from privacygames.solvers.interior.formulation import Formulation
-from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, batch_duals, dual_bound
+from privacygames.solvers.interior.lower_bound import CouplingDuals, DualBound, compute_batch_duals, dual_bound
 from privacygames.solvers.interior.newton import Direction, Newton, ProductChange
 from privacygames.solvers.interior.presolve import extend_mechanism, margins_from
+from privacygames.solvers.interior.restricted_program import RestrictedProgram
 from privacygames.solvers.interior.settings import InteriorSettings
 from privacygames.solvers.interior.state import SlackDual, State, objective_value
 from privacygames.solvers.linalg import HOST, BlockAlgebra
@@ -28,9 +28,9 @@ enough. Each that joins brings a dual value of its own, which in vanishing colum
 
 @dataclass(frozen=True)
 class Iterate:
-    """A state with its formulation, the margins of deferred secrets, and the bound that its dual values prove."""
+    """A state with its restricted program, the margins of deferred secrets, and the bound that its dual values prove."""
 
-    formulation: Formulation
+    restricted: RestrictedProgram
     state: State
     margins: FloatArray
     dual_bound: DualBound
@@ -38,12 +38,12 @@ class Iterate:
     @property
     def columns(self) -> FloatArray:
         """The mechanism's columns, (observables, secrets in the program)."""
-        return self.state.u[:, : self.formulation.secret_count]
+        return self.state.u[:, : self.restricted.secret_count]
 
     @cached_property
     def value(self) -> float:
         """The value that is minimised."""
-        return objective_value(self.formulation, self.state.u, self.state.worst_cost)
+        return objective_value(self.restricted, self.state.u, self.state.worst_cost)
 
 
 class Stepper:
@@ -59,66 +59,68 @@ class Stepper:
     def __init__(self, algebra: BlockAlgebra, tolerance: float, scale: float, settings: InteriorSettings) -> None:
         self._algebra, self._tolerance, self._scale, self._settings = algebra, tolerance, scale, settings
 
-    def initial_iterate(self, formulation: Formulation, state: State) -> Iterate:
+    def initial_iterate(self, restricted: RestrictedProgram, state: State) -> Iterate:
         """The iterate of a starting point."""
-        columns = state.u[:, : formulation.secret_count]
-        bound = self._dual_bound(formulation, state.batch_duals, state.coupling_dual, thorough=False)
-        return Iterate(formulation, state, self._margins(formulation, columns), bound)
+        columns = state.u[:, : restricted.secret_count]
+        bound = self._dual_bound(restricted, state.block_duals, state.coupling_dual, thorough=False)
+        return Iterate(restricted, state, self._margins(restricted, columns), bound)
 
-    def step(self, now: Iterate, *, plain: bool = False) -> Iterate | None:
+    def step(self, iterate: Iterate, *, linear_only: bool = False) -> Iterate | None:
         """The next iterate; None if the step led nowhere.
 
-        A ``plain`` step leaves blocking constraints linearised, and centres more.
+        A ``linear_only`` step skips the blocking-constraint correction and centres more.
         """
-        form, state, settings = now.formulation, now.state, self._settings
-        newton = Newton(form, state, self._algebra)
+        restricted, state, settings = iterate.restricted, iterate.state, self._settings
+        newton = Newton(restricted, state, self._algebra)
         affine = newton.direction(None, -(state.coupling_slack * state.inequality_dual), refinements=0)
         complementarity, count = newton.complementarity, state.inequality_count
-        final = self._final_complementarity(now.value)
+        final = self._final_complementarity(iterate.value)
         refinements = 0
-        if form.ratio_bounds is None or complementarity < settings.refine_below * abs(now.value):
+        if restricted.ratio_bounds is None or complementarity < settings.refine_below * abs(iterate.value):
             refinements = 1
         if complementarity <= settings.converged_factor * final:
             refinements = 2
         steps = affine.primal_step, affine.dual_step
-        if not plain:
+        if not linear_only:
             steps = newton.steps_ignoring(affine, 1 + count // settings.ignored_one_in)
         remaining = newton.complementarity_after(affine, *steps) / complementarity
         aim = max(centring_parameter(remaining, settings.min_centring) * complementarity, final)
-        if form.full_program.zero_prior.any():
+        if restricted.full_program.deferrable.any():
             floor = settings.residual_fraction * newton.residual_contribution
             aim = max(aim, min(floor, settings.residual_reduction * complementarity))
         target = aim / count
         direction = self._corrected_direction(newton, affine, target, refinements)
-        if plain or not self._algebra.prefer_fused_operations:
+        if linear_only or not self._algebra.prefer_fused_operations:
             direction = self._apply_centrality_correctors(newton, direction, target)
-        if not plain:
-            direction = lengthen_step(newton, direction, target, settings)
-        estimated_gap = abs(now.value - now.dual_bound.dual_objective)
-        settled = now.value < inf and estimated_gap <= self._tolerance * max(abs(now.value), self._scale)
+        if not linear_only:
+            direction = lengthened_direction(newton, direction, target, settings)
+        estimated_gap = abs(iterate.value - iterate.dual_bound.dual_objective)
+        settled = iterate.value < inf and estimated_gap <= self._tolerance * max(abs(iterate.value), self._scale)
         set_change: SetChange = "any"
         if settled:
             set_change = "none"
         elif target * count <= settings.no_removal_factor * final:
             set_change = "join"
-        return self._take_step(now, direction, target, set_change)
+        return self._take_step(iterate, direction, target, set_change)
 
-    def products_converged(self, now: Iterate) -> bool:
+    def products_converged(self, iterate: Iterate) -> bool:
         """Whether products are as small as they should become: only dual values may settle yet."""
-        total = now.state.mean_product * now.state.inequality_count
-        return total <= self._settings.converged_factor * self._final_complementarity(now.value)
+        total = iterate.state.mean_product * iterate.state.inequality_count
+        return total <= self._settings.converged_factor * self._final_complementarity(iterate.value)
 
     def _corrected_direction(self, newton: Newton, affine: Direction, target: float, refinements: int) -> Direction:
         """Mehrotra's corrected direction towards products equal to the target, given the affine direction."""
         state, backend = newton.state, self._algebra.backend
         limit = self._settings.second_order_limit * target
 
-        def product_change(at: int) -> FloatArray:
-            return mehrotra_change(backend, state.batches[at].both, affine.changes[at].both, target, limit)
+        def product_change(batch_index: int) -> FloatArray:
+            return mehrotra_change(
+                backend, state.slack_duals[batch_index].both, affine.changes[batch_index].both, target, limit
+            )
 
-        now = state.coupling_slack, state.inequality_dual
+        coupling_slack_dual = state.coupling_slack, state.inequality_dual
         change = affine.coupling_slack, affine.inequality_dual
-        coupling_change = mehrotra_change(HOST, now, change, target, limit)
+        coupling_change = mehrotra_change(HOST, coupling_slack_dual, change, target, limit)
         return newton.direction(product_change, coupling_change, refinements=refinements)
 
     def _apply_centrality_correctors(self, newton: Newton, direction: Direction, target: float) -> Direction:
@@ -137,36 +139,41 @@ class Stepper:
         factor, increment = settings.trial_step_factor, settings.trial_step_increment
         steps = trial_step(direction.primal_step, factor, increment), trial_step(direction.dual_step, factor, increment)
 
-        def product_change(at: int) -> FloatArray:
-            now, change = state.batches[at].both, direction.changes[at].both
-            return gondzio_change(backend, now, change, steps, (target, settings.neighbourhood))
+        def product_change(batch_index: int) -> FloatArray:
+            slack_dual, change = state.slack_duals[batch_index].both, direction.changes[batch_index].both
+            return gondzio_change(backend, slack_dual, change, steps, (target, settings.neighbourhood))
 
         return product_change
 
     def _final_complementarity(self, value: float) -> float:
         """The complementarity to end at: smaller products only lose digits."""
         magnitude = max(abs(value) if value < inf else 0.0, self._scale)
-        return self._settings.complementarity_target * self._tolerance * magnitude
+        return self._settings.final_complementarity_fraction * self._tolerance * magnitude
 
-    def _take_step(self, now: Iterate, direction: Direction, target: float, set_change: SetChange) -> Iterate | None:
+    def _take_step(
+        self, iterate: Iterate, direction: Direction, target: float, set_change: SetChange
+    ) -> Iterate | None:
         """Go along a direction as far as every ratio bound, and every deferred secret, allows."""
-        form, state, n, settings = now.formulation, now.state, now.formulation.secret_count, self._settings
+        restricted, state, settings = iterate.restricted, iterate.state, self._settings
+        n = restricted.secret_count
         backend = self._algebra.backend
         primal = back_off(direction.primal_step, settings.boundary_fraction)
         dual = back_off(direction.dual_step, settings.boundary_fraction)
         before, du = state.device_u, backend.concatenate(direction.u)
-        near: list[Batch] = []
+        updated: list[Batch] = []
         for _ in range(settings.max_backtracks):
             after = backend.axpy(primal, du, before)
             u = backend.to_numpy(after)
             if (u[:, :n] <= 0).any():
                 primal *= settings.positivity_backtrack
                 continue
-            margins = self._margins(form, after[:, :n])
-            if (margins < settings.keep_margin * now.margins).any():
+            margins = self._margins(restricted, after[:, :n])
+            if (margins < settings.keep_margin * iterate.margins).any():
                 primal *= settings.margin_backtrack
                 continue
-            allowed, near = self._max_feasible_step(form, before[:, :n], after[:, :n], keep_all=set_change != "any")
+            allowed, updated = self._max_feasible_step(
+                restricted, before[:, :n], after[:, :n], keep_all=set_change != "any"
+            )
             if allowed == inf:
                 break
             primal *= settings.ratio_backtrack * allowed
@@ -174,83 +181,95 @@ class Stepper:
             return None
         if primal <= settings.min_step and dual <= settings.min_step:
             return None
-        numbers = range(len(form.batches))
+        batch_indices = range(len(restricted.batches))
         duals = self._algebra.map(
-            lambda at: state.batches[at].duals_after(direction.changes[at], dual, backend), numbers
+            lambda batch_index: state.slack_duals[batch_index].duals_after(
+                direction.changes[batch_index], dual, backend
+            ),
+            batch_indices,
         )
         coupling_dual = state.coupling_dual + dual * direction.coupling_dual
         # Before pairs and secrets join: their dual values have not settled yet.
-        final = self._final_complementarity(now.value)
+        final = self._final_complementarity(iterate.value)
         thorough = target * state.inequality_count <= settings.thorough_bound_factor * final
-        bound = self._dual_bound(form, duals, coupling_dual, thorough=thorough)
-        old = form.batches
-        if form.ratio_bounds is not None and set_change != "none":
-            form = form.with_batches(near)
-        batches = self._algebra.map(
-            lambda at: _with_working_set(old[at], form.batches[at], duals[at], after, target), numbers
+        bound = self._dual_bound(restricted, duals, coupling_dual, thorough=thorough)
+        old = restricted.batches
+        if restricted.ratio_bounds is not None and set_change != "none":
+            restricted = restricted.with_batches(updated)
+        slack_duals = self._algebra.map(
+            lambda batch_index: _with_working_set(
+                old[batch_index], restricted.batches[batch_index], duals[batch_index], after, target
+            ),
+            batch_indices,
         )
         slack = state.coupling_slack + primal * direction.coupling_slack
         worst_cost = state.worst_cost + primal * direction.worst_cost
-        moved = Iterate(form, State(u, after, tuple(batches), slack, coupling_dual, worst_cost), margins, bound)
-        fraction = margins / form.constant_margins
+        next_iterate = Iterate(
+            restricted, State(u, after, tuple(slack_duals), slack, coupling_dual, worst_cost), margins, bound
+        )
+        fraction = margins / restricted.constant_margins
         if (fraction < settings.admit_below).any():
             on_device = self._algebra.prefer_fused_operations
             admit_with = settings.admit_with_on_device if on_device else settings.admit_with
-            moved = self.admit(moved, form.deferred[fraction < admit_with]) or moved
-        return moved
+            next_iterate = self.admit(next_iterate, restricted.deferred[fraction < admit_with]) or next_iterate
+        return next_iterate
 
     def _max_feasible_step(
-        self, form: Formulation, before: FloatArray, after: FloatArray, *, keep_all: bool
+        self, restricted: RestrictedProgram, before: FloatArray, after: FloatArray, *, keep_all: bool
     ) -> tuple[float, list[Batch]]:
         """The largest fraction of a step that all ratio bounds allow, ∞ for the whole step, and updated batches."""
         results = self._algebra.map(
             lambda batch: batch.max_feasible_step(before[batch.blocks], after[batch.blocks], keep_all=keep_all),
-            form.batches,
+            restricted.batches,
         )
         return min(allowed for allowed, _ in results), [batch for _, batch in results]
 
     def _dual_bound(
-        self, form: Formulation, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
+        self, restricted: RestrictedProgram, duals: Sequence[FloatArray], coupling_dual: FloatArray, *, thorough: bool
     ) -> DualBound:
-        coupling = CouplingDuals.of(form, coupling_dual)
+        coupling = CouplingDuals.of(restricted, coupling_dual)
         parts = self._algebra.map(
-            lambda at: batch_duals(form, form.batches[at], duals[at], coupling, thorough=thorough),
-            range(len(form.batches)),
+            lambda batch_index: compute_batch_duals(
+                restricted, restricted.batches[batch_index], duals[batch_index], coupling, thorough=thorough
+            ),
+            range(len(restricted.batches)),
         )
-        return dual_bound(form, parts, coupling)
+        return dual_bound(restricted, parts, coupling)
 
-    def admit(self, now: Iterate, secrets: IntArray) -> Iterate | None:
+    def admit(self, iterate: Iterate, secrets: IntArray) -> Iterate | None:
         """Take deferred secrets into the program, with central dual values; None if the mechanism extends to none."""
-        form, state, n = now.formulation, now.state, now.formulation.secret_count
-        wanted = np.intersect1d(secrets, form.deferred)
-        rows, joined, _ = extend_mechanism(form.full_program.exponents, now.columns, form.secrets, wanted)
+        restricted, state, n = iterate.restricted, iterate.state, iterate.restricted.secret_count
+        wanted = np.intersect1d(secrets, restricted.deferred)
+        rows, joined, _ = extend_mechanism(
+            restricted.full_program.exponents, iterate.columns, restricted.secrets, wanted
+        )
         if not len(joined):
             return None
         target = state.mean_product
-        blocks, backend = [batch.blocks for batch in form.batches], self._algebra.backend
-        secrets = np.append(form.secrets, joined)
-        larger = Formulation.of(form.full_program, secrets, blocks, backend, self._settings)
-        u = np.concatenate([now.columns, rows, state.u[:, n:]], axis=1)
-        triples = zip(form.batches, state.batches, larger.batches, strict=True)
+        blocks, backend = [batch.blocks for batch in restricted.batches], self._algebra.backend
+        secrets = np.append(restricted.secrets, joined)
+        larger = RestrictedProgram.of(restricted.full_program, secrets, blocks, backend, self._settings)
+        u = np.concatenate([iterate.columns, rows, state.u[:, n:]], axis=1)
+        triples = zip(restricted.batches, state.slack_duals, larger.batches, strict=True)
         pairs = [_with_more_secrets(old, values, new, u[new.blocks], target) for old, values, new in triples]
         larger = larger.with_batches([batch for batch, _ in pairs])
-        batches = tuple(values for _, values in pairs)
+        slack_duals = tuple(values for _, values in pairs)
         coupling_dual = np.concatenate([state.coupling_dual[:n], np.zeros(len(joined)), state.coupling_dual[n:]])
         size = larger.secret_count
-        residual = larger.dual_residual(coupling_dual, [values.duals for values in batches])
+        residual = larger.dual_residual(coupling_dual, [values.duals for values in slack_duals])
         coupling_dual[n:size] = residual[:, n:size].mean(axis=0)
-        admitted = State(u, backend.to_device(u), batches, state.coupling_slack, coupling_dual, state.worst_cost)
-        return Iterate(larger, admitted, self._margins(larger, u[:, :size]), now.dual_bound)
+        admitted = State(u, backend.to_device(u), slack_duals, state.coupling_slack, coupling_dual, state.worst_cost)
+        return Iterate(larger, admitted, self._margins(larger, u[:, :size]), iterate.dual_bound)
 
-    def _margins(self, form: Formulation, columns: FloatArray) -> FloatArray:
+    def _margins(self, restricted: RestrictedProgram, columns: FloatArray) -> FloatArray:
         """The margins that a mechanism leaves to the deferred secrets."""
-        if not len(form.deferred):
+        if not len(restricted.deferred):
             return np.zeros(0)
-        to, back = form.deferred_exponents
+        to, back = restricted.deferred_exponents
         device_columns = self._algebra.backend.to_device(columns)
         parts = self._algebra.map(
             lambda some: margins_from(device_columns, to[some], back[some], self._algebra.backend),
-            self._algebra.batches(len(form.deferred)),
+            self._algebra.batch_slices(len(restricted.deferred)),
         )
         return np.concatenate(parts)
 

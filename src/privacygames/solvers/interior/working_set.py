@@ -164,8 +164,8 @@ class WorkingSet:
         return self.bounds.backend.take(self.bounds.root.ravel(), self.pair)
 
     @property
-    def row_starts(self) -> IntArray:
-        """Index of the first pair of each entry v(i), as in compressed sparse rows."""
+    def block_starts(self) -> IntArray:
+        """Index of the first pair of each block, then the number of pairs."""
         first: IntArray = np.arange(self.blocks + 1) * self.bounds.size
         return self.bounds.backend.searchsorted(self.entry_i, self.bounds.backend.indices_to_device(first))
 
@@ -203,7 +203,7 @@ class WorkingSet:
         location = (
             {"starts": self.keys[:0], "block": self.block}
             if backend.prefer_fused_operations
-            else {"starts": self.row_starts}
+            else {"starts": self.block_starts}
         )
         parts.off_diagonal = OffDiagonal(row=self.i, column=self.j, value=value, **location)
 
@@ -237,12 +237,12 @@ class WorkingSet:
             True if keep_all else take(used.ravel(), old) > take(bounds.leave_threshold.ravel(), self.pair)
         )
         member |= bounds.permanent
-        near, flat_logs = replace(self, keys=backend.flatnonzero(member)), logs.ravel()
-        difference = take(flat_logs, near.entry_i) - take(flat_logs, near.entry_j)
-        violated = difference - take(bounds.device_exponents.ravel(), near.pair) > VIOLATED
+        updated, flat_logs = replace(self, keys=backend.flatnonzero(member)), logs.ravel()
+        difference = take(flat_logs, updated.entry_i) - take(flat_logs, updated.entry_j)
+        violated = difference - take(bounds.device_exponents.ravel(), updated.pair) > VIOLATED
         if violated.any():
-            return replace(self, keys=near.keys[violated])._max_step(before, after), self
-        return inf, near
+            return replace(self, keys=updated.keys[violated])._max_step(before, after), self
+        return inf, updated
 
     def _max_step(self, before: FloatArray, after: FloatArray) -> float:
         """The largest fraction of the way from some columns to others at which these pairs still hold."""

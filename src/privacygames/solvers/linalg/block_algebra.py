@@ -178,7 +178,7 @@ class BlockAlgebra(Protocol):
         """A Schur complement on this algebra's device, factorised."""
         ...
 
-    def batches(self, count: int, *, width: int = 1) -> list[slice]:
+    def batch_slices(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of ``count`` blocks of this width, to be worked on at the same time; they partition 0 to ``count``."""
         ...
 
@@ -191,7 +191,7 @@ def factorise_in_batches(
     algebra: BlockAlgebra, blocks: SymmetricBlocks, coupling: CouplingRows
 ) -> tuple["BatchedFactors", FloatArray]:
     """The factors and the Schur complement of many blocks, several batches at the same time; both on the host."""
-    batches = algebra.batches(len(blocks.diagonal), width=blocks.diagonal.shape[1])
+    batches = algebra.batch_slices(len(blocks.diagonal), width=blocks.diagonal.shape[1])
     results = algebra.map(lambda batch: algebra.factorise(blocks.subset(batch), coupling.subset(batch)), batches)
     zeros = np.zeros((coupling.rows, coupling.rows))
     schur = sum((algebra.backend.to_numpy(part) for _, part in results), zeros)

@@ -120,7 +120,7 @@ class DeviceAlgebra:
         """Whether a step is limited by the host's time."""
         return self._block_bytes < HOST_BOUND
 
-    def batches(self, count: int, *, width: int = 1) -> list[slice]:
+    def batch_slices(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length, as few as memory allows."""
         entries = max(width, 1) ** 2
         if entries > MAX_INDEX:

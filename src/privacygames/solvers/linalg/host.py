@@ -81,7 +81,7 @@ class HostAlgebra:
         self._pool, self._threads = pool, threads
         self._buffers = BufferPool()
 
-    def batches(self, count: int, *, width: int = 1) -> list[slice]:
+    def batch_slices(self, count: int, *, width: int = 1) -> list[slice]:
         """Ranges of about equal length: one per thread, or more where ``BATCH_ENTRIES`` asks for it."""
         largest = max(1, BATCH_ENTRIES // max(width, 1) ** 2)
         return even_ranges(count, max(self._threads, -(-count // largest)))
@@ -111,7 +111,7 @@ class CompiledAlgebra:
         self.backend = HostBackend(kernels)
         self._buffers = BufferPool()
 
-    def batches(self, count: int, *, width: int = 1) -> list[slice]:  # noqa: ARG002
+    def batch_slices(self, count: int, *, width: int = 1) -> list[slice]:  # noqa: ARG002
         """One range with all blocks."""
         return even_ranges(count, 1)
 

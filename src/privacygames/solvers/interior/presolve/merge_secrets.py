@@ -40,10 +40,10 @@ class SecretClasses:
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        near = np.minimum(exponents, exponents.T) <= largest
-        if not near.any():
+        close = np.minimum(exponents, exponents.T) <= largest
+        if not close.any():
             return cls(np.arange(len(exponents)), exponents, two_way_exponent)
-        labels = connected_components(csr_array(near), directed=False)[1]
+        labels = connected_components(csr_array(close), directed=False)[1]
         _, first, class_of = np.unique(labels, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))  # classes in the order of their first members
         return cls(order[class_of].astype(np.int64), exponents, two_way_exponent)
@@ -124,26 +124,26 @@ class SecretClasses:
         present = residual[:, members].copy()
         all_observables = np.arange(len(residual))
         transfers = []
-        for at in range(len(members) - 1, 0, -1):  # leaves first
-            member, parent = int(members[at]), int(members[parents[at]])
-            excess = present[:, at] - wanted[:, at]
+        for member_index in range(len(members) - 1, 0, -1):  # leaves first
+            member, parent = int(members[member_index]), int(members[parents[member_index]])
+            excess = present[:, member_index] - wanted[:, member_index]
             upward, downward = float(self.exponents[member, parent]), float(self.exponents[parent, member])
             if upward <= downward and downward > self.two_way_exponent:  # only p(o|member) ≤ γ p(o|parent) is bounded
                 value = excess.max() - excess
                 transfers.append((all_observables, member, parent, value))
-                present[:, parents[at]] -= value * np.exp(upward)
+                present[:, parents[member_index]] -= value * np.exp(upward)
                 continue
             if upward > self.two_way_exponent:
                 value = (excess - excess.min()) * np.exp(-downward)
                 transfers.append((all_observables, parent, member, value))
-                present[:, parents[at]] += value
+                present[:, parents[member_index]] += value
                 continue
             above, below = np.flatnonzero(excess > 0), np.flatnonzero(excess < 0)
             value = excess[above] * np.exp(-self.exponents[parent, member])
             transfers.append((above, parent, member, value))
-            present[above, parents[at]] += value
+            present[above, parents[member_index]] += value
             transfers.append((below, member, parent, -excess[below]))
-            present[below, parents[at]] += excess[below] * np.exp(self.exponents[member, parent])
+            present[below, parents[member_index]] += excess[below] * np.exp(self.exponents[member, parent])
         return transfers
 
     def _spanning_tree(self, merged: int) -> tuple[IntArray, IntArray]:

@@ -64,10 +64,10 @@ class Presolve:
         self._classes = classes = reduced.classes
         self._ratio_count = int(np.isfinite(reduced.exponents).sum())
         weight = prior[self._secrets]
-        zero_prior = classes.sum_members(reduced.belief[self._secrets]) == 0
-        zero_prior &= not reduced.every_cost_counts and defer_zero_prior
-        if not can_be_deferred(classes.class_exponents, zero_prior):
-            zero_prior[:] = False
+        deferrable = classes.sum_members(reduced.total_prior[self._secrets]) == 0
+        deferrable &= not reduced.every_cost_counts and defer_zero_prior
+        if not can_be_deferred(classes.class_exponents, deferrable):
+            deferrable[:] = False
         self._cost_scale = float((problem.cost * prior).max()) or 1.0
         cost = problem.cost[np.ix_(self._observables, self._secrets)]
         expected_cost = classes.sum_members(cost * weight)
@@ -78,11 +78,15 @@ class Presolve:
             self._tie_break = tie_break(problem, bounds) * weight
         # Adversaries with an x of their own, the one whose error is maximised last; and those at the largest error.
         active = reduced.active_adversaries
-        with_x = (adversary for adversary in active if adversary.role != "largest")
-        self._bounded = sorted(with_x, key=lambda adversary: adversary.maximised)
-        self._largest = [adversary for adversary in active if adversary.role == "largest"]
-        errors = [classes.sum_members(adversary.weighted_errors(self._secrets)) for adversary in self._bounded]
-        distortion = [adversary.adversary.distortion for adversary in self._bounded if not adversary.maximised]
+        with_x = (adversary for adversary in active if adversary.role != "at_maximum")
+        self._adversaries_with_x = sorted(with_x, key=lambda adversary: adversary.maximised)
+        self._adversaries_at_maximum = [adversary for adversary in active if adversary.role == "at_maximum"]
+        errors = [
+            classes.sum_members(adversary.weighted_errors(self._secrets)) for adversary in self._adversaries_with_x
+        ]
+        distortion = [
+            adversary.adversary.distortion for adversary in self._adversaries_with_x if not adversary.maximised
+        ]
         both_limits = bounds.maximises_distortion and bounds.worst_cost_at_most is not None
         limit: Limit = "average" if bounds.maximises_distortion else "none"
         if reduced.every_cost_counts:
@@ -90,7 +94,7 @@ class Presolve:
         self.program = BlockProgram(
             objective=objective,
             exponents=classes.class_exponents,
-            zero_prior=zero_prior,
+            deferrable=deferrable,
             drop_implied=drop_implied,
             errors=np.concatenate(errors) if errors else None,
             owner=np.repeat(np.arange(len(errors)), [len(guesses) for guesses in errors]),
@@ -109,7 +113,7 @@ class Presolve:
     def _max_distortion_rows(self) -> FloatArray | None:
         """The errors of other guesses in excess of the best blind guess's, where that has to stay the best."""
         rows = []
-        for adversary in self._largest:
+        for adversary in self._adversaries_at_maximum:
             errors, best = (
                 self._classes.sum_members(adversary.weighted_errors(self._secrets)),
                 adversary.best_blind_guess,
@@ -185,15 +189,15 @@ class Presolve:
         """For each adversary, the dual value of their guarantee and an attack on all of their guesses, in order."""
         observables = len(self._observables)
         duals = {}
-        for place, adversary in enumerate(self._bounded):
+        for place, adversary in enumerate(self._adversaries_with_x):
             if dual.attack is not None:
                 attack = adversary.expand_attack(dual.attack[:, self.program.owner == place])
                 duals[adversary.adversary.name] = AdversaryDuals(float(dual.distortion[place]), attack)
         start = 0
-        for adversary in self._largest:
+        for adversary in self._adversaries_at_maximum:
             stop = start + len(adversary.guesses) - 1
             if dual.max_distortion is not None:
-                duals[adversary.adversary.name] = _largest_distortion_duals(
+                duals[adversary.adversary.name] = _maximum_distortion_duals(
                     adversary, dual.max_distortion[:, start:stop]
                 )
             start = stop
@@ -236,10 +240,10 @@ class Presolve:
         return total, weights, None
 
 
-def _largest_distortion_duals(adversary: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:
+def _maximum_distortion_duals(adversary: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:
     """For the largest possible error: a dual value that covers every other guess, and their shares as an attack."""
-    price = float(dual.sum(axis=1).max()) or 1.0
-    shares = dual / price
+    distortion_dual = float(dual.sum(axis=1).max()) or 1.0
+    shares = dual / distortion_dual
     rest = np.maximum(1.0 - shares.sum(axis=1), 0.0)
     attack = np.insert(shares, adversary.best_blind_guess, rest, axis=1)
-    return AdversaryDuals(price, adversary.expand_attack(attack))
+    return AdversaryDuals(distortion_dual, adversary.expand_attack(attack))

@@ -11,7 +11,7 @@ from privacygames.problem import AdversaryArrays, Bounds, Problem
 from privacygames.solvers.interior.presolve.dominance import dominating_observables
 from privacygames.solvers.interior.settings import InteriorSettings
 
-Role = Literal["none", "bounded", "largest", "maximised"]
+Role = Literal["none", "bounded", "at_maximum", "maximised"]
 """An adversary's role: none (the guarantee always holds); a bound on their error; the largest possible error; or the
 error that is maximised."""
 
@@ -49,8 +49,8 @@ class ReducedAdversary:
             return "maximised"
         if not self.adversary.distortion or len(self.guesses) == 1:
             return "none"  # with one guess to make, the error is the same whatever the mechanism
-        largest = float(self.blind_errors.min())
-        return "largest" if self.adversary.distortion > largest * (1 - self.max_distortion_tolerance) else "bounded"
+        maximum = float(self.blind_errors.min())
+        return "at_maximum" if self.adversary.distortion > maximum * (1 - self.max_distortion_tolerance) else "bounded"
 
     def weighted_errors(self, secrets: IntArray) -> FloatArray:
         """π_k(s) E_k(g,s) for the guesses that are left and some secrets."""

@@ -23,7 +23,7 @@ class ReducedProblem:
         every_cost_counts: whether every secret's cost counts, rather than the average.
         dominating: for each observable, the one it is merged into (itself, where it is kept).
         adversaries: all adversaries with a guarantee, with the guesses that matter.
-        belief: the sum of all priors of each secret: 0 where nobody believes in it.
+        total_prior: the sum of all priors of each secret: 0 where nobody believes in it.
         secrets: those that constrain something.
         exponents: of the ratios between them, ∞ where there is none.
         classes: those with equal rows.
@@ -32,7 +32,7 @@ class ReducedProblem:
     every_cost_counts: bool
     dominating: IntArray
     adversaries: list[ReducedAdversary]
-    belief: FloatArray
+    total_prior: FloatArray
     secrets: IntArray
     exponents: FloatArray
     classes: SecretClasses
@@ -57,13 +57,13 @@ class ReducedProblem:
         dominating = dominating_observables(problem.cost[:, counting]) if merge_dominated else np.arange(m)
         adversaries = reduced_adversaries(problem, bounds, merge_dominated=merge_dominated, settings=settings)
         active = (reduced.adversary.prior for reduced in adversaries if reduced.role != "none")
-        belief = prior + sum(active, np.zeros(n))
+        total_prior = prior + sum(active, np.zeros(n))
         # Without ratio bounds a secret that nobody believes in constrains nothing: it gets any other's row.
-        secrets = np.flatnonzero(belief > 0) if bounds.epsilon is None and not every_cost_counts else everyone
+        secrets = np.flatnonzero(total_prior > 0) if bounds.epsilon is None and not every_cost_counts else everyone
         exponents = bounds.log_ratio_bounds(problem.distinguishability)[np.ix_(secrets, secrets)]
         exponents[exponents > LARGEST_EXPONENT] = np.inf
         classes = SecretClasses.of(exponents, merge_exponent, settings.two_way_exponent)
-        return cls(every_cost_counts, dominating, adversaries, belief, secrets, exponents, classes)
+        return cls(every_cost_counts, dominating, adversaries, total_prior, secrets, exponents, classes)
 
     @property
     def active_adversaries(self) -> list[ReducedAdversary]:

@@ -1,4 +1,4 @@
-"""``Formulation``: the program with the secrets that are in it now, and the inequalities that its matrix contains."""
+"""``RestrictedProgram``: the program restricted to some secrets, and the inequalities that its Newton matrix contains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ from privacygames.solvers.linalg import Backend
 
 
 @dataclass(frozen=True)
-class Formulation:
-    """A program in the form that the method works on.
+class RestrictedProgram:
+    """A program restricted to the secrets that are in it now, with its blocks in batches.
 
     Attributes:
         full_program: the program with every secret.
@@ -51,8 +51,8 @@ class Formulation:
         batches: Sequence[slice],
         backend: Backend,
         settings: InteriorSettings,
-    ) -> "Formulation":
-        """The formulation with these secrets, and the pairs that are always in the working sets."""
+    ) -> "RestrictedProgram":
+        """The program restricted to these secrets, with the pairs that are always in the working sets."""
         program, size = restrict(full_program, secrets, backend), len(secrets)
         width = size + program.adversary_count
         bounded = np.isfinite(program.exponents).any()
@@ -95,7 +95,7 @@ class Formulation:
     @cached_property
     def deferred(self) -> IntArray:
         """The secrets that are left out."""
-        return np.setdiff1d(np.arange(len(self.full_program.zero_prior)), self.secrets)
+        return np.setdiff1d(np.arange(len(self.full_program.deferrable)), self.secrets)
 
     @cached_property
     def deferred_exponents(self) -> tuple[FloatArray, FloatArray]:
@@ -123,7 +123,7 @@ class Formulation:
         """Number of ratios in the working sets."""
         return sum(0 if batch.working_set is None else len(batch.working_set) for batch in self.batches)
 
-    def with_batches(self, batches: Sequence[Batch]) -> "Formulation":
+    def with_batches(self, batches: Sequence[Batch]) -> "RestrictedProgram":
         """The same with other working sets."""
         changed = replace(self, batches=tuple(batches))
         for name in {"deferred", "deferred_exponents", "constant_margins"} & self.__dict__.keys():
@@ -156,7 +156,7 @@ class Formulation:
 def restrict(program: BlockProgram, secrets: IntArray, backend: Backend) -> BlockProgram:
     """The program with some of its secrets, without the ratios between them that others imply.
 
-    Where each secret's cost is limited, all of them are there.
+    Where each secret's cost is limited, no secret is left out.
     """
     exponents = program.exponents[np.ix_(secrets, secrets)]
     if program.drop_implied:
@@ -166,7 +166,7 @@ def restrict(program: BlockProgram, secrets: IntArray, backend: Backend) -> Bloc
         program,
         objective=program.objective[:, secrets],
         exponents=exponents,
-        zero_prior=program.zero_prior[secrets],
+        deferrable=program.deferrable[secrets],
         errors=None if program.errors is None else program.errors[:, secrets],
         limited_cost=program.limited_cost if program.limit == "each" else program.limited_cost[:, secrets],
         start=None if program.start is None else program.start[:, secrets],

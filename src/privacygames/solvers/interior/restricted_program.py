@@ -1,4 +1,4 @@
-"""``RestrictedProgram``: the program restricted to some secrets, and the inequalities that its Newton matrix contains."""
+"""``RestrictedProgram``: the program restricted to some secrets, and the inequalities its Newton matrix contains."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

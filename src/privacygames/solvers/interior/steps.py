@@ -28,7 +28,7 @@ enough. Each that joins brings a dual value of its own, which in vanishing colum
 
 @dataclass(frozen=True)
 class Iterate:
-    """A state with its restricted program, the margins of deferred secrets, and the bound that its dual values prove."""
+    """A state with its restricted program, the margins of deferred secrets, and the bound its dual values prove."""
 
     restricted: RestrictedProgram
     state: State

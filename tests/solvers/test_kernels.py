@@ -80,7 +80,7 @@ def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, keep
     assert found == pytest.approx(allowed, rel=1e-12)
     assert np.array_equal(pairs.keys, expected.keys)
     anew = replace(pairs)  # what was found on the way is what the keys say
-    for name in ("row_starts", "i", "j", "root"):
+    for name in ("block_starts", "i", "j", "root"):
         assert np.array_equal(getattr(anew, name), getattr(expected, name))
     for kept, found_again in zip(kernel_arguments(pairs), kernel_arguments(anew), strict=True):
         assert np.array_equal(kept, found_again)

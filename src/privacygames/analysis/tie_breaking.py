@@ -16,7 +16,7 @@ from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem, distortion_rounding
-from privacygames.programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
+from privacygames.programs import equal_cost_program, largest_entropy_program, least_worst_cost_program
 from privacygames.solvers import (
     Highs,
     SolveOptions,
@@ -206,7 +206,7 @@ def _most_entropy(problem: Problem, bounds: Bounds, cost: float) -> tuple[FloatA
     entropy = _PosteriorEntropy(problem, len(start))
     iterates = [entropy.table(each) for each in maximise(entropy, program, start, tolerance=CLOSE)]
     observable, surprise = _beliefs(problem, iterates)
-    solution = Highs().solve_program(entropy_bound_program(problem, bounds, cost, observable, surprise))
+    solution = Highs().solve_program(largest_entropy_program(problem, bounds, cost, observable, surprise))
     boxes = {"p": (0.0, 1.0), "x": (0.0, float(problem.distance.max())), "t": (0.0, float(surprise.max()))}
     bound = -solution.bound(boxes)
     return iterates[-1], bound

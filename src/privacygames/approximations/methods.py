@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from privacygames.approximations import pair_selection as pairs
-from privacygames.approximations.candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.approximations.local_constraints import solve_local_constraints
+from privacygames.approximations.repair_candidates import Candidate, cheapest_repaired, mixtures
 from privacygames.certificates import realised_epsilon
 from privacygames.designer import design_bounds
 from privacygames.errors import InvalidProblem

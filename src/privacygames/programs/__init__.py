@@ -4,14 +4,18 @@ from privacygames.programs.attack_programs import least_favourable_program, minm
 from privacygames.programs.constraint_rows import LARGEST_EXPONENT, numbered, ratio_pairs
 from privacygames.programs.design_programs import design_program, tie_break
 from privacygames.programs.linear_program import LinearProgram, thinned
-from privacygames.programs.tie_programs import entropy_bound_program, equal_cost_program, least_worst_cost_program
+from privacygames.programs.tie_breaking_programs import (
+    equal_cost_program,
+    largest_entropy_program,
+    least_worst_cost_program,
+)
 
 __all__ = [
     "LARGEST_EXPONENT",
     "LinearProgram",
     "design_program",
-    "entropy_bound_program",
     "equal_cost_program",
+    "largest_entropy_program",
     "least_favourable_program",
     "least_worst_cost_program",
     "minmax_pairs_attack_program",

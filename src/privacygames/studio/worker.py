@@ -167,7 +167,7 @@ def _compare(spec: Spec, report: _Reporter) -> Spec:
 
 
 def _read(spec: Spec, _: _Reporter) -> Spec:
-    from privacygames.studio.uploads import read_traces
+    from privacygames.studio.trace_uploads import read_traces
 
     visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
     values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}

@@ -33,7 +33,7 @@ def least_worst_cost_program(problem: Problem, bounds: Bounds, cost: float) -> L
     return assemble(objective | {"y": np.ones(1)}, *families, worst_cost_rows(problem), free=tuple(objective)[1:])
 
 
-def entropy_bound_program(
+def largest_entropy_program(
     problem: Problem, bounds: Bounds, cost: float, observable: IntArray, surprise: FloatArray
 ) -> LinearProgram:
     r"""An upper bound on the posterior entropy of mechanisms whose average cost is at most ``cost``.

@@ -1,13 +1,13 @@
 """The block interior-point method: exact reductions, then a primal-dual method with one dense block per observable.
 
 A design program has one block of unknowns per observable (its column of the mechanism, and an x for each adversary);
-blocks meet in a few coupling rows (sums to one, total distortions, limits on the cost). The mathematics is in
-docs/theory/solver.md; this is where each part of it is.
+blocks are linked only by a few coupling rows (sums to one, total distortions, limits on the cost). The mathematics is
+in docs/theory/solver.md; this is where each part of it is.
 
 From a problem to a mechanism, outermost first:
 
 - ``solver``: :class:`Interior`, which runs the next three and returns mechanism and dual solution;
-- ``presolve/``: exact reductions of the problem to a ``program`` (plain arrays), and the way back;
+- ``presolve/``: exact reductions of the problem to a ``program`` (plain arrays), and postsolve;
 - ``start``: a strictly feasible mechanism, with central dual values;
 - ``main_loop``: iterates until the gap is small enough; every iterate is a valid mechanism.
 
@@ -30,6 +30,9 @@ The inequalities:
   others;
 - ``constraint_families``: positivity, and guesses of adversaries; ``batch``: all families of some blocks;
 - ``coupling``: the coupling rows J and Jᵀ; ``elementwise``: operations on slacks and dual values.
+
+Three words recur. A *product* is slack · dual value of one inequality. The *complementarity* is the sum of all
+products. The *target* is the size that a step aims to give to every product.
 
 ``settings`` holds every numerical choice, with reasons. Linear algebra is in ``solvers/linalg``: the same code runs
 with NumPy, compiled kernels, or PyTorch on a GPU.

@@ -1,6 +1,6 @@
 """``Batch``: some of the blocks, with the inequalities that the Newton matrix contains of them.
 
-All work on blocks is done batch by batch, several at the same time; batches meet only in the coupling rows.
+All work on blocks is done batch by batch, several at the same time; batches are linked only by the coupling rows.
 """
 
 from dataclasses import dataclass, replace

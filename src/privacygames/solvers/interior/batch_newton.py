@@ -33,7 +33,8 @@ class BatchNewton:
     """The Newton system of one batch, H_o du_o = r_o + J_oᵀ dμ for each block, factorised.
 
     A direction is computed in phases, between which the coupling rows' system is solved: ``begin`` with dμ = 0,
-    ``refine`` any number of times, ``finish`` with the final dμ.
+    ``refine`` any number of times, ``finish``. Each ``refine`` receives the last increment of dμ and its total;
+    ``finish`` applies the last increment of dμ that ``refine`` has not applied yet.
     """
 
     def __init__(self, batch: Batch, slack_dual: SlackDual, coupling_dual: FloatArray, algebra: BlockAlgebra) -> None:
@@ -69,7 +70,7 @@ class BatchNewton:
         return self.batch.coupling.matvec(self._du)
 
     def refine(self, dual_increment: FloatArray, dual_total: FloatArray) -> FloatArray:
-        """Add more coupling duals, then one step of iterative refinement given their total; return J du.
+        """Apply an increment of the coupling duals, then one step of iterative refinement; return J du.
 
         The residual is computed from the inequalities, not from the assembled H.
         """
@@ -81,7 +82,7 @@ class BatchNewton:
         return self.batch.coupling.matvec(self._du)
 
     def finish(self, dual_increment: FloatArray, base: BatchDirection | None) -> BatchDirection:
-        """The direction with more coupling duals, added to a base direction where there is one."""
+        """Apply the last increment of the coupling duals; return the direction, added to a base direction if given."""
         product_change, slack_dual, backend = self._product_change, self.slack_dual, self.batch.backend
         du = self._factors.solve(self.batch.coupling.rmatvec(dual_increment), self._du)
         slacks = self.batch.slacks(du)
@@ -131,7 +132,7 @@ class BatchNewton:
             change: the direction whose step they limit.
             base: the base direction.
             ratio: one over the step length.
-            count: how many at most.
+            count: the maximum number of inequalities.
         """
         backend, slack_dual = self.batch.backend, self.slack_dual
         ratios = blocking_ratio(backend, slack_dual.slacks, change.slacks, slack_dual.duals, change.duals)
@@ -141,7 +142,7 @@ class BatchNewton:
         return np.asarray(table[:, table[0] > ratio])
 
     def largest_step_ratios(self, change: SlackDualChange, count: int) -> list[FloatArray]:
-        """The largest step ratios of slacks and of dual values, at most so many, all above one."""
+        """The largest step ratios of slacks and of dual values, at most ``count``, all above one."""
         backend, pairs = self.batch.backend, zip(self.slack_dual.both, change.both, strict=True)
         return backend.top_k_values([-(changes / values) for values, changes in pairs], 1.0, count)
 

@@ -24,7 +24,7 @@ def lengthened_direction(newton: Newton, base: Direction, target: float, setting
         newton: the Newton system.
         base: the direction.
         target: the products that the blocking constraints should reach.
-        settings: how many constraints, and how often.
+        settings: the number of constraints per round, and of rounds.
     """
     blocking = _BlockingConstraints(newton, base, target, settings)
     best = base
@@ -93,6 +93,6 @@ def _extend_symmetric(matrix: FloatArray, rows: FloatArray) -> FloatArray:
 
 
 def _merit(direction: Direction, settings: InteriorSettings) -> float:
-    """The value of a direction's step lengths: the shorter counts most, for primal and dual have to come along."""
+    """The value of a direction's step lengths: the shorter counts most, because both must make progress."""
     primal, dual = direction.primal_step, direction.dual_step
     return min(primal, dual) + settings.step_sum_weight * (primal + dual)

@@ -86,7 +86,7 @@ class PositivityRows:
 
 @dataclass(frozen=True)
 class MaxDistortionRows:
-    """No guess is better than the best blind guess ŝ*: Σ_s π(s) (d(ŝ,s) − d(ŝ*,s)) v(s) ≥ 0."""
+    """No guess g is better than the best blind guess g*: Σ_s π_k(s) (E_k(g,s) − E_k(g*,s)) v(s) ≥ 0."""
 
     excess: FloatArray
     columns: IntArray
@@ -120,7 +120,7 @@ class GuessRows:
     """Every adversary's x is at most the error of each of their guesses: Σ_s π_k(s) E_k(g,s) v(s) − x_k ≥ 0.
 
     Attributes:
-        errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other.
+        errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries stacked.
         owner: the adversary of each guess.
         backend: where u is.
     """

@@ -1,11 +1,12 @@
-"""The coupling rows J, in which blocks meet: sums to one, total distortions, and limits on the cost.
+"""The coupling rows J, which alone link the blocks: sums to one, total distortions, and limits on the cost.
 
-All are written J u ≥ or = something, with J of (rows × unknowns of all blocks) and u of shape (m, k):
+All are in the form Ju ≥ b or Ju = b, with J of (rows × unknowns of all blocks) and u of shape (m, k):
 
 - n rows Σ_o v_o = 1;
 - for each distortion guarantee, one row Σ_o x_k(o) ≥ d_k;
 - with a limit on the average cost, one row −Σ_o ⟨c_o, v_o⟩ ≥ −C;
-- with a limit on (or, as a variable y, the least) worst cost, rows y − Σ_o c_o(s) v_o(s) ≥ 0, one or more per secret;
+- where the worst cost is limited, or minimised through a variable y, rows y − Σ_o c_o(s) v_o(s) ≥ 0, one or more per
+  secret;
 - with both limits, also the average of the latter rows, which is a linear combination of rows that are there.
 """
 

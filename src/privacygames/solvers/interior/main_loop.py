@@ -2,7 +2,7 @@
 
 Mehrotra's predictor-corrector with Gondzio's centrality correctors on
 
-    min Σ_o ⟨c_o, v_o⟩   s.t.   Σ_o v_o = 1,  Σ_o x_o ≥ d_m,  and in each block ratio bounds, guesses, v ≥ 0,
+    min Σ_o ⟨c_o, v_o⟩   s.t.   Σ_o v_o = 1,  Σ_o x_k(o) ≥ d_k,  and in each block ratio bounds, guesses, v ≥ 0,
 
 started from a strictly feasible mechanism. The Newton matrix contains a working set of ratios and of secrets that
 changes as the method goes on; steps are cut so that *every* ratio bound holds and the mechanism extends to every
@@ -99,7 +99,7 @@ def minimise(
         settings: the method's settings.
         time_limit: seconds after which to stop.
         progress: called after every iteration.
-        enough: a value well below which the run may end.
+        enough: the run may end once its value is well below this.
         linear_only: whether to skip the blocking-constraint correction and centre more; slower, but converges in cases
             where the corrected steps stall.
     """

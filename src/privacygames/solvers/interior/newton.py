@@ -1,9 +1,9 @@
 """The Newton system at one state: blocks, Schur complement of the coupling rows, and directions.
 
-With slacks and dual values eliminated, each block o has a Hessian H_o = Aᵀ diag(dual/slack) A; the blocks meet in the
-coupling rows J. Eliminating the blocks leaves the Schur complement S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and
-with a free variable y (the worst secret's cost) one border column more. Work on blocks is done batch by batch at the
-same time, in as few phases as the solutions with S in between allow.
+With slacks and dual values eliminated, each block o has a Hessian H_o = Aᵀ diag(dual/slack) A; the blocks are linked
+only by the coupling rows J. Eliminating the blocks leaves the Schur complement
+S = Σ_o J_o H_o⁻¹ J_oᵀ + diag(0, slack/dual), and with a free variable y (the worst secret's cost) one border column
+more. Work on blocks is done batch by batch at the same time, in as few phases as the solutions with S in between allow.
 """
 
 from collections.abc import Callable, Sequence
@@ -154,7 +154,7 @@ class Newton:
     def blocking_inequalities(
         self, direction: Direction, base: Direction, ratio: float, count: int
     ) -> SelectedInequalities:
-        """The inequalities that limit a direction to a step below 1/ratio: the most limiting ones, at most so many.
+        """The inequalities that limit a direction to a step below 1/ratio: the most limiting ones, at most ``count``.
 
         Their values are slacks, dual values and the changes of both along another direction, the base.
         """
@@ -171,7 +171,7 @@ class Newton:
         return SelectedInequalities(batch[first], *names, np.array(values)[:, first])
 
     def sensitivities(self, selected: SelectedInequalities) -> Sensitivities:
-        """The direction's derivatives with respect to the right-hand sides of inequalities in the order of batches."""
+        """The direction's derivatives with respect to shifts of the duals of inequalities in the order of batches."""
         backend = self._algebra.backend
 
         def in_batch(batch: BatchNewton, batch_index: int) -> list[tuple[FloatArray, IntArray, FloatArray, FloatArray]]:
@@ -218,7 +218,7 @@ class Newton:
         return self._assemble(parts, steps, slack, direction.coupling_dual + dual[:rows], worst_cost)
 
     def steps_ignoring(self, direction: Direction, count: int) -> tuple[float, float]:
-        """The largest primal and dual step lengths, at most 1, that keep all but so many slacks and duals positive."""
+        """The largest primal and dual steps, at most 1, that keep all but ``count`` slacks and duals positive."""
         ratios = self._map(
             lambda batch, batch_index: batch.largest_step_ratios(direction.changes[batch_index], count + 1)
         )
@@ -273,7 +273,7 @@ class Newton:
         return sum(others, first)
 
     def _refine(self, dual_increment: FloatArray, dual_total: FloatArray) -> FloatArray:
-        """J du after more coupling duals and one step of refinement within the blocks."""
+        """J du after an increment of the coupling duals and one step of refinement within the blocks."""
         return self._sum(lambda batch, _: batch.refine(dual_increment, dual_total))
 
     def _solve_schur(self, right: FloatArray, border_right: float) -> tuple[FloatArray, float]:
@@ -287,5 +287,5 @@ class Newton:
 
 
 def _step_ignoring(ratios: FloatArray, count: int) -> float:
-    """The largest step length, at most 1, that all but the so many largest step ratios allow."""
+    """The largest step length, at most 1, that all but the ``count`` largest step ratios allow."""
     return 1.0 if len(ratios) <= count else 1 / float(np.partition(ratios, -count - 1)[-count - 1])

@@ -22,7 +22,7 @@ class BlockProgram:
         deferrable: mask of the secrets that may be left out until they constrain the others: those without prior
             (``presolve/zero_prior.py``).
         drop_implied: whether ratios that follow from others are left out.
-        errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries below each other; None where
+        errors: π_k(s) E_k(g,s), (guesses, secrets), the guesses of all adversaries stacked; None where
             distortion privacy plays no part.
         owner: the adversary of each of these guesses. Each adversary has an unknown x of its own in every block.
         distortion: lower bounds d_k on the adversaries' errors, without the last adversary's where
@@ -104,7 +104,8 @@ class DualPoint:
         secret: its first secret.
         other: its second secret.
         ratio: its dual value.
-        attack: q_k(g|o), the guesses of all adversaries beside each other; None without distortion guarantees.
+        attack: q_k(g|o), the guesses of all adversaries concatenated along the columns; None without distortion
+            guarantees.
         max_distortion: dual values of the guesses other than the best blind one; None without such rows.
         distortion: dual values of the distortion guarantees, 1 for the distortion that is maximised.
         limits: dual values of the limits on the cost: none, one, or one per secret (and one for the average).

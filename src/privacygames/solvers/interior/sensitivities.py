@@ -47,16 +47,16 @@ class SelectedInequalities:
 
 @dataclass(frozen=True)
 class Sensitivities:
-    """Derivatives of the Newton direction with respect to the right-hand sides of some inequalities.
+    """Derivatives of the Newton direction with respect to shifts of the dual values of some inequalities.
 
-    Adding f to the right-hand side of an inequality with row a changes its own block's unknowns by H⁻¹ a f while the
-    coupling duals are fixed, and the coupling duals so that the coupling rows still hold.
+    Shifting the dual value of an inequality with row a by f adds f·a to its block's Newton right-hand side; with fixed
+    coupling duals this moves the block by H⁻¹a f. The coupling duals respond so that the coupling rows still hold.
 
     Attributes:
         rows: rows of the inequalities, (…, width).
         block: the block of each, among all.
-        within: H⁻¹ rows, (…, width).
-        coupling: J H⁻¹ rows, (…, coupling rows).
+        block_response: H⁻¹ rows, (…, width).
+        coupling_response: J H⁻¹ rows, (…, coupling rows).
         coupling_dual: response of the coupling rows' dual values, (…, coupling rows), and of y, last, where it is free.
         backend: where all of these are.
     """
@@ -69,7 +69,7 @@ class Sensitivities:
     backend: Backend
 
     def response_to(self, others: "Sensitivities") -> FloatArray:
-        """Derivative of each slack with respect to each right-hand side of others, (…, …), on the host."""
+        """Derivative of each slack with respect to each shift of others, (…, …), on the host."""
         same_block = self.block[:, None] == others.block[None, :]
         through_coupling = self.coupling_response @ others.coupling_dual[:, : self.coupling_response.shape[1]].T
         response = self.backend.multiply_add(through_coupling, self.rows @ others.block_response.T, same_block)

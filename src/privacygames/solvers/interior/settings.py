@@ -45,8 +45,8 @@ class InteriorSettings:
 
     No setting changes what a certificate proves: every mechanism is repaired and verified whatever the settings, and a
     poor choice costs iterations, time or the gap. The defaults were chosen on 61 kinds of problem; what other values
-    gave is in docs/theory/solver-log.md. A *product* is slack · dual value of one inequality, the *complementarity* the
-    sum of all products, and the *target* the size that a step aims to give to every product.
+    gave is in docs/theory/solver-log.md. ``privacygames.solvers.interior`` explains *product*, *complementarity* and
+    *target*.
 
     Raises:
         InvalidProblem: a value is not of its kind; the message names the setting.
@@ -74,16 +74,18 @@ class InteriorSettings:
     run for the last digit takes as long again."""
 
     final_complementarity_fraction: float = _fraction(0.1)
-    """Complementarity to end at, as a fraction of the absolute gap aimed for. Smaller products only lose digits."""
+    """Complementarity (the sum of all products) to end at, as a fraction of the absolute gap aimed for. Smaller
+    products only lose digits."""
 
     converged_factor: float = _factor(2.0)
     """Multiple of the final complementarity below which products count as converged."""
 
     patience: int = _count(40, 1)
-    """Iterations without progress after which rounding errors are taken to have won."""
+    """Iterations without progress after which rounding errors are taken to dominate."""
 
     final_patience: int = _count(5, 1)
-    """The same once products have converged: then the dual values settle within a few iterations, or never."""
+    """Iterations without progress after which a run ends once products have converged: then the dual values settle
+    within a few iterations, or never."""
 
     progress_factor: float = _fraction(0.9)
     """Factor by which the gap, proved or estimated, has to fall for an iteration to count as progress."""
@@ -93,16 +95,17 @@ class InteriorSettings:
     what could still be saved. A start from there is more central than from the minimum."""
 
     enough_cost: float = _fraction(1e-3)
-    """The same as a fraction of the limit: the least room in any case."""
+    """Where a mechanism only has to cost less than a limit: minimum room below the limit at which to stop, as a fraction
+    of the limit."""
 
     linear_only_below: int = _count(300_000)
-    """Entries of all blocks (observables · secrets²) below which blocking constraints are left as they are: such blocks
-    are factorised as fast as longer steps are computed."""
+    """Entries of all blocks (observables · secrets²) below which blocking constraints are not treated specially,
+    because refactorising is as cheap as computing longer steps."""
 
     # The direction of a step.
 
     boundary_fraction: float = _fraction(BOUNDARY_FRACTION)
-    """Fraction of the way to the boundary that a step goes. Nearer, products get out of proportion."""
+    """Fraction of the way to the boundary that a step goes. Going closer makes the products uneven."""
 
     min_centring: float = _fraction(MIN_CENTRING)
     """Least centring parameter: a step reduces the complementarity by no more than this factor."""
@@ -118,7 +121,7 @@ class InteriorSettings:
     """Step length that a centrality corrector looks ahead to, as a multiple of the present one."""
 
     trial_step_increment: float = _fraction(TRIAL_STEP_INCREMENT)
-    """And as an increment on top of that."""
+    """Increment added to that multiple of the step length, so that short steps look ahead, too."""
 
     min_step_gain: float = _fraction(MIN_STEP_GAIN)
     """Gain in the primal and dual step lengths, added up, below which another corrector is not worth its time."""
@@ -128,7 +131,7 @@ class InteriorSettings:
     as long as any step, its second-order term says nothing about the step."""
 
     ignored_one_in: int = _count(10_000, 1)
-    """One inequality in so many, the most limiting ones, is ignored when the centring parameter is chosen: they are
+    """One inequality in this many, the most limiting ones, is ignored when the centring parameter is chosen: they are
     treated as blocking constraints."""
 
     residual_fraction: float = _fraction(0.1)
@@ -156,7 +159,7 @@ class InteriorSettings:
     """Factor on the step length where a probability would not stay positive."""
 
     margin_backtrack: float = _fraction(0.7)
-    """Factor where a zero-prior secret that is left out would lose too much of its margin."""
+    """Factor on the step length where a zero-prior secret that is left out would lose too much of its margin."""
 
     ratio_backtrack: float = _fraction(0.9)
     """Fraction of the step length at which the first ratio outside the working set would be violated."""
@@ -167,13 +170,14 @@ class InteriorSettings:
     """Maximum number of blocking constraints added per round."""
 
     blocking_rounds: int = _count(3)
-    """Rounds for every direction. On a device there are no more: the host's part takes longer there."""
+    """Number of rounds for every direction. On a device there are no more: the host's part takes longer there."""
 
     max_blocking_rounds: int = _count(10)
     """Maximum number of rounds where steps remain short; 0 for none, so that directions stay linear."""
 
     secrets_per_blocking_round: int = _count(30, 1)
-    """One round for so many secrets, up to the maximum: by then rounds take as long as the blocks' factors."""
+    """Number of secrets for each round allowed, up to the maximum: beyond that, a round costs as much as factorising
+    the blocks."""
 
     sufficient_step: float = _fraction(0.5)
     """Step length from which no more than the first rounds are made."""
@@ -203,7 +207,7 @@ class InteriorSettings:
     """Further Newton steps with the same factorisation."""
 
     smoothing_reuse_reduction: float = _fraction(0.5)
-    """Factor by which each of those has to reduce the residual for another one."""
+    """Factor by which each reuse of a factorisation has to reduce the residual for another one to follow."""
 
     # The working set: the ratios that the Newton matrix contains.
 
@@ -212,11 +216,12 @@ class InteriorSettings:
     central path, smaller ones shorten steps."""
 
     leave_at: float = _fraction(0.5)
-    """And leaves below this fraction. The gap between both keeps ratios from coming and going."""
+    """A ratio leaves when ln p(o|s) − ln p(o|s') falls below this fraction of its exponent. The gap to ``join_at`` keeps
+    ratios from coming and going."""
 
     spanner_stretch: float = _factor(1.25)
-    """The ratios that are always in the set form a spanner: paths over them are at most so much longer than the
-    exponent of the pair they stand for. What keeps these ratios with a fifth to spare keeps nearly all."""
+    """The ratios that are always in the set form a spanner: paths over them are at most this many times as
+    long as the exponent of the pair they stand for. What keeps these ratios with a fifth to spare keeps nearly all."""
 
     spanner_degree: int = _count(5, 1)
     """Ratios of each secret in the spanner, at most: about as many as on a grid."""
@@ -226,13 +231,15 @@ class InteriorSettings:
     binds there as soon as anything moves."""
 
     thin_neighbours: int = _count(12)
-    """Nearest secrets whose ratios are always in the set in a thin cone. With four, steps are a hundredth."""
+    """Nearest secrets whose ratios are always in the set in a thin cone. With only four, step lengths drop to about
+    0.01."""
 
     always_exponent: float = _positive(1e-5)
     """Ratios with exponents up to this are always in the set: any step uses them up, so they would come and go."""
 
     always_degree: int = _count(20)
-    """But only where there are on average no more than this of them per secret."""
+    """Maximum average number of ratios per secret with exponents up to ``always_exponent``; where there are more, they
+    join and leave like others."""
 
     no_removal_factor: float = _factor(100.0)
     """Multiple of the final complementarity below which no ratio leaves the set: in vanishing columns they would come
@@ -250,10 +257,10 @@ class InteriorSettings:
     """Zero-prior secrets join once one has less than this fraction of the margin that a constant mechanism gives it."""
 
     admit_with: float = _fraction(0.2)
-    """Those with less than this fraction join at the same time."""
+    """When a zero-prior secret joins, all those with less than this fraction of that margin join with it, on the host."""
 
     admit_with_on_device: float = _fraction(0.4)
-    """The same on a device, where larger blocks cost less than another round of joining."""
+    """The fraction on a device in place of ``admit_with``: larger blocks cost less there than another round of joining."""
 
     keep_margin: float = _fraction(0.1)
     """A step leaves every secret that is left out at least this fraction of its margin."""
@@ -264,10 +271,12 @@ class InteriorSettings:
     """Complementarity at the start, as a fraction of the cost of the cheapest constant mechanism."""
 
     start_complementarity_exponential: float = _positive(0.1)
-    """The same as a fraction of the cost, where an exponential mechanism is the start: it is nearer to the optimum."""
+    """Complementarity at the start, as a fraction of the cost, where an exponential mechanism is the start: it is
+    closer to the optimum."""
 
     start_complementarity_distortion: float = _positive(0.03)
-    """The same as a fraction of the first mechanism's distortion, where distortion is maximised."""
+    """Complementarity at the start, as a fraction of the first mechanism's distortion, where distortion is
+    maximised."""
 
     start_min_product: float = _positive(2e-3)
     """Least product at the start, as a fraction of the largest product of dual residual and unknown: dual values much
@@ -286,10 +295,10 @@ class InteriorSettings:
     """Fraction of every exponent that the exponential start may use up, metric or not."""
 
     exponential_max_cost: float = _fraction(0.99)
-    """It has to cost less than this fraction of a constant mechanism's cost."""
+    """Fraction of a constant mechanism's cost that the exponential start has to cost less than."""
 
     exponential_max_exponent: float = _positive(1000.0)
-    """Exponents are capped here for it: beyond, the exponential is 0 anyway."""
+    """Cap on the exponents of the exponential start: beyond it, the exponential is 0 anyway."""
 
     exponential_min_suited: float = _fraction(0.9)
     """Fraction of the observables that have to suit a secret of their own. With costs unrelated to the exponents the
@@ -302,19 +311,19 @@ class InteriorSettings:
     """Iterations for the distortion's dual value at the start."""
 
     start_search_accuracy: float = _fraction(1e-2)
-    """Relative accuracy of it. A start need not be exactly central."""
+    """Relative accuracy of the distortion's dual value at the start. A start need not be exactly central."""
 
     start_newton_iterations: int = _count(20, 1)
     """Newton iterations for each x at the start."""
 
     start_newton_accuracy: float = _fraction(1e-3)
-    """Relative accuracy of them."""
+    """Relative accuracy of each x at the start."""
 
     # Presolve.
 
     min_exponent: float = _positive(1e-8)
-    """Least exponent between secrets that are not merged: below, constant mechanisms are hardly interior, and HiGHS
-    takes over."""
+    """Least exponent between secrets that are not merged: below, constant mechanisms are barely strictly feasible,
+    and HiGHS takes over."""
 
     tie_tolerance: float = _positive(1e-6)
     """Relative difference of two blind guesses' errors up to which they count as tied: then the cone of the largest

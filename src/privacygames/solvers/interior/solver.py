@@ -33,7 +33,7 @@ class Interior:
         merge_dominated: leave out observables (and guesses) that others dominate.
         drop_implied: leave out ratio bounds that others imply.
         defer_zero_prior: leave out secrets without prior until they constrain the mechanism.
-        merge_exponent: merge secrets that an exponent of at most this connects: 0 for those with equal rows only.
+        merge_exponent: merge secrets whose exponent is at most this; 0 merges only secrets with equal rows.
         threads: number of threads; None for one per processor that this process may use, or fewer where there is
             little to do.
         device: "host" for those threads; or one of PyTorch's devices, such as "cuda" for a GPU (extra ``gpu``).
@@ -79,7 +79,7 @@ class Interior:
         exponents = bounds.log_ratio_bounds(problem.distinguishability)
         classes = SecretClasses.of(exponents, self.merge_exponent)
         if (classes.class_exponents < self.settings.min_exponent).any():
-            return False  # a constant mechanism is hardly interior
+            return False  # a constant mechanism is barely strictly feasible
         tolerance = self.settings.tie_tolerance
         for adversary in reduced_adversaries(problem, bounds, merge_dominated=True, settings=self.settings):
             least = float(adversary.blind_errors.min())
@@ -110,7 +110,7 @@ class Interior:
         if not self.can_solve(problem, bounds):
             raise InvalidProblem(
                 "Interior() needs finite costs, one best guess without an output where the largest distortion is asked "
-                'for, and secrets that are not too nearly the same; use solver="auto" or Highs()'
+                'for, and secrets that are sufficiently distinguishable; use solver="auto" or Highs()'
             )
         started = monotonic()
         presolve, solution = self._minimise(problem, bounds, options)
@@ -123,7 +123,7 @@ class Interior:
             if second[1].finished or second[1].gap < solution.gap:
                 presolve, solution = second
         if not np.isfinite(solution.bound):
-            raise SolveFailed("the block interior-point method lost its numbers", status=Status.NUMERICAL)
+            raise SolveFailed("the block interior-point method broke down numerically", status=Status.NUMERICAL)
         size = presolve.describe(len(solution.secrets), solution.ratio_count)
         where = "" if self.device == "host" else f", on {self.device}"
         stopped = Status.TIME_LIMIT if solution.out_of_time else Status.NUMERICAL
@@ -158,7 +158,7 @@ class Interior:
         estimate = presolve.estimate
         _announce(estimate, options)
         unit = objective_scale(bounds, problem.cost, problem.prior.probabilities, bounds.adversaries(problem))
-        # Where rounding errors win, iterates are not numbers; the bound is checked before anything is returned.
+        # Where rounding errors dominate, iterates are not numbers; the bound is checked before anything is returned.
         with self._algebra(estimate) as algebra, np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             solution = minimise(
                 presolve.program,
@@ -182,5 +182,5 @@ def _announce(estimate: SolveEstimate, options: SolveOptions) -> None:
     if estimate.on_host and estimate.loops == "to compile":
         message += "; before that, loops are compiled, once on a machine, which takes half a minute"
     if options.time_limit is not None and estimate.on_host and estimate.seconds > options.time_limit:
-        message += "; it will probably be stopped by the time limit, and say its gap"
+        message += "; it will probably be stopped by the time limit, and report the remaining gap"
     options.progress(Progress(job="design", done=0, message=message))

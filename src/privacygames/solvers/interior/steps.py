@@ -104,7 +104,7 @@ class Stepper:
         return self._take_step(iterate, direction, target, set_change)
 
     def products_converged(self, iterate: Iterate) -> bool:
-        """Whether products are as small as they should become: only dual values may settle yet."""
+        """Whether products are as small as they should become: only the dual values may still change."""
         total = iterate.state.mean_product * iterate.state.inequality_count
         return total <= self._settings.converged_factor * self._final_complementarity(iterate.value)
 

@@ -4,7 +4,7 @@
 
 A step is cut so that *all* ratio bounds hold, in the set or not (:meth:`WorkingSet.max_feasible_step`), so every
 iterate satisfies every ratio. A pair joins the set when ln v(i) − ln v(j) uses up most of its exponent, and leaves
-when it does no longer. A sparse spanner of the exponents always stays in the set.
+once it no longer does. A sparse spanner of the exponents always stays in the set.
 """
 
 from dataclasses import dataclass, field, replace
@@ -50,7 +50,7 @@ class RatioBounds:
 
     @cached_property
     def offsets(self) -> IntArray:
-        """J − i of every pair."""
+        """The difference j − i for every pair."""
         secrets = np.arange(self.size)
         return self.backend.indices_to_device((secrets - secrets[:, None]).ravel())
 
@@ -61,12 +61,12 @@ class RatioBounds:
 
     @cached_property
     def join_threshold(self) -> NDArray[np.float32]:
-        """Ln v(i) − ln v(j) at which a pair joins the working set."""
+        """The value of ln v(i) − ln v(j) at which a pair joins the working set."""
         return self.backend.to_float32(self.settings.join_at * self.device_exponents)
 
     @cached_property
     def leave_threshold(self) -> NDArray[np.float32]:
-        """And at which it leaves."""
+        """The value of ln v(i) − ln v(j) at which a pair leaves the working set."""
         return self.backend.to_float32(self.settings.leave_at * self.device_exponents)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Presolve: exact reductions of a problem to a smaller program, and the way back for mechanism and dual values.
+"""Presolve: exact reductions of a problem to a smaller program, and postsolve of mechanism and dual values.
 
 ``reduced_problem`` collects what can be merged or left out: dominated observables and guesses (``dominance``), secrets
 that must have equal rows (``merge_secrets``). ``implied_ratios`` finds ratio bounds that follow from others, and

@@ -1,4 +1,4 @@
-"""``Presolve``: from a problem and bounds to a smaller program with the same optimum, and back."""
+"""``Presolve``: from a problem and bounds to a smaller program with the same optimum, and postsolve."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from privacygames.solvers.interior.settings import InteriorSettings
 
 
 class Presolve:
-    """The reductions of a problem, its program, and the way back.
+    """The reductions of a problem, its program, and the postsolve of solutions.
 
     Args:
         problem: the problem.
@@ -25,7 +25,7 @@ class Presolve:
         merge_dominated: leave out observables and guesses that others dominate.
         drop_implied: leave out ratio bounds that others imply.
         defer_zero_prior: leave out secrets without prior until they constrain the others.
-        merge_exponent: merge secrets between which no exponent is larger than this.
+        merge_exponent: merge secrets whose exponent is at most this; 0 merges only secrets with equal rows.
         start: where the cost is limited, a mechanism that satisfies the ratio bounds and costs less.
         settings: tolerances of the reductions.
         threads: number of threads that will work on it, for the estimate.
@@ -157,7 +157,10 @@ class Presolve:
         return full
 
     def dual_solution(self, dual: DualPoint, columns: FloatArray) -> DualSolution:
-        """The dual values for the whole problem; dominated observables borrow those of what dominates them."""
+        """The dual values for the whole problem.
+
+        Dominated observables take the dual values of the observable that dominates them.
+        """
         adversaries = self._adversary_duals(dual)
         matters = dual.ratio > self._settings.min_ratio_dual * self._cost_scale
         ratios = RatioDuals(
@@ -166,7 +169,7 @@ class Presolve:
             dual.other[matters].astype(np.int32),
             dual.ratio[matters],
         )
-        borrowed_from: IntArray = np.searchsorted(self._observables, self._reduced.dominating)
+        dual_source: IntArray = np.searchsorted(self._observables, self._reduced.dominating)
         cost_dual, secret_weights, limit_weights = self._cost_duals(dual.limits)
         if not self._classes.trivial:
             reduced_cost = self._reduced_cost(adversaries, cost_dual, secret_weights, limit_weights)
@@ -178,7 +181,7 @@ class Presolve:
         )
         return DualSolution(
             ratios=ratios,
-            output_rows=borrowed_from,
+            output_rows=dual_source,
             adversaries=tuple(adversaries),
             cost_dual=cost_dual,
             secret_weights=secret_weights,

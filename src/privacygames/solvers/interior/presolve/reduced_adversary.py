@@ -12,8 +12,8 @@ from privacygames.solvers.interior.presolve.dominance import dominating_observab
 from privacygames.solvers.interior.settings import InteriorSettings
 
 Role = Literal["none", "bounded", "at_maximum", "maximised"]
-"""An adversary's role: none (the guarantee always holds); a bound on their error; the largest possible error; or the
-error that is maximised."""
+"""An adversary's role: none (the guarantee always holds); a bound on their error; a bound at the maximum
+of their error; or an error that is maximised."""
 
 
 @dataclass(frozen=True)

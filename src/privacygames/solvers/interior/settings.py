@@ -95,8 +95,8 @@ class InteriorSettings:
     what could still be saved. A start from there is more central than from the minimum."""
 
     enough_cost: float = _fraction(1e-3)
-    """Where a mechanism only has to cost less than a limit: minimum room below the limit at which to stop, as a fraction
-    of the limit."""
+    """Where a mechanism only has to cost less than a limit: minimum room below the limit at which to stop, as a
+    fraction of the limit."""
 
     linear_only_below: int = _count(300_000)
     """Entries of all blocks (observables · secrets²) below which blocking constraints are not treated specially,
@@ -121,7 +121,7 @@ class InteriorSettings:
     """Step length that a centrality corrector looks ahead to, as a multiple of the present one."""
 
     trial_step_increment: float = _fraction(TRIAL_STEP_INCREMENT)
-    """Increment added to that multiple of the step length, so that short steps look ahead, too."""
+    """Increment added to that multiple of the step length that a centrality corrector looks ahead to."""
 
     min_step_gain: float = _fraction(MIN_STEP_GAIN)
     """Gain in the primal and dual step lengths, added up, below which another corrector is not worth its time."""
@@ -216,8 +216,8 @@ class InteriorSettings:
     central path, smaller ones shorten steps."""
 
     leave_at: float = _fraction(0.5)
-    """A ratio leaves when ln p(o|s) − ln p(o|s') falls below this fraction of its exponent. The gap to ``join_at`` keeps
-    ratios from coming and going."""
+    """A ratio leaves when ln p(o|s) − ln p(o|s') falls below this fraction of its exponent. The gap to ``join_at``
+    keeps ratios from coming and going."""
 
     spanner_stretch: float = _factor(1.25)
     """The ratios that are always in the set form a spanner: paths over them are at most this many times as
@@ -257,10 +257,12 @@ class InteriorSettings:
     """Zero-prior secrets join once one has less than this fraction of the margin that a constant mechanism gives it."""
 
     admit_with: float = _fraction(0.2)
-    """When a zero-prior secret joins, all those with less than this fraction of that margin join with it, on the host."""
+    """When a zero-prior secret joins, all those with less than this fraction of that margin join with it, on the
+    host."""
 
     admit_with_on_device: float = _fraction(0.4)
-    """The fraction on a device in place of ``admit_with``: larger blocks cost less there than another round of joining."""
+    """The fraction on a device in place of ``admit_with``: larger blocks cost less there than another round of
+    joining."""
 
     keep_margin: float = _fraction(0.1)
     """A step leaves every secret that is left out at least this fraction of its margin."""

@@ -19,7 +19,7 @@ import privacygames as pg
 from privacygames.fleet import Fleet
 from privacygames.fleet import design as design_fleet
 from privacygames.releases import Budget, Memoised, Releases
-from privacygames.releases.ledger.subject import subject_digests
+from privacygames.releases.ledger.scope import scope_digests
 from privacygames.spaces import space_digest
 from privacygames.tables import ReleaseKey, Rule, apply
 from privacygames_study.replays import PersonDays
@@ -76,7 +76,7 @@ def report(folder: Path, *, backward: bool) -> dict[str, Any]:
         "public": pg.PublicMechanism.of(mechanism).digest,
         "adversary": [adversary.digest, repr(adversary)],
         "against": pg.design(problem, epsilon=1.0, distortion={adversary: 0.1}).bounds.content,
-        "ledger": subject_digests(problem, pg.Mobility.still(space), Memoised(KEY).counts),
+        "ledger": scope_digests(problem, pg.Mobility.still(space), Memoised(KEY).charging),
         "mobility": pg.Mobility.from_visits(space, [films[0], films[1], films[0]]).fingerprint,
         "study": Task(uniform, epsilon=1.0, strengths=(2.0,)).key,
         "memoised": memoised(folder / "ledger.db", problem, mechanism, films),

@@ -176,8 +176,8 @@ def test_a_total_over_two_problems_uses_the_larger_distances(tmp_path: Path) -> 
     assert (release.any_pair, release.spent_any_pair) == (10.0, 20.0)
     first, second = Ledger(path).records()
     state = Ledger(path).balances()
-    assert state.any_pair("total", first.totals[0], first.change) == 1.0
-    assert state.any_pair("total", second.totals[0], second.change) == 20.0
+    assert state.max_log_ratio("total", first.totals[0], first.scope_event) == 1.0
+    assert state.max_log_ratio("total", second.totals[0], second.scope_event) == 20.0
 
 
 def test_an_unlimited_distinguishability_has_no_largest_ratio() -> None:

@@ -152,12 +152,13 @@ class EveryOther(Policy):
     def __init__(self) -> None:
         self.turn = 0
 
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         self.turn += 1
         epsilon = Decimal(2) if self.turn % 2 else Decimal(1)
-        if now.accounts and now.accounts[0].limit is not None and now.spent[0].amount + epsilon > now.accounts[0].limit:
+        limit = public_state.accounts[0].limit if public_state.accounts else None
+        if limit is not None and public_state.spent[0].amount + epsilon > limit:
             return None
-        return Choice(now.mechanism_for(epsilon), epsilon)
+        return Choice(public_state.mechanism_for(epsilon), epsilon)
 
 
 def test_a_policy_chooses_releases() -> None:

@@ -40,7 +40,7 @@ def test_release_show_and_verify(folder: Path) -> None:
     assert "nothing was released" in spent.stderr
     other = run("release", "home.toml", "--ledger", "me.db", "--budget", 3, folder=folder, text="cell-7\n")
     assert other.exit_code == 3
-    assert "keeps other budgets" in other.stderr
+    assert "was created with different budgets" in other.stderr
     shown = run("ledger", "show", "me.db", folder=folder)
     assert "every 24 h" in shown.stdout
     assert told["observable"] in shown.stdout

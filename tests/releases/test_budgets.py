@@ -161,10 +161,10 @@ def test_a_place_answered_again_stays_in_the_windows_that_hold_it() -> None:
 class Greedy(Policy):
     """A policy that ignores what is left."""
 
-    def choose(self, now: Any) -> Any:
+    def choose(self, public_state: Any) -> Any:
         from privacygames.releases.policies import Choice
 
-        return Choice(now.mechanism_for(None), None)
+        return Choice(public_state.mechanism_for(None), None)
 
 
 def test_a_window_is_closed_at_both_ends_without_rounding() -> None:

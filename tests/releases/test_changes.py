@@ -47,7 +47,7 @@ def test_a_change_keeps_what_was_charged(tmp_path: Path, problem: Any, mobility:
     assert preview.belief.probabilities == pytest.approx(problem.prior.probabilities)
     spent = [float(each.amount) for each in after.ledger.spent(after.accounts, 1.0)]
     assert spent == [0.7, 0.7]
-    with pytest.raises(pg.InvalidProblem, match="recorded a change"):
+    with pytest.raises(pg.InvalidProblem, match="switched to a different problem"):
         before.release("cell-0", at=2.0)
     again = Releases(problem, mobility, budget=budget, ledger=path, when_changed="record", **options)
     assert again.ledger.verify().events == 3  # the same again is no change
@@ -56,7 +56,7 @@ def test_a_change_keeps_what_was_charged(tmp_path: Path, problem: Any, mobility:
         assert (release.number, release.spent) == (2, 1.4)
         with pytest.raises(pg.BudgetExceeded):
             after.release("cell-1", at=200.0)
-    with pytest.raises(pg.InvalidProblem, match="other budgets"):
+    with pytest.raises(pg.InvalidProblem, match="different budgets"):
         Releases(PROBLEM, WALK, mechanism=FIXED, budget=9.0, ledger=path, when_changed="record")
 
 
@@ -118,11 +118,11 @@ def test_what_is_claimed_says_that_places_were_counted() -> None:
     ledger, still = Ledger(), pg.Mobility.still(STREET)
     memoised = Releases(PROBLEM, still, mechanism=FIXED, policy=Memoised(KEY), ledger=ledger)
     memoised.release("cell-0")
-    assert memoised.guarantees().counts == "places"
+    assert memoised.guarantees().charging == "places"
     assert memoised.guarantees().moment_exponent == pytest.approx(1.4)
     plain = Releases(PROBLEM, still, mechanism=FIXED, ledger=ledger, when_changed="record")
     plain.release("cell-0")
-    assert (plain.guarantees().counts, plain.guarantees().moment_exponent) == ("places", None)
+    assert (plain.guarantees().charging, plain.guarantees().moment_exponent) == ("places", None)
     assert plain.guarantees().trace_epsilon == pytest.approx(1.4)
 
 

@@ -29,8 +29,8 @@ THIRDS = pg.Problem(PROBLEM.prior, cost="euclidean", distinguishability=3 * PROB
 class Modest(Policy):
     """Says that it asks for less than its mechanism has."""
 
-    def choose(self, now: PublicState) -> Choice:
-        return Choice(now.mechanism_for(None), Decimal("0.1"))
+    def choose(self, public_state: PublicState) -> Choice:
+        return Choice(public_state.mechanism_for(None), Decimal("0.1"))
 
 
 def used_elsewhere() -> Predictive:
@@ -132,7 +132,7 @@ def test_memoised_draws_follow_the_mechanism() -> None:
     mechanism, counts = pg.baselines.exponential(PROBLEM, 0.7), np.zeros(3)
     for number in range(3000):
         key = number.to_bytes(16, "big")
-        counts[memoised_output(MemoisedFunction(mechanism, key), 1, ()).observable] += 1
+        counts[memoised_output(MemoisedFunction(mechanism, key), 1, ()).output_index] += 1
     expected = 3000 * mechanism.probabilities[1]
     assert ((counts - expected) ** 2 / expected).sum() < 20  # χ² with 2 degrees: 20 has probability 5e-5
 

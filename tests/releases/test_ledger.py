@@ -51,7 +51,7 @@ def test_a_ledger_in_order_is_verified(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda path: path.write_bytes(b"hello, this is no database at all"), "no SQLite database"),
+        (lambda path: path.write_bytes(b"hello, this is no database at all"), "not an SQLite database"),
         (lambda path: altered(path, "CREATE TABLE mine (x)"), "another program"),
         (lambda path: path.write_bytes(filled(path.parent / "o").read_bytes()[:700] + b"x" * 3000), "ledger|damaged"),
         (lambda path: altered(filled(path), "CREATE TABLE more (x)"), "other tables"),
@@ -83,7 +83,7 @@ def test_an_empty_file_is_a_new_ledger(tmp_path: Path) -> None:
     with pytest.raises(pg.InvalidFile, match="is empty"):  # a ledger that was cut off must not verify
         Ledger.open_existing(path)
     assert path.stat().st_size == 0
-    assert Ledger(path).head().count == 0
+    assert Ledger(path).head().release_count == 0
     with pytest.raises(pg.UnreadableFile, match="no such ledger"):
         Ledger.open_existing(tmp_path / "other.db")
 
@@ -115,12 +115,12 @@ def test_one_ledger_is_about_one_case(tmp_path: Path) -> None:
         Releases(other, STILL, mechanism=FIXED, budget=budget, ledger=path)
     with pytest.raises(pg.InvalidProblem, match="the prior or the mobility"):
         Releases(PROBLEM, WALK, mechanism=FIXED, budget=budget, ledger=path)
-    with pytest.raises(pg.InvalidProblem, match="what is counted"):
+    with pytest.raises(pg.InvalidProblem, match="what is charged"):
         Releases(PROBLEM, STILL, mechanism=FIXED, policy=Memoised(b"x" * 16), budget=budget, ledger=path)
     for wrong in (None, 100.0, [Budget(101.0), Budget(2.5, every=60.0)], [*budget, Budget(5, every=7)]):
-        with pytest.raises(pg.InvalidProblem, match="other budgets"):
+        with pytest.raises(pg.InvalidProblem, match="different budgets"):
             Releases(PROBLEM, STILL, mechanism=FIXED, budget=wrong, ledger=path)
-    assert Releases(PROBLEM, STILL, epsilon=0.3, budget=budget, ledger=path).ledger.head().count == 4
+    assert Releases(PROBLEM, STILL, epsilon=0.3, budget=budget, ledger=path).ledger.head().release_count == 4
 
 
 def test_a_release_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,10 +146,10 @@ def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(tmp_path:
     rival = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.0, ledger=path)
 
     class Slow(pg.policies.Fixed):
-        def choose(self, now: object) -> object:  # type: ignore[override]
-            if rival.ledger.head().count == 0:
+        def choose(self, public_state: object) -> object:  # type: ignore[override]
+            if rival.ledger.head().release_count == 0:
                 rival.release("cell-1")
-            return super().choose(now)  # type: ignore[arg-type]
+            return super().choose(public_state)  # type: ignore[arg-type]
 
     slow = Releases(PROBLEM, STILL, mechanism=FIXED, policy=Slow(), budget=1.0, ledger=path)
     with pytest.raises(pg.BudgetExceeded):
@@ -250,7 +250,7 @@ def kill_and_check(folder: Path, kills: int, workers: int, budget: float) -> int
     lines = [line.split() for log in folder.glob("log-*") for line in log.read_text().splitlines()]
     for key, observable in lines:
         record = records[key]
-        assert STREET.labels[record.observable] == observable
+        assert STREET.labels[record.output_index] == observable
         assert record.charges == (Decimal("0.7"),)
     assert Decimal(found.spent["total"]) == Decimal("0.7") * len(records) <= Decimal(str(budget))
     assert len({key for key, _ in lines}) == len(lines)

@@ -40,18 +40,21 @@ def old_ledger(path: Path, version: int = 2, counts: str = "releases") -> Path:
     new = Releases(PROBLEM, STILL, mechanism=FIXED, budget=BUDGET)
     for number in range(3):
         new.release("cell-0", at=100.0 * number, key=f"k{number}")
-    change, blob = new.ledger.balances().change, np.asarray(new.ledger.head().log_belief).tobytes()
+    period, blob = new.ledger.balances().scope_period, np.asarray(new.ledger.head().log_belief).tobytes()
     connection = sqlite3.connect(path)
     for statement in (*SCHEMA, *(INDICES if version == 2 else ())):
         connection.execute(statement)
-    connection.executemany("INSERT INTO settings VALUES (?, ?)", {**change.about, "counts": counts}.items())
-    rows = [(number, each.name, each.limit, each.every, each.subject) for number, each in enumerate(change.terms)]
+    connection.executemany("INSERT INTO settings VALUES (?, ?)", {**period.about, "counts": counts}.items())
+    rows = [
+        (number, each.name, each.limit, each.every, each.distinguishability_digest)
+        for number, each in enumerate(period.terms)
+    ]
     connection.executemany("INSERT INTO accounts VALUES (?, ?, ?, ?, ?)", rows)
     chain, column = "0" * 64, np.log(FIXED.probabilities[:, 0]).tobytes()
     for record in new.ledger.records():
         mark = sha256(blob).hexdigest()
         report = json.dumps(record.report, sort_keys=True)
-        row = [record.number, record.key, record.time, 1, record.observable, record.mechanism, report]
+        row = [record.number, record.key, record.time, 1, record.output_index, record.mechanism, report]
         amounts = [str(each) for each in record.charges]
         chain = sha256(json.dumps([chain, row, sha256(column).hexdigest(), mark, amounts]).encode()).hexdigest()
         connection.execute("INSERT INTO releases VALUES (?,?,?,?,?,?,?,?,?,?)", (*row, column, mark, chain))

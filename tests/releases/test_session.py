@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 from privacygames import tracking
 from privacygames.releases import Budget, EvenSpread, Ledger, Memoised, Predictive, Releases
-from privacygames.releases.decimal_epsilon import at_least, at_most
+from privacygames.releases.decimal_epsilon import decimal_rounded_up, float_rounded_down
 from sharing import PROBLEM, STREET, WALK, scripted
 
 FIXED = pg.design(PROBLEM, epsilon=0.7)
@@ -70,10 +70,10 @@ def test_a_tenth_ten_times_is_one() -> None:
 
 @given(st.floats(1e-9, 1e9))
 def test_amounts_never_fall_below_what_is_certified(value: float) -> None:
-    assert Fraction(at_least(value)) >= Fraction(value)
-    assert float(at_least(value)) == pytest.approx(value, rel=1e-14)
+    assert Fraction(decimal_rounded_up(value)) >= Fraction(value)
+    assert float(decimal_rounded_up(value)) == pytest.approx(value, rel=1e-14)
     written = Decimal(repr(value))
-    assert Fraction(at_most(written)) <= Fraction(written)
+    assert Fraction(float_rounded_down(written)) <= Fraction(written)
 
 
 @settings(max_examples=60)
@@ -262,11 +262,11 @@ def test_a_repeated_key_returns_the_stored_answer() -> None:
 def test_times_and_steps_do_not_mix_and_windows_need_times() -> None:
     timed = Releases(PROBLEM, WALK, mechanism=FIXED)
     timed.release("cell-0", at=5.0)
-    with pytest.raises(pg.InvalidProblem, match="had times"):
+    with pytest.raises(pg.InvalidProblem, match="have timestamps"):
         timed.release("cell-0")
     counted = Releases(PROBLEM, WALK, mechanism=FIXED)
     counted.release("cell-0")
-    with pytest.raises(pg.InvalidProblem, match="had no times"):
+    with pytest.raises(pg.InvalidProblem, match="have no timestamps"):
         counted.release("cell-0", at=5.0)
     with pytest.raises(pg.InvalidProblem, match="per window"):
         Releases(PROBLEM, WALK, mechanism=FIXED, budget=Budget(1.0, every=60)).release("cell-0")

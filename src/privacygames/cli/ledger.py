@@ -135,7 +135,7 @@ def _print_state(title: str, state: "LedgerState") -> None:
 
 
 def _plain(record: "ReleaseRecord", state: "LedgerBalances") -> dict[str, object]:
-    terms = state.terms_at(record.change)
+    terms = state.terms_at(record.scope_event)
     return {
         "number": record.number,
         "time": record.time,
@@ -151,9 +151,9 @@ def _plain(record: "ReleaseRecord", state: "LedgerBalances") -> dict[str, object
 def _row(record: "ReleaseRecord", state: "LedgerBalances") -> tuple[str, ...]:
     when = "" if record.time is None else _time(record.time)
     columns = (str(record.number), when, str(record.report["answer"]), str(record.report["source"]))
-    terms = state.terms_at(record.change)[0]
+    terms = state.terms_at(record.scope_event)[0]
     per, spent = terms.scale.per(), record.totals[0]
-    allowed = state.any_pair(terms.name, spent, record.change)
+    allowed = state.max_log_ratio(terms.name, spent, record.scope_event)
     return (*columns, f"{record.charges[0]} {per}", f"{spent} {per}", _text(allowed), record.key or "")
 
 

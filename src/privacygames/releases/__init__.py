@@ -5,10 +5,16 @@ One release, in the order in which :class:`Releases` (``session.py``) performs i
 1. ``timeline.py`` gives the time of the release and advances the belief to it; ``ledger/`` gives what was spent.
 2. ``policies.py`` chooses a mechanism from this public information. ``design_cache.py`` designs it or reuses a design;
    ``inference_targets.py`` adds adversaries who guess an earlier secret or an attribute.
-3. ``budgets.py`` computes the charges (exact sums: ``decimal_epsilon.py``). If a budget has no room, nothing is drawn.
-4. ``sampling.py`` draws the output: the only module that uses the secret.
-5. ``ledger/`` commits output, charges, likelihood and belief in one transaction, or reports that another process wrote
-   meanwhile, and steps 1 to 4 are repeated under a lock. Only then ``release.py`` returns the :class:`Release`.
+3. ``budgets.py`` computes the charges (exact sums: ``decimal_epsilon.py``). If a budget has no room, nothing will be
+   drawn: the release is refused, or step 4 takes an output that does not depend on the secret (``when_spent``).
+4. In the ledger's transaction, once the head is confirmed unchanged, ``sampling.py`` draws the output. If the head
+   changed, nothing is drawn and steps 1–3 are repeated under a lock. A memoised output is computed first and its charge
+   checked afterwards, because the charge depends on whether its secret was charged before.
+5. ``ledger/`` commits output, charges, likelihood and belief in the same transaction. Only then ``release.py`` returns
+   the :class:`Release`.
+
+The secret is used in two modules: ``session.py`` converts it to its index, and looks up the charge of a memoised secret
+by its keyed mark; ``sampling.py`` computes that mark, and draws.
 
 ``guarantees.py`` states what all releases together guarantee; ``validation.py`` checks the arguments.
 """

@@ -20,7 +20,7 @@ from privacygames.problem import (
     distinguishability_scale,
     measure_scale,
 )
-from privacygames.releases.decimal_epsilon import NOTHING, amount, at_least, at_most, minus
+from privacygames.releases.decimal_epsilon import NOTHING, decimal_rounded_up, exact_amount, float_rounded_down, minus
 from privacygames.spaces import Space, space_digest
 from privacygames.validation import as_list, is_number
 
@@ -61,7 +61,7 @@ class Budget:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        amount(self.epsilon, "a budget's epsilon")
+        exact_amount(self.epsilon, "a budget's epsilon")
         if self.every is not None:
             if not (is_number(self.every) and 0 < self.every < np.inf):
                 allowed = "it must be a positive number of seconds, or None"
@@ -77,20 +77,20 @@ class Account:
 
     Attributes:
         name: unique in a ledger.
-        limit: None: counted only.
+        limit: None: charged without a limit.
         every: the length of its window; None: all time.
-        subject: the digest of the distinguishability and of its secrets.
+        distinguishability_digest: the digest of the distinguishability and of its secrets.
         distinguishability: the distance that ε counts in.
-        own: whether that is the problem's.
-        scale: its name and unit.
+        in_problem_distance: whether that is the problem's distinguishability.
+        scale: the name and unit of the distinguishability.
     """
 
     name: str
     limit: Decimal | None
     every: float | None
-    subject: str
+    distinguishability_digest: str
     distinguishability: FloatArray
-    own: bool
+    in_problem_distance: bool
     scale: Scale
 
     def format_epsilon(self, epsilon: Decimal) -> str:
@@ -110,16 +110,16 @@ def accounts_for(problem: Problem, budget: float | Budget | Sequence[Budget] | N
     """The accounts of budgets; the first is for all time in the problem's own distinguishability, limited or not."""
     budgets = [] if budget is None else _listed(budget)
     limited = [_account(problem, each) for each in budgets]
-    totals = [each for each in limited if each.own and each.every is None]
+    totals = [each for each in limited if each.in_problem_distance and each.every is None]
     if len(totals) > 1:
         raise InvalidProblem("there are two budgets for all time in the problem's distinguishability: give one")
     distances, own_scale = problem.distinguishability, distinguishability_scale(problem)
-    subject = _subject(problem.space, distances)
-    first = totals or [Account(TOTAL, None, None, subject, distances, own=True, scale=own_scale)]
+    digest = _distinguishability_digest(problem.space, distances)
+    first = totals or [Account(TOTAL, None, None, digest, distances, in_problem_distance=True, scale=own_scale)]
     accounts = (*first, *(each for each in limited if each not in totals))
     names = [each.name for each in accounts]
     if len(set(names)) < len(names):
-        raise InvalidProblem(f"two budgets are called {max(names, key=names.count)!r}: give them a name each")
+        raise InvalidProblem(f"two budgets are called {max(names, key=names.count)!r}: give each its own name")
     return accounts
 
 
@@ -139,7 +139,7 @@ class MechanismCharges:
         """The charge to every account.
 
         Args:
-            mechanism: any; the verifier computes what it keeps.
+            mechanism: any; the verifier computes its ε.
             epsilon: what it was designed for, in the problem's own distinguishability; None if that is not known.
         """
         key = mechanism.digest, epsilon
@@ -155,7 +155,7 @@ class MechanismCharges:
             _verified_epsilon(mechanism, account, self._problem),
             _certified_epsilon(mechanism, account),
         )
-        if epsilon is None or not account.own or certified is None or Decimal(certified) > epsilon:
+        if epsilon is None or not account.in_problem_distance or certified is None or Decimal(certified) > epsilon:
             return realised  # the requested ε counts only if the certificate covers it
         return epsilon if float(realised) >= ROUNDING * float(epsilon) else realised
 
@@ -175,19 +175,19 @@ def _verified_epsilon(mechanism: Mechanism, account: Account, problem: Problem) 
     weights = mechanism.weights << (WEIGHT_BITS - mechanism.bits)
     certified = _certified_epsilon(mechanism, account)
     if certified is not None and realised_epsilon(weights, account.distinguishability) >= ROUNDING * certified:
-        rounded = amount(certified, "the mechanism's epsilon")
+        rounded = exact_amount(certified, "the mechanism's epsilon")
         try:  # the decimal 0.1 is a little less than the float nearest to it
-            certify(statement, Bounds(epsilon=at_most(rounded)), weights, origin="re-checked")
+            certify(statement, Bounds(epsilon=float_rounded_down(rounded)), weights, origin="re-checked")
         except GuaranteeViolated:
-            return at_least(certified)
+            return decimal_rounded_up(certified)
         return rounded
-    least = Mechanism.from_weights(statement, weights).certificate.bounds.epsilon
-    if least is None:
+    least_epsilon = Mechanism.from_weights(statement, weights).certificate.bounds.epsilon
+    if least_epsilon is None:
         raise InvalidProblem(
             f"the mechanism keeps no finite epsilon in the distinguishability of the budget {account.name!r}: an "
             "output may separate two secrets with certainty, and no budget covers that"
         )
-    return at_least(least)
+    return decimal_rounded_up(least_epsilon)
 
 
 def _listed(budget: object) -> list[Budget]:
@@ -203,12 +203,12 @@ def _account(problem: Problem, budget: Budget) -> Account:
     measure, distances = budget.distinguishability, problem.distinguishability
     if measure is not None:
         distances = distance_matrix(measure, "a budget's distinguishability", problem.space)
-    own = np.array_equal(distances, problem.distinguishability)
-    subject = _subject(problem.space, distances)
+    in_problem_distance = np.array_equal(distances, problem.distinguishability)
+    digest = _distinguishability_digest(problem.space, distances)
     default = TOTAL if budget.every is None else f"every {_duration(budget.every)}"
-    name = budget.name or (default if own else f"{default}, distinguishability {subject[:8]}")
-    limit, scale = amount(budget.epsilon, "epsilon"), measure_scale(distances, problem.space)
-    return Account(name, limit, budget.every, subject, distances, own, scale)
+    name = budget.name or (default if in_problem_distance else f"{default}, distinguishability {digest[:8]}")
+    limit, scale = exact_amount(budget.epsilon, "epsilon"), measure_scale(distances, problem.space)
+    return Account(name, limit, budget.every, digest, distances, in_problem_distance, scale)
 
 
 def _duration(seconds: float) -> str:
@@ -218,5 +218,5 @@ def _duration(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-def _subject(space: Space, distinguishability: FloatArray) -> str:
+def _distinguishability_digest(space: Space, distinguishability: FloatArray) -> str:
     return digest_of("account", space_digest(space), content_hash(distinguishability))

@@ -13,7 +13,7 @@ EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])
 """Digits that suffice for any sum of amounts; a sum that needed more would raise an error rather than be rounded."""
 
 ROUND_UP = Context(prec=15, rounding=ROUND_CEILING)
-"""A charge that a float has no short decimal for is rounded up to 15 digits, a float's precision."""
+"""A charge whose shortest decimal is below the float is rounded up to 15 digits, a float's precision."""
 
 NOTHING = Decimal(0)
 MAX_DIGITS = 200
@@ -22,7 +22,7 @@ MAX_DIGITS = 200
 AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?", re.ASCII)
 
 
-def amount(value: object, name: str) -> Decimal:
+def exact_amount(value: object, name: str) -> Decimal:
     """A positive number as its shortest decimal: the float 0.1 is one tenth."""
     if is_number(value):
         plain = float(value)  # type: ignore[arg-type]
@@ -33,13 +33,13 @@ def amount(value: object, name: str) -> Decimal:
     )
 
 
-def at_most(epsilon: Decimal) -> float:
+def float_rounded_down(epsilon: Decimal) -> float:
     """The largest float that is not above an amount: the ε to certify where that much may be charged."""
     nearest = float(epsilon)
     return nearest if Decimal(nearest) <= epsilon else nextafter(nearest, 0.0)
 
 
-def at_least(epsilon: float) -> Decimal:
+def decimal_rounded_up(epsilon: float) -> Decimal:
     """A short decimal that is not below a float: the charge for a mechanism certified with it."""
     shortest = Decimal(repr(epsilon))
     return shortest if shortest >= Decimal(epsilon) else ROUND_UP.create_decimal(Decimal(epsilon))
@@ -62,4 +62,4 @@ def read_amount(text: object) -> Decimal:
     """An amount from the text that a ledger holds."""
     if isinstance(text, str) and len(text) <= MAX_DIGITS and AMOUNT.fullmatch(text):
         return Decimal(text)
-    raise InvalidFile("a ledger holds an amount that is no number, 0 or more: it was altered or is damaged")
+    raise InvalidFile("a ledger holds an amount that is not a number, 0 or more: it was altered or is damaged")

@@ -13,7 +13,7 @@ from privacygames.designer import design_bounds
 from privacygames.errors import Infeasible, InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem, max_distortion
-from privacygames.releases.decimal_epsilon import at_most
+from privacygames.releases.decimal_epsilon import float_rounded_down
 from privacygames.solvers import SolveOptions, Solver
 from privacygames.threads import single_threaded_blas
 
@@ -25,7 +25,7 @@ WhenImpossible = Literal["largest", "refuse"]
 
 DesignKey = tuple[Decimal, bytes, tuple[tuple[Adversary, float | None], ...]]
 
-NOW = Adversary("now")
+PRESENT_SECRET = Adversary("now")  # the name is part of the digests of mechanisms
 """The adversary who knows the belief and guesses the present secret."""
 
 
@@ -59,13 +59,13 @@ class DesignCache:
     ) -> Mechanism:
         """The mechanism of least cost for the problem's prior, under this ε and these distortion guarantees."""
         if epsilon is None:
-            raise InvalidProblem("say how much epsilon a release may use, or give a mechanism that has one")
+            raise InvalidProblem("specify how much epsilon a release may use, or give a mechanism that has one")
         possible = [self._possible(problem, each) for each in guarantees]
         belief = problem.prior.probabilities
         key = epsilon, belief.tobytes(), tuple((each.adversary, each.distortion) for each in possible)
         reusable = self._reusable(problem, key, possible)
         if reusable is None:
-            bounds = Bounds(epsilon=at_most(epsilon), distortion=_distortion(possible))
+            bounds = Bounds(epsilon=float_rounded_down(epsilon), distortion=_distortion(possible))
             mechanism = design_bounds(problem, bounds, solver=self._settings.solver, options=self._settings.options)
             reusable = key
             self._designs[key] = belief, mechanism
@@ -108,7 +108,7 @@ def _satisfies(mechanism: Mechanism, problem: Problem, guarantee: DistortionGuar
 
 def _distortion(guarantees: list[DistortionGuarantee]) -> float | tuple[DistortionGuarantee, ...] | None:
     """The argument of ``Bounds``: one guarantee about the present secret is about the problem's own adversary."""
-    if len(guarantees) == 1 and guarantees[0].adversary == NOW:
+    if len(guarantees) == 1 and guarantees[0].adversary == PRESENT_SECRET:
         return guarantees[0].distortion
     return tuple(guarantees)
 

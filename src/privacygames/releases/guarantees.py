@@ -9,25 +9,28 @@ from privacygames.beliefs import Mobility
 from privacygames.problem import Problem, Scale, distinguishability_scale
 from privacygames.tracking import Observations, filtering_attack, smoothing_attack
 
+UNDER_MODEL = "only under the declared mobility model"
+
 
 @dataclass(frozen=True)
 class Guarantees:
     """The three guarantees of docs/theory/sharing.md, after some releases.
 
     Attributes:
-        counts: ``"releases"``: guarantee 1 holds unchanged; ``"places"``: with memoised outputs it holds only between
+        charging: ``"releases"``: guarantee 1 holds unchanged; ``"places"``: with memoised outputs it holds only between
             traces with the same returns.
         scale: of the distinguishability that ε counts in.
         trace_epsilon: guarantee 1, for any correlation and any adversary: no sequence of outputs shifts the odds
-            between two traces by more than exp(ε · their largest distance at any moment). A memoised secret counts
-            once. After a change of the problem, distances are those of the problem at that moment.
+            between two traces by more than exp(ε · their largest distance at any moment). A memoised secret is
+            charged once. After a change of the problem, distances are those of the problem at that moment.
         trace_any_pair: the exponent itself between any two traces (∞ where secrets are infinitely far apart).
         moment_exponent: guarantee 2, for any correlation: the exponent for one moment in the worst case over all
             traces, distances included (∞ where secrets are infinitely far apart). None for memoised outputs.
-        moment_epsilon_under_chain: guarantee 2 under the declared chain only: by how much the actual outputs shifted
-            the odds at the worst moment, per unit of distance.
+        moment_epsilon_under_chain: guarantee 2 under the declared mobility model only: by how much the actual outputs
+            shifted the odds at the worst moment, per unit of distance.
         moment_any_pair_under_chain: the exponent itself between any two secrets.
-        error_now: guarantee 3 under the declared chain only: expected error of the optimal attack on the last moment.
+        error_now: guarantee 3 under the declared mobility model only: expected error of the optimal attack on the last
+            moment.
         errors_past: the same on each moment so far, given all outputs.
 
     >>> city = pg.Grid(3, 1, 3.0, 1.0)
@@ -41,7 +44,7 @@ class Guarantees:
     (1.5, 3.0)
     """
 
-    counts: str
+    charging: str
     scale: Scale
     trace_epsilon: float
     trace_any_pair: float
@@ -53,41 +56,42 @@ class Guarantees:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return asdict(self) | {"counted": self.scale.per()}
+        values = asdict(self)
+        return {"counts": values.pop("charging"), **values, "counted": self.scale.per()}
 
     def __str__(self) -> str:
         trace = self.scale.epsilon(f"{self.trace_epsilon:g}", self.trace_any_pair)
         statements = {
             "releases": f"whole trace, any correlation, any adversary: epsilon {trace}",
-            "places": f"memoised: epsilon {trace}, between traces with the same returns only, each place counted "
+            "places": f"memoised: epsilon {trace}, between traces with the same returns only, each secret charged "
             "once; the returns themselves show",
         }
-        lines = [statements[self.counts]]
+        lines = [statements[self.charging]]
         if self.moment_exponent is not None:
             lines.append(f"one moment, any correlation: odds shift by exp({self.moment_exponent:.4g}) at most")
         if self.moment_epsilon_under_chain is not None:
             shift = self.scale.epsilon(f"{self.moment_epsilon_under_chain:.4g}", self.moment_any_pair_under_chain)
-            lines.append(f"one moment, only under the declared chain: epsilon {shift}, for the actual outputs")
+            lines.append(f"one moment, {UNDER_MODEL}: epsilon {shift}, for the outputs released")
         if self.error_now is not None and self.errors_past is not None:
-            lines.append(f"best attack on now, only under the declared chain: {self.error_now:.4g} off")
             past = np.mean(self.errors_past)
-            lines.append(f"best attack on the past, only under the declared chain: {past:.4g} off on average")
+            lines.append(f"best attack on the present secret, {UNDER_MODEL}: expected error {self.error_now:.4g}")
+            lines.append(f"best attack on the past, {UNDER_MODEL}: expected error {past:.4g} on average")
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class EarlierReleases:
-    """What a ledger holds besides the releases about the present problem.
+    """The releases of a ledger about earlier problems.
 
     Attributes:
-        places: whether memoised outputs were released before the present problem.
-        now_places: whether the present policy is memoised.
-        largest: the largest distinguishability that earlier releases were charged in; ∞ if it is not known.
+        memoised_before: whether memoised outputs were released before the present problem.
+        memoised_now: whether the present policy is memoised.
+        max_distance: the largest distinguishability that earlier releases were charged in; ∞ if it is not known.
     """
 
-    places: bool
-    now_places: bool
-    largest: float
+    memoised_before: bool
+    memoised_now: bool
+    max_distance: float
 
 
 def guarantees_after(
@@ -97,17 +101,17 @@ def guarantees_after(
 
     Args:
         problem: secrets, distances and the prior before the first release.
-        mobility: the declared chain.
-        observations: the outputs; None leaves out the guarantees under the chain.
+        mobility: the declared mobility model.
+        observations: the outputs; None leaves out the guarantees under the mobility model.
         spent: ε charged in the problem's own distinguishability.
         earlier: the releases about earlier problems.
     """
-    farthest = max(float(problem.distinguishability.max()), earlier.largest)
+    max_distance = max(float(problem.distinguishability.max()), earlier.max_distance)
     epsilon = float(spent)
-    exponent = epsilon * farthest if epsilon else 0.0
-    returns_show = earlier.places or (earlier.now_places and not mobility.is_still)
+    exponent = epsilon * max_distance if epsilon else 0.0
+    returns_show = earlier.memoised_before or (earlier.memoised_now and not mobility.is_still)
     trace = Guarantees(
-        counts="places" if earlier.places or earlier.now_places else "releases",
+        charging="places" if earlier.memoised_before or earlier.memoised_now else "releases",
         scale=distinguishability_scale(problem),
         trace_epsilon=epsilon,
         trace_any_pair=exponent,

@@ -22,9 +22,9 @@ MAX_NAME_LENGTH = 100
 
 @dataclass(frozen=True, eq=False)
 class InferenceTarget:
-    """An adversary who guesses an earlier secret, or an attribute of the present or an earlier one.
+    """An adversary's inference target: an earlier secret, or an attribute of the present or an earlier one.
 
-    Before each release the adversary's errors are computed under the declared chain,
+    Before each release the adversary's errors are computed under the declared mobility model,
     E(g, x) = E[e(g, a) | the present secret is x, outputs so far], and the design guarantees that their best guess has
     an expected error of at least ``distortion``.
 
@@ -71,19 +71,21 @@ class InferenceTarget:
             wrong = problem.distance if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
             return _checked(wrong, (len(wrong) if wrong.ndim == 2 else 0, size), self.name, "(guesses, secrets)")
         shares = as_floats(self.given, f"given of {self.name!r}")
-        count = shares.shape[1] if shares.ndim == 2 else 0
+        attributes = shares.shape[1] if shares.ndim == 2 else 0
         chances = require_nonnegative(
-            shares, what=f"given of {self.name!r}", shape=(size, count), meaning="(secrets, attributes)"
+            shares, what=f"given of {self.name!r}", shape=(size, attributes), meaning="(secrets, attributes)"
         )
-        if not count or (np.abs(chances.sum(axis=1) - 1) > SUM_TOLERANCE).any():
+        if not attributes or (np.abs(chances.sum(axis=1) - 1) > SUM_TOLERANCE).any():
             raise InvalidProblem(f"every row of given of {self.name!r} must sum to 1: P(·|s) is a distribution")
-        wrong = 1.0 - np.eye(count) if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
-        table = _checked(wrong, (len(wrong) if wrong.ndim == 2 else 0, count), self.name, "(guesses, attributes)")
+        wrong = (
+            1.0 - np.eye(attributes) if self.errors is None else as_floats(self.errors, f"the errors of {self.name!r}")
+        )
+        table = _checked(wrong, (len(wrong) if wrong.ndim == 2 else 0, attributes), self.name, "(guesses, attributes)")
         return np.asarray(table @ chances.T)
 
 
 class TargetInference:
-    """The errors of all inference targets at the time of a release, from the ledger and the chain."""
+    """The errors of all inference targets at the time of a release, from the ledger and the mobility model."""
 
     def __init__(
         self, problem: Problem, mobility: Mobility, timeline: Timeline, targets: tuple[InferenceTarget, ...]
@@ -102,41 +104,43 @@ class TargetInference:
             return ()
         times, clocked, likelihoods = ledger.likelihoods()
         slots = [self._timeline.slot(time, clocked=by_clock) for time, by_clock in zip(times, clocked, strict=True)]
-        now = self._timeline.slot(when.time, clocked=when.clocked)
+        current_slot = self._timeline.slot(when.time, clocked=when.clocked)
         guarantees = []
         for target, table in zip(self._targets, self._tables, strict=True):
-            start = self._target_slot(target, slots, now)
+            start = self._target_slot(target, slots, current_slot)
             if start is not None:
-                errors = self._errors(table, start, slots, likelihoods, now)
+                errors = self._errors(table, start, slots, likelihoods, current_slot)
                 guarantees.append(DistortionGuarantee(Adversary(target.name, errors=errors), target.distortion))
         return tuple(guarantees)
 
-    def _target_slot(self, target: InferenceTarget, slots: list[int], now: int) -> int | None:
-        """The step of the chain that the target is about; None if there is none yet."""
+    def _target_slot(self, target: InferenceTarget, slots: list[int], current_slot: int) -> int | None:
+        """The time step that the target is about; None if there is none yet."""
         if target.ago is not None:
             return slots[-target.ago] if len(slots) >= target.ago else None
         if target.at is None:
-            return now
+            return current_slot
         slot = self._mobility.slot(target.at)
-        if slot < (slots[0] if slots else now):
-            raise InvalidProblem(f"{target.name!r} is about a time before the first release: the chain starts there")
-        return slot if slot <= now else None
+        if slot < (slots[0] if slots else current_slot):
+            raise InvalidProblem(
+                f"{target.name!r} is about a time before the first release, where the mobility model starts"
+            )
+        return slot if slot <= current_slot else None
 
     def _errors(
-        self, table: FloatArray, start: int, slots: list[int], likelihoods: list[FloatArray | None], now: int
+        self, table: FloatArray, start: int, slots: list[int], likelihoods: list[FloatArray | None], current_slot: int
     ) -> FloatArray:
         """Σ_y P(secret at ``start`` = y | present secret = x, outputs so far) e(g, y), as in docs/theory/sharing.md.
 
         With α the forward weights at ``start``, the rows e(g, ·)·α(·) and α itself are advanced together, so that their
         ratio is the conditional mean. Weights that underflow count as error 0, which guarantees less than is true.
         """
-        if start == now:
+        if start == current_slot:
             return table
         outputs = list(zip(slots, likelihoods, strict=True))
         earlier = [output for output in outputs if output[0] <= start]
         later = [output for output in outputs if output[0] > start]
         forward = self._advance(self._problem.prior.probabilities, earlier, slots[0], start)
-        rows = self._advance(np.vstack([table * forward, forward]), later, start, now)
+        rows = self._advance(np.vstack([table * forward, forward]), later, start, current_slot)
         weights = rows[-1]
         return np.asarray(np.divide(rows[:-1], weights, out=np.zeros_like(rows[:-1]), where=weights > 0))
 

@@ -16,7 +16,7 @@ from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
 from privacygames.releases.budgets import Account, Spent, remaining
-from privacygames.releases.decimal_epsilon import NOTHING, amount, at_most, total
+from privacygames.releases.decimal_epsilon import NOTHING, exact_amount, float_rounded_down, total
 from privacygames.spaces import Categories
 from privacygames.validation import is_integer, is_number, require_choice
 
@@ -27,7 +27,7 @@ KEEP, RENEW = 0, 1
 """The indices of the two outputs of a prediction test."""
 
 ROUND_DOWN = Context(prec=12, rounding=ROUND_FLOOR)
-"""Shares of a budget are rounded down to 12 digits, so that equal shares stay equal and are designed for once."""
+"""Shares of a budget are rounded down to 12 digits, so that equal shares stay equal and need only one design."""
 
 MIN_KEY_BYTES = 16
 """Length of a memoisation key: 128 bits cannot be guessed."""
@@ -59,7 +59,7 @@ class PublicState:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """How the next output will be drawn, decided before anybody looks at the secret.
+    """How the next output will be drawn, decided before the secret is read.
 
     Attributes:
         mechanism: the mechanism that the output is drawn from.
@@ -96,9 +96,9 @@ class Policy(ABC):
 
     >>> class HalfTheRest(pg.policies.Policy):
     ...     varies_epsilon = True
-    ...     def choose(self, now):
-    ...         epsilon = (now.accounts[0].limit - now.spent[0].amount) / 2
-    ...         return pg.policies.Choice(now.mechanism_for(epsilon), epsilon)
+    ...     def choose(self, public_state):
+    ...         epsilon = (public_state.accounts[0].limit - public_state.spent[0].amount) / 2
+    ...         return pg.policies.Choice(public_state.mechanism_for(epsilon), epsilon)
     >>> ages = pg.Numbers([20, 30, 40])
     >>> problem = pg.Problem(pg.Prior.uniform(ages))
     >>> unrelated = pg.Mobility(ages, np.full((3, 3), 1 / 3))  # each secret is independent of the last
@@ -107,8 +107,8 @@ class Policy(ABC):
     [0.2, 0.1, 0.05]
     """
 
-    counts: ClassVar[Literal["releases", "places"]] = "releases"
-    """What a ledger of this policy counts: every release, or every distinct secret once."""
+    charging: ClassVar[Literal["releases", "places"]] = "releases"
+    """Whether every release is charged (``"releases"``), or every distinct secret once (``"places"``)."""
 
     epsilon: Decimal | None = None
     """The ε of every release's mechanism; None if it varies, or a fixed mechanism determines it."""
@@ -120,7 +120,7 @@ class Policy(ABC):
     """Whether ε is computed anew for each release."""
 
     @abstractmethod
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         """How to draw the next output; None if the budget is spent."""
 
 
@@ -138,13 +138,13 @@ class Fixed(Policy):
     """
 
     def __init__(self, epsilon: float | None = None) -> None:
-        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
+        self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
 
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         """One mechanism with this ε."""
-        if self.epsilon is not None and not affordable(now, self.epsilon):
+        if self.epsilon is not None and not affordable(public_state, self.epsilon):
             return None
-        return Choice(now.mechanism_for(self.epsilon), self.epsilon)
+        return Choice(public_state.mechanism_for(self.epsilon), self.epsilon)
 
 
 class EvenSpread(Policy):
@@ -170,18 +170,18 @@ class EvenSpread(Policy):
             raise InvalidProblem(f"releases is {repr(releases)[:40]}; it must be a whole number, 1 or more")
         self.releases = int(releases)
 
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         """One mechanism with an even share of what is left."""
         shares = []
-        for account, spent in zip(now.accounts, now.spent, strict=True):
+        for account, spent in zip(public_state.accounts, public_state.spent, strict=True):
             left = remaining(account, spent)
-            if account.own and left is not None:
+            if account.in_problem_distance and left is not None:
                 expected = self.releases - spent.releases
                 shares.append(ROUND_DOWN.divide(left, Decimal(expected)) if expected > 0 else NOTHING)
         if not shares:
             raise InvalidProblem("an even spread needs a budget in the problem's distinguishability to spread")
         share = min(shares)
-        return Choice(now.mechanism_for(share), share) if share > 0 else None
+        return Choice(public_state.mechanism_for(share), share) if share > 0 else None
 
 
 class Predictive(Policy):
@@ -210,30 +210,31 @@ class Predictive(Policy):
     def __init__(
         self, epsilon: float | None = None, *, test: float, within: float, prediction: Prediction = "last"
     ) -> None:
-        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
-        self.test_epsilon = amount(test, "test")
+        self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
+        self.test_epsilon = exact_amount(test, "test")
         if not (is_number(within) and 0 <= within < np.inf):
             raise InvalidProblem(Field("within"), f" is {repr(within)[:40]}; it must be a number, 0 or more")
         require_choice(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}
 
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         """A test and a mechanism; without anything to predict from, the mechanism alone."""
-        prediction = now.last_output if self.prediction == "last" else best_blind_output(now.problem)
+        prediction = public_state.last_output if self.prediction == "last" else best_blind_output(public_state.problem)
         tested = NOTHING if prediction is None else self.test_epsilon
-        if not affordable(now, total([self.epsilon or NOTHING, tested])):
+        if not affordable(public_state, total([self.epsilon or NOTHING, tested])):
             return None
-        mechanism = now.mechanism_for(self.epsilon)
+        mechanism = public_state.mechanism_for(self.epsilon)
         if prediction is None:
             return Choice(mechanism, self.epsilon)
-        return Choice(mechanism, self.epsilon, self._test(now.problem, prediction), self.test_epsilon, prediction)
+        test = self._test(public_state.problem, prediction)
+        return Choice(mechanism, self.epsilon, test, self.test_epsilon, prediction)
 
     def _test(self, problem: Problem, prediction: int) -> Mechanism:
         """The test of a prediction, certified once: it depends on distances and costs, not on the belief."""
         known = self._tests.get(prediction)
         if known is None or not _same_measures(known[0], problem):
-            known = problem, prediction_test(problem, prediction, at_most(self.test_epsilon), self.within)
+            known = problem, prediction_test(problem, prediction, float_rounded_down(self.test_epsilon), self.within)
             self._tests[prediction] = known
         return known[1]
 
@@ -241,8 +242,8 @@ class Predictive(Policy):
 class Memoised(Policy):
     """The same output whenever the secret is the same, so that repeated outputs cannot be averaged.
 
-    An observer sees *that* the user returned. The ledger therefore counts distinct secrets instead of releases: ε is
-    charged once for each, in all and in every window, and says nothing about returns (docs/theory/sharing.md).
+    An observer sees *that* the user returned. Distinct secrets are therefore charged instead of releases: ε is charged
+    once for each, in all and in every window, and says nothing about returns (docs/theory/sharing.md).
 
     Args:
         key: at least 16 random bytes that only the user has; whoever has it can look up the secrets of outputs.
@@ -256,18 +257,18 @@ class Memoised(Policy):
     (True, 0.0)
     """
 
-    counts = "places"
+    charging = "places"
     guarantees_distortion = False
 
     def __init__(self, key: bytes, epsilon: float | None = None) -> None:
         if not isinstance(key, bytes) or len(key) < MIN_KEY_BYTES:
             raise InvalidProblem(f"a memoised policy's key must be at least {MIN_KEY_BYTES} random bytes")
-        self.epsilon = None if epsilon is None else amount(epsilon, "epsilon")
+        self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
         self._key = key
 
-    def choose(self, now: PublicState) -> Choice | None:
+    def choose(self, public_state: PublicState) -> Choice | None:
         """Always the mechanism designed for the initial belief: another one would be another function."""
-        return Choice(now.initial_mechanism_for(self.epsilon), self.epsilon, memo_key=self._key)
+        return Choice(public_state.initial_mechanism_for(self.epsilon), self.epsilon, memo_key=self._key)
 
     def __repr__(self) -> str:
         return f"Memoised(epsilon={self.epsilon})"
@@ -309,7 +310,8 @@ def best_blind_output(problem: Problem) -> int:
     return int((problem.cost @ problem.prior.probabilities).argmin())
 
 
-def affordable(now: PublicState, epsilon: Decimal) -> bool:
+def affordable(public_state: PublicState, epsilon: Decimal) -> bool:
     """Whether every account in the problem's own distinguishability has this much left."""
-    left = [remaining(account, spent) for account, spent in zip(now.accounts, now.spent, strict=True) if account.own]
+    pairs = zip(public_state.accounts, public_state.spent, strict=True)
+    left = [remaining(account, spent) for account, spent in pairs if account.in_problem_distance]
     return all(each is None or epsilon <= each for each in left)

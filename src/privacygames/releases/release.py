@@ -11,7 +11,7 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
 from privacygames.problem import DistortionGuarantee, Problem, format_epsilon
 from privacygames.releases.budgets import Spent
-from privacygames.releases.ledger import LedgerBalances, ReleaseRecord, any_pair
+from privacygames.releases.ledger import LedgerBalances, ReleaseRecord, max_log_ratio
 from privacygames.releases.policies import Choice
 from privacygames.releases.timeline import ReleaseTime
 from privacygames.spaces import Label, Space
@@ -29,15 +29,15 @@ SOURCES: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """The next release, from public information alone: no secret was looked at.
+    """The next release, from public information alone: no secret was read.
 
     Attributes:
-        number: its position in the ledger, from 1.
+        number: its number in the ledger, from 1.
         when: the time it would be recorded with.
         problem: the problem, with the belief at that time as its prior.
         choice: the mechanism, and the test before it; None if the budget is spent.
-        charges: the largest possible charge to each account; a memoised secret that counts already costs nothing.
-        expected_error: of the optimal attack on the present secret, under the declared chain; None if it is not known.
+        charges: the largest possible charge to each account; a memoised secret that was charged already costs nothing.
+        expected_error: of the optimal attack on the present secret, under the mobility model; None if it is not known.
         targets: the adversaries with other inference targets by then, and the distortion guaranteed against each.
         target_errors: the expected error of each of them.
         log_belief: the logarithms of the belief.
@@ -95,7 +95,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class TargetResult:
-    """The error of an adversary with another inference target, under the declared chain only.
+    """The error of an adversary with another inference target, under the mobility model only.
 
     Attributes:
         name: of the adversary.
@@ -126,13 +126,13 @@ class Release:
             ``"repeated"`` or from the ``"belief"``.
         entropy: of the belief after it, in bits.
         expected_error: of the optimal attack on the *present* secret, on average over all possible outputs, under the
-            declared chain.
+            mobility model.
         realised_error: the same after this output.
         targets: the same for each adversary with another inference target.
         mechanism: the digest of the mechanism that drew it; None if the secret was not used.
         gap: relative optimality gap of the mechanism's design; None if it was designed for another belief.
         time: unix seconds; None if the ledger counts steps.
-        number: its position in the ledger, from 1.
+        number: its number in the ledger, from 1.
         key: the caller's name for it.
         already_made: whether it was made by an earlier call with the same key, and read from the ledger.
         remarks: circumstances that the user should know.
@@ -186,8 +186,9 @@ class Release:
         if self.entropy is not None:
             rows.append(("entropy of the belief", f"{self.entropy:.3f} bits"))
         if self.expected_error is not None and self.realised_error is not None:
-            rows.append(("optimal attack on now, expected error", f"{self.expected_error:.4g}, under the chain"))
-            rows.append(("optimal attack on now, this output", f"{self.realised_error:.4g}, under the chain"))
+            attack, model = "optimal attack on the present secret", "under the mobility model"
+            rows.append((f"{attack}, expected error", f"{self.expected_error:.4g}, {model}"))
+            rows.append((f"{attack}, given this output", f"{self.realised_error:.4g}, {model}"))
         return [*rows, *(("remark", remark) for remark in self.remarks)]
 
 
@@ -198,29 +199,36 @@ def release_from_record(
     try:
         return _from_record(record, balances, observables, already_made=already_made)
     except (KeyError, IndexError, TypeError, ValueError):
-        raise InvalidFile(f"release {record.number} of the ledger is not one of ours: it was altered") from None
+        raise InvalidFile(f"release {record.number} of the ledger has an invalid report: it was altered") from None
 
 
 def _from_record(record: ReleaseRecord, balances: LedgerBalances, observables: Space, *, already_made: bool) -> Release:
     report = record.report
-    if record.observable < 0:
-        raise IndexError(record.observable)
+    if record.output_index < 0:
+        raise IndexError(record.output_index)
     left = cast("list[float | None]", report["left"])
     own = cast("list[bool]", report["own"])
     charges = [float(charge) for charge in record.charges]
-    accounts = balances.terms_at(record.change)
+    accounts = balances.terms_at(record.scope_event)
     first = accounts[0]
-    limits = [most for most, is_own in zip(left, own, strict=True) if is_own and most is not None]
+    pairs = zip(left, own, strict=True)
+    limits = [most for most, in_problem_distance in pairs if in_problem_distance and most is not None]
     return Release(
-        observable=observables.labels[record.observable],
+        observable=observables.labels[record.output_index],
         epsilon=charges[0],
         spent=float(record.totals[0]),
         counted=first.scale.per(),
-        any_pair=any_pair(charges[0], first.largest),
-        spent_any_pair=balances.any_pair(first.name, record.totals[0], record.change),
+        any_pair=max_log_ratio(charges[0], first.max_distance),
+        spent_any_pair=balances.max_log_ratio(first.name, record.totals[0], record.scope_event),
         left=min(limits, default=None),
         balances=tuple(
-            Balance(each.name, charge, most, each.scale.per(), None if most is None else any_pair(most, each.largest))
+            Balance(
+                name=each.name,
+                charged=charge,
+                left=most,
+                counted=each.scale.per(),
+                left_any_pair=None if most is None else max_log_ratio(most, each.max_distance),
+            )
             for each, charge, most in zip(accounts, charges, left, strict=True)
         ),
         source=cast("Source", report["source"]),

@@ -15,7 +15,7 @@ from privacygames.mechanism import Mechanism
 from privacygames.problem import DistortionGuarantee, Problem, max_distortion
 from privacygames.releases.budgets import Budget, MechanismCharges, Spent, accounts_for, remaining
 from privacygames.releases.decimal_epsilon import NOTHING, minus, total
-from privacygames.releases.design_cache import NOW, DesignCache, DesignSettings, WhenImpossible, best_error
+from privacygames.releases.design_cache import PRESENT_SECRET, DesignCache, DesignSettings, WhenImpossible, best_error
 from privacygames.releases.guarantees import EarlierReleases, Guarantees, guarantees_after
 from privacygames.releases.inference_targets import InferenceTarget, TargetInference
 from privacygames.releases.ledger import (
@@ -24,8 +24,8 @@ from privacygames.releases.ledger import (
     ReleaseEntry,
     ReleaseRecord,
     WhenChanged,
-    format_1_subject,
-    subject_of,
+    format_1_scope,
+    ledger_scope,
 )
 from privacygames.releases.policies import Choice, Policy, PublicState, best_blind_output
 from privacygames.releases.release import Preview, Release, release_from_record
@@ -66,12 +66,12 @@ class Releases:
         when_spent: without budget left, ``"refuse"`` (an error), ``"repeat"`` the last output, or release the output
             that is best under the ``"belief"`` alone.
         when_impossible: ``"largest"`` or ``"refuse"``.
-        ledger: a :class:`Ledger` or its path. None keeps the accounts in memory until the process ends.
+        ledger: a :class:`Ledger` or its path. None keeps it in memory until the process ends.
         when_changed: if the ledger is about another prior, mobility or problem: ``"refuse"``; ``"record"`` the change
             and go on, keeping everything charged so far; or ``"same-unit"``, which also states that another
             distinguishability has the same unit as before.
         clock_tolerance: seconds that ``at`` may be ahead of this machine's clock; None: any number, for simulations.
-        reuse: total variation up to which the design for one belief serves another; 0: the same belief only.
+        reuse: reuse a design if its belief is within this total variation distance; 0 requires the same belief.
         solver: as in :func:`privacygames.design`.
         time_limit: seconds for each design; the remaining gap is in the result.
         tolerance: as in :func:`privacygames.design`.
@@ -126,7 +126,7 @@ class Releases:
         self.policy = checked_policy(problem, epsilon, mechanism, policy)
         targets = checked_targets(adversaries)
         require_guaranteed(self.policy, mechanism, [distortion, *(target.distortion for target in targets)])
-        self._guarantees = () if distortion is None else (DistortionGuarantee(NOW, float(distortion)),)
+        self._guarantees = () if distortion is None else (DistortionGuarantee(PRESENT_SECRET, float(distortion)),)
         self._fixed_mechanism, self._generator = mechanism, generator
         options = SolveOptions(tolerance=tolerance, time_limit=time_limit)
         self._designs = DesignCache(DesignSettings(when_impossible, float(reuse), solver, options))
@@ -135,14 +135,14 @@ class Releases:
         windows = any(account.every is not None for account in self.accounts)
         self._timeline = Timeline(problem.prior, mobility, windows=windows, clock_tolerance=clock_tolerance)
         self._targets = TargetInference(problem, mobility, self._timeline, targets)
-        self._belief_is_known = self.policy.counts == "releases" or mobility.is_still
+        self._belief_is_known = self.policy.charging == "releases" or mobility.is_still
         if targets and not self._belief_is_known:
             raise InvalidProblem("memoised outputs about a secret that changes: adversaries' errors are not known")
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        case = problem, mobility, self.policy.counts, self.accounts
-        self._subject = subject_of(*case)
-        self._change = self.ledger.set_subject(self._subject, when_changed, format_1_subject(*case))
-        pairs = zip(self.accounts, self.ledger.balances().change.terms, strict=True)
+        arguments = problem, mobility, self.policy.charging, self.accounts
+        self._scope = ledger_scope(*arguments)
+        self._scope_event = self.ledger.set_scope(self._scope, when_changed, format_1_scope(*arguments))
+        pairs = zip(self.accounts, self.ledger.balances().scope_period.terms, strict=True)
         self.accounts = tuple(replace(each, name=held.name) for each, held in pairs)  # as an older version named them
 
     @property
@@ -150,14 +150,14 @@ class Releases:
         """The belief after the last release, at its time; before the first release, the problem's prior."""
         self._require_belief()
         head = self._head()
-        return Prior(self.problem.space, normalise(head.log_belief)) if head.since_change else self.problem.prior
+        return Prior(self.problem.space, normalise(head.log_belief)) if head.releases_in_scope else self.problem.prior
 
     def release(self, secret: Label | set[str], at: Timestamp | None = None, key: str | None = None) -> Release:
         """Draw one output for the present secret; it is charged and committed before it is returned.
 
         Args:
             secret: the true value at this moment.
-            at: the time: unix seconds, or a datetime with a time zone. If left out, one step of the chain passes
+            at: the time: unix seconds, or a datetime with a time zone. If left out, one time step passes
                 between releases. The first release is always against the prior itself.
             key: the caller's name for this release, chosen without looking at the secret: a second call with the same
                 key returns the stored output and charges nothing.
@@ -166,12 +166,12 @@ class Releases:
             BudgetExceeded: if ``when_spent`` is ``"refuse"``, or there is no output to repeat yet.
             Infeasible: if the belief allows no such distortion, and ``when_impossible`` is ``"refuse"``.
         """
-        position = self.problem.space.index(secret)
+        secret_index = self.problem.space.index(secret)
         require_key(key)
-        release = self._try_release(position, at, key)
+        release = self._try_release(secret_index, at, key)
         if release is None:  # another process wrote meanwhile: choose again while nobody else can write
             with self.ledger.exclusive():
-                release = self._try_release(position, at, key)
+                release = self._try_release(secret_index, at, key)
         if release is None:
             raise AssertionError("the ledger changed under a lock")
         return release
@@ -196,11 +196,11 @@ class Releases:
     def guarantees(self) -> Guarantees:
         """Everything that is guaranteed about all releases so far (docs/theory/sharing.md)."""
         head = self._head()
-        observations = self.observations() if head.since_change and self._belief_is_known else None
+        observations = self.observations() if head.releases_in_scope and self._belief_is_known else None
         spent = self.ledger.spent(self.accounts[:1], head.time)[0]
         return guarantees_after(self.problem, self.mobility, observations, spent.amount, self._earlier_releases())
 
-    def _try_release(self, position: int, at: Timestamp | None, key: str | None) -> Release | None:
+    def _try_release(self, secret_index: int, at: Timestamp | None, key: str | None) -> Release | None:
         """The stored release with this key, or a new one; None if the ledger changed meanwhile."""
         stored = None if key is None else self.ledger.find(key)
         if stored is not None:
@@ -208,7 +208,7 @@ class Releases:
             return self._returned(stored, already_made=True)
         head = self._head()
         preview = self._preview(head, self._timeline.release_time(head, at))
-        record = self.ledger.append(head, lambda: self._entry(preview, position, key))
+        record = self.ledger.append(head, lambda: self._entry(preview, secret_index, key))
         return None if record is None else self._returned(record, already_made=False)
 
     def _returned(self, record: ReleaseRecord, *, already_made: bool) -> Release:
@@ -218,16 +218,16 @@ class Releases:
     def _preview(self, head: LedgerHead, when: ReleaseTime) -> Preview:
         """Compute the belief and the balances, choose from public information, and check every budget."""
         log_belief = self._timeline.log_belief(head, when)
-        now = self.problem.with_prior(Prior(self.problem.space, normalise(log_belief)))
+        current_problem = self.problem.with_prior(Prior(self.problem.space, normalise(log_belief)))
         spent = self.ledger.spent(self.accounts, when.time)
-        last = head.observable if head.since_change else None
+        last = head.output_index if head.releases_in_scope else None
         targets = self._targets.guarantees(self.ledger, when)
         state = PublicState(
-            problem=now,
+            problem=current_problem,
             last_output=last,
             accounts=self.accounts,
             spent=spent,
-            mechanism_for=lambda epsilon: self._mechanism(now, epsilon, (*self._guarantees, *targets)),
+            mechanism_for=lambda epsilon: self._mechanism(current_problem, epsilon, (*self._guarantees, *targets)),
             initial_mechanism_for=lambda epsilon: self._mechanism(self.problem, epsilon, ()),
         )
         choice = self.policy.choose(state)
@@ -235,16 +235,16 @@ class Releases:
         if choice is not None and choice.memo_key is None and not self._affordable(charges, spent):
             choice, charges = None, self._no_charges
         used_before = choice is not None and self._used_before(choice)
-        channel = np.ones((len(now.space), 1)) if choice is None or used_before else choice.channel
+        channel = np.ones((len(current_problem.space), 1)) if choice is None or used_before else choice.channel
         return Preview(
-            number=head.count + 1,
+            number=head.release_count + 1,
             when=when,
-            problem=now,
+            problem=current_problem,
             choice=choice,
             charges=charges,
-            expected_error=best_error(channel, now) if self._belief_is_known else None,
+            expected_error=best_error(channel, current_problem) if self._belief_is_known else None,
             targets=targets,
-            target_errors=tuple(best_error(channel, now, target.adversary.errors) for target in targets),
+            target_errors=tuple(best_error(channel, current_problem, target.adversary.errors) for target in targets),
             log_belief=log_belief,
             spent=spent,
             last_output=last,
@@ -259,16 +259,16 @@ class Releases:
         charges = self._charges.of(choice.mechanism, choice.epsilon)
         if choice.test is None:
             return charges
-        tests = self._charges.of(choice.test, choice.test_epsilon)
-        return tuple(total(pair) for pair in zip(charges, tests, strict=True))
+        test_charges = self._charges.of(choice.test, choice.test_epsilon)
+        return tuple(total(pair) for pair in zip(charges, test_charges, strict=True))
 
     def _affordable(self, charges: tuple[Decimal, ...], spent: tuple[Spent, ...]) -> bool:
         left = [remaining(account, each) for account, each in zip(self.accounts, spent, strict=True)]
         return all(each is None or charge <= each for charge, each in zip(charges, left, strict=True))
 
-    def _entry(self, preview: Preview, position: int, key: str | None) -> ReleaseEntry:
+    def _entry(self, preview: Preview, secret_index: int, key: str | None) -> ReleaseEntry:
         """Draw the output, and record everything that follows from it. Runs inside the ledger's transaction."""
-        drawn, before = self._output(preview, position), preview.log_belief
+        drawn, before = self._output(preview, secret_index), preview.log_belief
         likelihood = drawn.likelihood
         impossible = likelihood is not None and not (before + likelihood).max() > -np.inf
         if impossible:  # an error would depend on the secret, so the belief stays as it was
@@ -277,7 +277,7 @@ class Releases:
         belief = normalise(after)
         known = self._belief_is_known
         report: dict[str, object] = {  # the keys are part of the file format
-            "answer": display_label(self.problem.observables.labels[drawn.observable]),
+            "answer": display_label(self.problem.observables.labels[drawn.output_index]),
             "source": drawn.source,
             "promised": preview.expected_error,
             "realised": best_guess(belief, self.problem.distance)[1] if known else None,
@@ -288,16 +288,16 @@ class Releases:
             ],
             "gap": preview.gap,
             "left": self._remaining_after(preview.spent, drawn.charges),
-            "own": [account.own for account in self.accounts],
+            "own": [account.in_problem_distance for account in self.accounts],
             "remarks": [*self._remarks(preview), *([IMPOSSIBLE] if impossible else [])],
         }
         return ReleaseEntry(
             key=key,
             time=preview.when.time,
             clocked=preview.when.clocked,
-            observable=drawn.observable,
+            output_index=drawn.output_index,
             mechanism=drawn.mechanism,
-            place=drawn.place,
+            secret_mark=drawn.secret_mark,
             report=report,
             charges=drawn.charges,
             likelihood=likelihood,
@@ -311,14 +311,14 @@ class Releases:
             None if limit is None else float(minus(limit, charge)) for limit, charge in zip(left, charges, strict=True)
         ]
 
-    def _output(self, preview: Preview, position: int) -> DrawnOutput:
+    def _output(self, preview: Preview, secret_index: int) -> DrawnOutput:
         choice = preview.choice
         if choice is not None and choice.memo_key is None:
-            tests = None if choice.test is None else self._charges.of(choice.test, choice.test_epsilon)
+            test_charges = None if choice.test is None else self._charges.of(choice.test, choice.test_epsilon)
             charges = self._charges.of(choice.mechanism, choice.epsilon)
-            return draw_output(choice, position, charges, tests, self._generator)
+            return draw_output(choice, secret_index, charges, test_charges, self._generator)
         if choice is not None and choice.memo_key is not None:
-            memoised = self._memoised_output(choice.mechanism, choice.memo_key, preview, position)
+            memoised = self._memoised_output(choice.mechanism, choice.memo_key, preview, secret_index)
             if memoised is not None:
                 return memoised
         if self.when_spent == "refuse" or (self.when_spent == "repeat" and preview.last_output is None):
@@ -328,13 +328,15 @@ class Releases:
             return DrawnOutput(preview.last_output, "repeated", None, uninformative, self._no_charges)
         return DrawnOutput(best_blind_output(preview.problem), "belief", None, uninformative, self._no_charges)
 
-    def _memoised_output(self, mechanism: Mechanism, key: bytes, preview: Preview, position: int) -> DrawnOutput | None:
-        """The memoised output, charged unless its secret counts already; None if a budget has no room for it.
+    def _memoised_output(
+        self, mechanism: Mechanism, key: bytes, preview: Preview, secret_index: int
+    ) -> DrawnOutput | None:
+        """The memoised output, charged unless its secret was charged already; None if a budget has no room for it.
 
-        Whether a secret counts already follows from its returns, which memoised outputs do not protect.
+        Whether a secret was charged already follows from its returns, which memoised outputs do not protect.
         """
-        drawn = memoised_output(MemoisedFunction(mechanism, key), position, preview.charges)
-        charges = self.ledger.due(drawn.place, drawn.charges, preview.when.time)
+        drawn = memoised_output(MemoisedFunction(mechanism, key), secret_index, preview.charges)
+        charges = self.ledger.due(drawn.secret_mark, drawn.charges, preview.when.time)
         if not self._affordable(charges, preview.spent):
             return None
         likelihood = drawn.likelihood if self.mobility.is_still else None
@@ -353,27 +355,27 @@ class Releases:
     def _head(self) -> LedgerHead:
         """The head of the ledger, provided that it is still about this problem."""
         head = self.ledger.head()
-        if head.change != self._change:
+        if head.scope_event != self._scope_event:
             raise InvalidProblem(
-                f"{self.ledger.name} is about another case since this session began, as a change was recorded; "
-                "start again with the present settings"
+                f"{self.ledger.name} was switched to a different problem after this session began; "
+                "create a new session with the current settings"
             )
         return head
 
     def _earlier_releases(self) -> EarlierReleases:
         balances = self.ledger.balances()
-        places = [change.about.get("counts") == "places" for change in balances.changes]
-        largest = balances.largest_before(self.accounts[0].name)
-        return EarlierReleases(places=any(places[:-1]), now_places=places[-1], largest=largest)
+        memoised = [period.about.get("counts") == "places" for period in balances.scope_periods]
+        max_distance = balances.max_distance_before(self.accounts[0].name)
+        return EarlierReleases(memoised_before=any(memoised[:-1]), memoised_now=memoised[-1], max_distance=max_distance)
 
     def _require_same_outputs(self, stored: ReleaseRecord) -> None:
-        """Refuse to interpret an output from before a change as one of other outputs."""
-        changes = self.ledger.balances().changes
-        about = next(change.about for change in changes if change.number == stored.change)
-        if about.get("observables") != self._subject.about["observables"]:
+        """Refuse to interpret an output from before a change as if it came from the present set of outputs."""
+        periods = self.ledger.balances().scope_periods
+        about = next(period.about for period in periods if period.scope_event == stored.scope_event)
+        if about.get("observables") != self._scope.about["observables"]:
             raise InvalidProblem(
-                "this key names a release of before the problem changed, with other outputs: choose another key; "
-                "`privacygames ledger show` has the output"
+                "this key belongs to a release made before the problem changed, with a different set of outputs: "
+                "choose another key; `privacygames ledger show` has the output"
             )
 
     def _remarks(self, preview: Preview) -> list[str]:

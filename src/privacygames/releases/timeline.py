@@ -12,8 +12,8 @@ from privacygames.releases.ledger import LedgerHead
 from privacygames.tracking import advance_log_belief
 
 CLOCK_TOLERANCE = 300.0
-"""Seconds that the time of a release may be ahead of this machine's clock. Clocks set by a network differ by less, and
-a window is late by no more than that."""
+"""Seconds that the time of a release may be ahead of this machine's clock. Clocks set by a network differ by less, so a
+window can end late by at most this much."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ReleaseTime:
     """The time that a release is recorded with.
 
     Attributes:
-        time: unix seconds, or steps of the chain.
+        time: unix seconds, or time steps of the mobility model.
         clocked: whether ``time`` is by the clock.
         clock_behind: seconds by which the clock was behind the previous release, whose time is then used.
     """
@@ -50,20 +50,20 @@ class Timeline:
         if at is not None:
             return self._by_clock(head, at)
         if self._windows:
-            raise InvalidProblem("a budget per window needs times: say when with at=, such as time.time()")
+            raise InvalidProblem("a budget per window needs times: pass at=, such as time.time()")
         if self._mobility.by_hour:
-            raise InvalidProblem("the mobility depends on the hour of the day: say when with at=")
-        if head.count and head.clocked:
-            raise InvalidProblem("the releases before had times: say when with at=")
-        return ReleaseTime(head.time + 1 if head.count else 0.0, clocked=False)
+            raise InvalidProblem("the mobility depends on the hour of the day: pass at=")
+        if head.release_count and head.clocked:
+            raise InvalidProblem("earlier releases have timestamps: pass at=")
+        return ReleaseTime(head.time + 1 if head.release_count else 0.0, clocked=False)
 
     def slot(self, time: float, *, clocked: bool) -> int:
-        """The step of the chain that contains a time."""
+        """The time step that contains a time."""
         return self._mobility.slot(time) if clocked else int(time)
 
     def log_belief(self, head: LedgerHead, when: ReleaseTime) -> FloatArray:
-        """The logarithms of the belief at a time: that after the last release, advanced along the chain."""
-        if head.since_change == 0:
+        """The logarithms of the belief at a time: that after the last release, advanced by the mobility model."""
+        if head.releases_in_scope == 0:
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self._prior.probabilities))
         start = self.slot(head.time, clocked=head.clocked)
@@ -77,13 +77,13 @@ class Timeline:
         ahead = time - system_time()
         if self._clock_tolerance is not None and ahead > self._clock_tolerance:
             raise InvalidProblem(
-                f"at is {ahead:.0f} s ahead of this machine's clock, and every later release would count as made then; "
-                f"allowed are {self._clock_tolerance:g} s. Set the clock, or pass clock_tolerance=None for times that "
-                "are made up"
+                f"at is {ahead:.0f} s ahead of this machine's clock, and every later release would be recorded at that "
+                f"time; the tolerance is {self._clock_tolerance:g} s. Set the clock, or pass clock_tolerance=None "
+                "for simulated times"
             )
-        if head.count and not head.clocked:
-            raise InvalidProblem("the releases before had no times: leave at out, or use a new ledger")
-        behind = head.time - time if head.count else 0.0
+        if head.release_count and not head.clocked:
+            raise InvalidProblem("earlier releases have no timestamps: leave at out, or use a new ledger")
+        behind = head.time - time if head.release_count else 0.0
         if behind > 0:
             return ReleaseTime(head.time, clocked=True, clock_behind=behind)
         return ReleaseTime(time, clocked=True)

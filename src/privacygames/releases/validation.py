@@ -60,7 +60,7 @@ def checked_policy(
         if epsilon is not None:
             raise InvalidProblem("the policy says how much epsilon a release uses: leave epsilon out")
     elif epsilon is None and mechanism is None:
-        raise InvalidProblem("say how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
+        raise InvalidProblem("specify how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
     chosen = Fixed(epsilon) if policy is None else policy
     if mechanism is not None and (chosen.epsilon is not None or chosen.varies_epsilon):
         raise InvalidProblem("a fixed mechanism has its own epsilon: leave epsilon out")
@@ -89,7 +89,7 @@ def require_guaranteed(policy: Policy, mechanism: Mechanism | None, distortions:
     if all(distortion is None for distortion in distortions):
         return
     if mechanism is not None:
-        raise InvalidProblem("designs guarantee a distortion; that of a fixed mechanism is reported only")
+        raise InvalidProblem("designs guarantee a distortion; for a fixed mechanism it is only reported")
     if not policy.guarantees_distortion:
         raise InvalidProblem(
             f"with {type(policy).__name__} an observer sees more than one designed output: distortion cannot "

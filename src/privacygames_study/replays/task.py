@@ -106,7 +106,7 @@ def _measured(job: ReplayTask) -> Measurements:
     blind = tracking.filtering_attack(person.problem, person.mobility, _no_observations(observations))
     fresh = np.array([each is not None and each.source in FRESH for each in outputs])
     columns = {"now": _errors(person, now), "past": _errors(person, past), "cost": costs, "spent": spent}
-    model_is_known = releases.policy.counts == "releases" or person.mobility.is_still
+    model_is_known = releases.policy.charging == "releases" or person.mobility.is_still
     per_day = np.bincount(person.days, weights=spent)
     return {
         "status": DONE,
@@ -184,7 +184,7 @@ def _home(
     for day in range(int(person.days.max()) + 1):
         seen = np.flatnonzero(night & (person.days <= day))
         rows = observations.log_likelihoods[seen]
-        if releases.policy.counts == "places" and len(seen):
+        if releases.policy.charging == "places" and len(seen):
             observables = [each.observable for each in (outputs[at] for at in seen) if each is not None]
             commonest = max(dict.fromkeys(observables), key=observables.count)  # the first one if several tie
             rows = rows[[observables.index(commonest)]]

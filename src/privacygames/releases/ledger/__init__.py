@@ -4,14 +4,14 @@
 - ``sqlite_file.py``: the file: durable transactions, many processes at once, tables and versions;
 - ``events.py``: what an event holds, how it is written and read, the hash chain;
 - ``balances.py``: every account recomputed from the events, each event checked before it counts;
-- ``subject.py``: the problem, mobility and budgets a ledger is about, and recorded changes of them;
+- ``scope.py``: the problem, mobility and budgets that a ledger is about, and recorded changes of them;
 - ``old_versions.py``: ledgers of earlier versions, verified and rewritten when they are opened.
 """
 
-from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger, any_pair
+from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger, max_log_ratio
 from privacygames.releases.ledger.events import LedgerHead, ReleaseEntry, ReleaseRecord
 from privacygames.releases.ledger.ledger import Ledger
-from privacygames.releases.ledger.subject import WhenChanged, format_1_subject, subject_of
+from privacygames.releases.ledger.scope import WhenChanged, format_1_scope, ledger_scope
 
 __all__ = [
     "Ledger",
@@ -21,7 +21,7 @@ __all__ = [
     "ReleaseRecord",
     "VerifiedLedger",
     "WhenChanged",
-    "any_pair",
-    "format_1_subject",
-    "subject_of",
+    "format_1_scope",
+    "ledger_scope",
+    "max_log_ratio",
 ]

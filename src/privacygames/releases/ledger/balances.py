@@ -1,4 +1,4 @@
-"""The balances of a ledger, recomputed from its events one by one; no sum that the file holds is believed."""
+"""The balances of a ledger, recomputed from its events one by one; no sum that the file holds is trusted."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -8,31 +8,32 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, isfinite, nextafter
+from typing import Any
 
 from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
 from privacygames.problem import Scale
 from privacygames.releases.budgets import Spent
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
-from privacygames.releases.ledger.events import Event, chain_after, chain_of_no_events
+from privacygames.releases.ledger.events import Event, initial_chain_hash, next_chain_hash
 
-PLACES = "places"
-"""What a ledger of memoised outputs counts."""
+MEMOISED_CHARGING = "places"
+"""The stored value of ``counts`` for memoised outputs: each secret is charged once, however often it is released."""
 
-Place = tuple[int, str]
+ScopedMark = tuple[int, str]
 """A memoised secret: the number of the event that fixed the distinguishability, and the secret's keyed mark."""
 
 
 @dataclass(frozen=True)
 class AccountTerms:
-    """What an account counts, as a ledger holds it.
+    """The name, limit, window and distinguishability of an account, as a ledger stores them.
 
     Attributes:
         name: unique in a ledger.
         limit: the largest total charge, as a decimal number; None: no limit.
         every: the length of its sliding window; None: all time.
-        subject: the digest of the distinguishability and of its secrets.
-        largest: the largest distinguishability between any two secrets; None: unknown, or infinite.
-        any_two: whether any two secrets are 1 apart, so that ε has the same unit whatever the secrets are.
+        distinguishability_digest: the digest of the distinguishability and of its secrets.
+        max_distance: the largest distinguishability between any two secrets; None: unknown, or infinite.
+        all_distances_one: whether any two secrets are 1 apart, so that ε has the same unit whatever the secrets are.
         measure: the name of the distance that ε counts in; empty if it has none, or an older ledger did not say.
         unit: the unit of that distance, such as km; empty likewise.
     """
@@ -40,9 +41,9 @@ class AccountTerms:
     name: str
     limit: str | None
     every: float | None
-    subject: str
-    largest: float | None
-    any_two: bool
+    distinguishability_digest: str
+    max_distance: float | None
+    all_distances_one: bool
     measure: str = ""
     unit: str = ""
 
@@ -53,29 +54,41 @@ class AccountTerms:
 
     def format_epsilon(self, epsilon: Decimal | float | str) -> str:
         """ε with its unit, and the bound it implies between any two secrets."""
-        return self.scale.epsilon(str(epsilon), any_pair(epsilon, self.largest))
+        return self.scale.epsilon(str(epsilon), max_log_ratio(epsilon, self.max_distance))
 
     @property
     def fixed(self) -> tuple[str, str | None, float | None]:
-        """What no change of the ledger's subject may alter: name, limit and window."""
+        """The terms that no change of the ledger's scope may alter: name, limit and window."""
         return self.name, self.limit, self.every
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, for JSON."""
-        return asdict(self)
+        """Plain values under the keys of the file format, for JSON."""
+        return {STORED_KEYS.get(name, name): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "AccountTerms":
+        """The terms that an event stores; a TypeError or KeyError if they are not what :meth:`to_dict` returns."""
+        return cls(**{ATTRIBUTES[key]: value for key, value in stored.items()})
+
+
+STORED_KEYS = {"distinguishability_digest": "subject", "max_distance": "largest", "all_distances_one": "any_two"}
+"""Attributes of :class:`AccountTerms` whose keys in the file format differ from their names."""
+
+ATTRIBUTES = {STORED_KEYS.get(name, name): name for name in AccountTerms.__dataclass_fields__}
+"""The attribute of :class:`AccountTerms` for each key of the file format."""
 
 
 @dataclass(frozen=True)
-class Change:
-    """The subject of a ledger from one event on.
+class ScopePeriod:
+    """The scope of a ledger from one event until the next change of it.
 
     Attributes:
-        number: the event's; 0 before a ledger has a subject.
+        scope_event: the number of the event that began it; 0 before a ledger has a scope.
         about: digests of what must be equal in all processes that use the ledger.
         terms: the accounts that releases are charged to; their number, names, limits and windows never change.
     """
 
-    number: int
+    scope_event: int
     about: Mapping[str, str]
     terms: tuple[AccountTerms, ...]
 
@@ -91,7 +104,7 @@ class VerifiedLedger:
         limits: by account; None: no limit.
         counted: what ε is counted for, by account: ``"per km"``.
         farthest: the largest distinguishability between any two secrets, by account; None: unknown, or infinite.
-        events: number of events: releases, changes and corrections of the clock.
+        events: number of events: releases, changes of scope and corrections of the clock.
         head: the hash over all of them. Keep a copy elsewhere: ``verify(head=...)`` then detects a file that was
             replaced by an older copy of itself.
     """
@@ -107,7 +120,7 @@ class VerifiedLedger:
 
     def any_pair(self, account: str) -> float | None:
         """The bound between any two secrets that the account's total implies; None: unknown, or without limit."""
-        return any_pair(self.spent[account], self.farthest[account])
+        return max_log_ratio(self.spent[account], self.farthest[account])
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -117,7 +130,7 @@ class VerifiedLedger:
 class AccountBalance:
     """One account, updated event by event.
 
-    A release is charged at its time. A memoised secret counts once in every window in which it was released: at the
+    A release is charged at its time. A memoised secret is charged once in every window in which it was released: at the
     first output, and again once the previous output is out of the window.
 
     Args:
@@ -129,26 +142,26 @@ class AccountBalance:
         self.limit, self.every = limit, every
         self.charged, self.fullest = NOTHING, NOTHING
         self._times: list[float] = []
-        self._sums, self._counts = [NOTHING], [0]
-        self._places: OrderedDict[Place, tuple[Decimal, float]] = OrderedDict()
+        self._sums, self._release_counts = [NOTHING], [0]
+        self._marks: OrderedDict[ScopedMark, tuple[Decimal, float]] = OrderedDict()
 
-    def due(self, place: Place | None, cost: Decimal, at: float) -> Decimal:
-        """The charge for a release at a time: its cost, or nothing if its memoised secret counts already."""
-        if place is None or place not in self._places:
+    def due(self, secret_mark: ScopedMark | None, cost: Decimal, at: float) -> Decimal:
+        """The charge for a release at a time: its cost, or nothing if its memoised secret was charged already."""
+        if secret_mark is None or secret_mark not in self._marks:
             return cost
-        known, last = self._places[place]
+        known, last = self._marks[secret_mark]
         return NOTHING if self.every is None or last >= self._window_start(at) else known
 
-    def add(self, place: Place | None, amount: Decimal, at: float) -> None:
+    def add(self, secret_mark: ScopedMark | None, amount: Decimal, at: float) -> None:
         """Add a charge."""
         self.charged = total([self.charged, amount])
-        if place is None or self.every is None:
+        if secret_mark is None or self.every is None:
             self._times.append(at)
             self._sums.append(total([self._sums[-1], amount]))
-            self._counts.append(self._counts[-1] + (amount > 0))
-        if place is not None:
-            self._places[place] = self._places.get(place, (amount, at))[0], at
-            self._places.move_to_end(place)
+            self._release_counts.append(self._release_counts[-1] + (amount > 0))
+        if secret_mark is not None:
+            self._marks[secret_mark] = self._marks.get(secret_mark, (amount, at))[0], at
+            self._marks.move_to_end(secret_mark)
         self.fullest = max(self.fullest, self.spent(at).amount)
 
     def spent(self, at: float) -> Spent:
@@ -157,24 +170,24 @@ class AccountBalance:
         For a window these are the charges in it, and the cost of every distinct memoised secret released in it.
         """
         if self.every is None:
-            return Spent(self._sums[-1], self._counts[-1])
+            return Spent(self._sums[-1], self._release_counts[-1])
         start = self._window_start(at)
         before = bisect_left(self._times, start)
         amounts = [minus(self._sums[-1], self._sums[before])]
-        count = self._counts[-1] - self._counts[before]
-        for cost, last in reversed(self._places.values()):
+        release_count = self._release_counts[-1] - self._release_counts[before]
+        for cost, last in reversed(self._marks.values()):
             if last < start:
                 break
             amounts.append(cost)
-            count += cost > 0
-        return Spent(total(amounts), count)
+            release_count += cost > 0
+        return Spent(total(amounts), release_count)
 
     def correct_clock(self, to: float) -> None:
         """Move charges at later times to this time, so that windows hold them for as long as possible."""
         later = bisect_right(self._times, to)
         self._times[later:] = [to] * (len(self._times) - later)
-        for place, (cost, last) in self._places.items():
-            self._places[place] = cost, min(last, to)
+        for secret_mark, (cost, last) in self._marks.items():
+            self._marks[secret_mark] = cost, min(last, to)
 
     def _window_start(self, at: float) -> float:
         """The first float in the window that ends at a time, decided without rounding."""
@@ -187,14 +200,14 @@ class LedgerBalances:
     """All accounts, the last release and the hash chain of a ledger, as its events so far imply.
 
     Args:
-        identity: the ledger's own random name, from which its chain starts.
+        identity: the ledger's own random name, from which its hash chain starts.
         name: of the ledger, for messages.
     """
 
     def __init__(self, identity: str, name: str) -> None:
         self.identity, self.name = identity, name
-        self.events, self.releases, self.charges, self.chain = 0, 0, 0, chain_of_no_events(identity)
-        self.changes: list[Change] = [Change(0, {}, ())]
+        self.events, self.releases, self.charges, self.chain_hash = 0, 0, 0, initial_chain_hash(identity)
+        self.scope_periods: list[ScopePeriod] = [ScopePeriod(0, {}, ())]
         self.accounts: dict[str, AccountBalance] = {}
         self.last: Event | None = None
         self.time, self.clocked = 0.0, 0
@@ -202,43 +215,46 @@ class LedgerBalances:
         self._distinguishability_event = 0
 
     @property
-    def change(self) -> Change:
-        """The present subject of the ledger."""
-        return self.changes[-1]
+    def scope_period(self) -> ScopePeriod:
+        """The present scope of the ledger."""
+        return self.scope_periods[-1]
 
-    def place(self, mark: str | None) -> Place | None:
-        """A mark as accounts know it: marks of different distinguishabilities are different places."""
+    def scoped_mark(self, mark: str | None) -> ScopedMark | None:
+        """A mark together with the event that fixed the distinguishability; marks of different ones never coincide."""
         return None if mark is None else (self._distinguishability_event, mark)
 
-    def largest_before(self, account: str) -> float:
-        """The largest distinguishability that an account was charged in before the present subject."""
-        before = [terms.largest for change in self.changes[:-1] for terms in change.terms if terms.name == account]
-        return max((inf if largest is None else largest for largest in before), default=0.0)
+    def max_distance_before(self, account: str) -> float:
+        """The largest distinguishability that an account was charged in before the present scope."""
+        earlier = [terms for period in self.scope_periods[:-1] for terms in period.terms]
+        before = [terms.max_distance for terms in earlier if terms.name == account]
+        return max((inf if distance is None else distance for distance in before), default=0.0)
 
-    def farthest(self, account: str, change: int | None = None) -> float | None:
-        """The largest distinguishability that an account was charged in, up to a change; None: unknown or infinite."""
-        so_far = [each for each in self.changes if change is None or each.number <= change]
-        known = [terms.largest for each in so_far for terms in each.terms if terms.name == account]
+    def max_distance(self, account: str, scope_event: int | None = None) -> float | None:
+        """The largest distance that an account was charged in, up to a change of scope; None: unknown or infinite."""
+        so_far = [each for each in self.scope_periods if scope_event is None or each.scope_event <= scope_event]
+        known = [terms.max_distance for each in so_far for terms in each.terms if terms.name == account]
         return None if None in known else max((each for each in known if each is not None), default=None)
 
-    def terms_at(self, change: int) -> tuple[AccountTerms, ...]:
-        """The accounts that releases were charged to from a change on."""
-        return next(each.terms for each in self.changes if each.number == change)
+    def terms_at(self, scope_event: int) -> tuple[AccountTerms, ...]:
+        """The accounts that releases were charged to from a change of scope on."""
+        return next(each.terms for each in self.scope_periods if each.scope_event == scope_event)
 
     def format_epsilon(self, account: str, epsilon: Decimal | float | str) -> str:
-        """ε of an account with its unit, over all subjects the ledger had."""
-        terms = next(each for each in self.change.terms if each.name == account)
-        return terms.scale.epsilon(str(epsilon), self.any_pair(account, epsilon))
+        """ε of an account with its unit, over all scopes the ledger had."""
+        terms = next(each for each in self.scope_period.terms if each.name == account)
+        return terms.scale.epsilon(str(epsilon), self.max_log_ratio(account, epsilon))
 
-    def any_pair(self, account: str, epsilon: Decimal | float | str, change: int | None = None) -> float | None:
-        """The bound between any two secrets that an account's ε implies, up to a change; None: unknown."""
-        return any_pair(epsilon, self.farthest(account, change))
+    def max_log_ratio(
+        self, account: str, epsilon: Decimal | float | str, scope_event: int | None = None
+    ) -> float | None:
+        """The bound between any two secrets that an account's ε implies, up to a change of scope; None: unknown."""
+        return max_log_ratio(epsilon, self.max_distance(account, scope_event))
 
     def add(self, event: Event) -> None:
         """Check the next event, and add it."""
         if event.number != self.events + 1:
             raise InvalidFile(f"{self.name}: event {self.events + 1} is missing")
-        if chain_after(self.chain, event) != event.chain:
+        if next_chain_hash(self.chain_hash, event) != event.chain_hash:
             raise InvalidFile(f"{self.name}: event {event.number}, or one before it, was altered after it was written")
         try:
             getattr(self, f"_add_{event.kind}")(event)
@@ -246,7 +262,7 @@ class LedgerBalances:
             if isinstance(error, PrivacyGamesError):
                 raise
             raise InvalidFile(f"{self.name}: event {event.number} holds values that a ledger does not") from None
-        self.events, self.chain = event.number, event.chain
+        self.events, self.chain_hash = event.number, event.chain_hash
         self.charges += len(event.charges)
 
     def add_all(self, events: Iterable[Event]) -> "LedgerBalances":
@@ -267,22 +283,22 @@ class LedgerBalances:
             spent={name: str(account.charged) for name, account in accounts.items()},
             fullest={name: str(account.fullest) for name, account in accounts.items()},
             limits={name: None if each.limit is None else str(each.limit) for name, each in accounts.items()},
-            counted={each.name: each.scale.per() for each in self.change.terms},
-            farthest={each.name: self.farthest(each.name) for each in self.change.terms},
+            counted={each.name: each.scale.per() for each in self.scope_period.terms},
+            farthest={each.name: self.max_distance(each.name) for each in self.scope_period.terms},
             events=self.events,
-            head=self.chain,
+            head=self.chain_hash,
         )
 
     def _add_change(self, event: Event) -> None:
         report = json.loads(event.report)
-        terms = tuple(AccountTerms(**each) for each in report["accounts"])
-        if self.change.number == 0:
+        terms = tuple(AccountTerms.from_dict(each) for each in report["accounts"])
+        if self.scope_period.scope_event == 0:
             self._open(terms)
-        elif [each.fixed for each in terms] != [each.fixed for each in self.change.terms]:
+        elif [each.fixed for each in terms] != [each.fixed for each in self.scope_period.terms]:
             raise GuaranteeViolated(f"{self.name}: event {event.number} changes the budgets")
-        elif [each.subject for each in terms] != [each.subject for each in self.change.terms]:
+        elif _digests(terms) != _digests(self.scope_period.terms):
             self._distinguishability_event = event.number
-        self.changes.append(Change(event.number, dict(report["about"]), terms))
+        self.scope_periods.append(ScopePeriod(event.number, dict(report["about"]), terms))
         self.times = []
 
     def _open(self, terms: tuple[AccountTerms, ...]) -> None:
@@ -297,14 +313,17 @@ class LedgerBalances:
             raise InvalidFile(f"{self.name}: event {event.number} has no time")
         if self.releases and (event.time < self.time or event.clocked != self.clocked):
             raise GuaranteeViolated(f"{self.name}: event {event.number} is earlier than the release before it")
-        if not self.change.terms or [name for name, _, _ in event.charges] != [each.name for each in self.change.terms]:
+        names = [each.name for each in self.scope_period.terms]
+        if not names or [name for name, _, _ in event.charges] != names:
             raise InvalidFile(f"{self.name}: event {event.number} is not charged to every account")
-        place = self.place(event.place)
+        secret_mark = self.scoped_mark(event.secret_mark)
         for name, written, stated in event.charges:
             amount = read_amount(written)
-            if place is not None and amount != self.accounts[name].due(place, amount, event.time):
-                raise GuaranteeViolated(f"{self.name}: event {event.number} is charged again for a place in one window")
-            self._charge(event, name, amount, stated, place)
+            if secret_mark is not None and amount != self.accounts[name].due(secret_mark, amount, event.time):
+                raise GuaranteeViolated(
+                    f"{self.name}: event {event.number} charges the same memoised secret twice in one window"
+                )
+            self._charge(event, name, amount, stated, secret_mark)
         self.releases, self.last, self.time, self.clocked = self.releases + 1, event, event.time, event.clocked
         self.times.append(event.time)
 
@@ -316,13 +335,13 @@ class LedgerBalances:
         for account in self.accounts.values():
             account.correct_clock(to)
 
-    def _charge(self, event: Event, name: str, amount: Decimal, stated: str, place: Place | None) -> None:
+    def _charge(self, event: Event, name: str, amount: Decimal, stated: str, secret_mark: ScopedMark | None) -> None:
         """Charge an account, and check the stated total and the limit."""
         account, at = self.accounts[name], event.time or 0.0
-        account.add(place, amount, at)
+        account.add(secret_mark, amount, at)
         if read_amount(stated) != account.charged:
             raise GuaranteeViolated(
-                f"{self.name}: event {event.number}: the account {name!r} says {stated} and adds up to "
+                f"{self.name}: event {event.number}: the account {name!r} states {stated}, but its charges add up to "
                 f"{self.format_epsilon(name, account.charged)}"
             )
         held = account.spent(at).amount
@@ -333,6 +352,10 @@ class LedgerBalances:
             )
 
 
-def any_pair(epsilon: Decimal | float | str, farthest: float | None) -> float | None:
+def _digests(terms: tuple[AccountTerms, ...]) -> list[str]:
+    return [each.distinguishability_digest for each in terms]
+
+
+def max_log_ratio(epsilon: Decimal | float | str, max_distance: float | None) -> float | None:
     """The largest log-ratio between any two secrets that ε allows; None if the largest distance is not known."""
-    return None if farthest is None else float(epsilon) * farthest
+    return None if max_distance is None else float(epsilon) * max_distance

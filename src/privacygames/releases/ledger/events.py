@@ -1,4 +1,4 @@
-"""The events of a ledger: what one holds, how it is written and read, and the chain of hashes over all of them."""
+"""The events of a ledger: what one contains, how it is written and read, and the hash chain over all of them."""
 
 import json
 import sqlite3
@@ -18,11 +18,11 @@ NO_BELIEF: FloatArray = np.zeros(0)
 """The log-belief of a ledger without releases."""
 
 EventKind = Literal["change", "release", "clock"]
-"""A change of the ledger's subject, a release, or a correction of the clock."""
+"""A change of the ledger's scope, a release, or a correction of the clock."""
 
 COLUMNS = (
-    *("number", "kind", "key", "time", "clocked", "observable", "mechanism", "place", "report", "likelihood", "belief"),
-    "chain",
+    *("number", "kind", "key", "time", "clocked", "output_index", "mechanism", "secret_mark", "report"),
+    *("likelihood", "belief", "chain_hash"),
 )
 """The attributes of an event, in the order of the table's columns."""
 
@@ -38,11 +38,11 @@ class ReleaseEntry:
 
     Attributes:
         key: the caller's name for it, unique; or None.
-        time: seconds by the clock, or steps of the chain.
+        time: seconds by the clock, or time steps of the mobility model.
         clocked: whether ``time`` is by the clock.
-        observable: the index of the output.
+        output_index: the index of the output.
         mechanism: the digest of the mechanism that drew it; None if the secret was not used.
-        place: the keyed mark of the secret, for memoised outputs; None for other policies.
+        secret_mark: the keyed mark of the secret, for memoised outputs; None for other policies.
         report: plain values about the release.
         charges: the charge to each account.
         likelihood: ln p(o|s) for every secret; None if that is not a function of the output alone.
@@ -52,9 +52,9 @@ class ReleaseEntry:
     key: str | None
     time: float
     clocked: bool
-    observable: int
+    output_index: int
     mechanism: str | None
-    place: str | None
+    secret_mark: str | None
     report: dict[str, object]
     charges: tuple[Decimal, ...]
     likelihood: FloatArray | None
@@ -63,22 +63,22 @@ class ReleaseEntry:
 
 @dataclass(frozen=True)
 class Event:
-    """One event as the file holds it; everything in it is hashed into ``chain``.
+    """One event as the file holds it; everything in it is hashed into ``chain_hash``.
 
     Attributes:
-        number: its position among all events, from 1.
+        number: its number among all events, from 1.
         kind: change, release or clock.
         key: the caller's name for a release; unique.
         time: of a release, in seconds or steps; the corrected time of a clock.
         clocked: 1 if the time is by the clock.
-        observable: the index of a release's output.
+        output_index: the index of a release's output.
         mechanism: the digest of the mechanism that drew it.
-        place: the keyed mark of a memoised secret.
+        secret_mark: the keyed mark of a memoised secret.
         report: JSON: plain values about the event.
         likelihood: the logarithms of the output's likelihood, as bytes.
         belief: SHA-256 of the log-belief after a release.
         charges: for each account its name, the amount, and its running total.
-        chain: SHA-256 over this event and the chain of the event before it.
+        chain_hash: SHA-256 over this event and the chain hash of the event before it.
     """
 
     number: int
@@ -86,14 +86,14 @@ class Event:
     key: str | None = None
     time: float | None = None
     clocked: int | None = None
-    observable: int | None = None
+    output_index: int | None = None
     mechanism: str | None = None
-    place: str | None = None
+    secret_mark: str | None = None
     report: str = "{}"
     likelihood: bytes | None = field(default=None, repr=False)
     belief: str | None = None
     charges: tuple[tuple[str, str, str], ...] = ()
-    chain: str = ""
+    chain_hash: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,24 +101,24 @@ class LedgerHead:
     """The state of a ledger after its last event.
 
     Attributes:
-        count: number of releases in all.
-        since_change: number of releases since the last change of the ledger's subject.
-        change: the number of the event that recorded that change.
+        release_count: number of releases in all.
+        releases_in_scope: number of releases since the last change of the ledger's scope.
+        scope_event: the number of the event that set the present scope.
         time: of the last release, or the corrected clock.
         clocked: whether ``time`` is by the clock.
-        observable: the index of the last output; -1 before the first.
+        output_index: the index of the last output; -1 before the first.
         log_belief: the logarithms of the belief after the last release.
-        chain: the hash over all events.
+        chain_hash: the hash over all events.
     """
 
-    count: int
-    since_change: int
-    change: int
+    release_count: int
+    releases_in_scope: int
+    scope_event: int
     time: float
     clocked: bool
-    observable: int
+    output_index: int
     log_belief: FloatArray
-    chain: str
+    chain_hash: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +126,11 @@ class ReleaseRecord:
     """A release as a ledger holds it.
 
     Attributes:
-        number: its position among the releases, from 1.
-        change: the number of the change that was in force when it was made.
+        number: its number among the releases, from 1.
+        scope_event: the number of the event that set the scope in force when it was made.
         key: the caller's name for it.
         time: unix seconds; None if the ledger counts steps.
-        observable: the index of the output.
+        output_index: the index of the output.
         mechanism: the digest of the mechanism that drew it.
         report: plain values about it.
         charges: the charge to each account.
@@ -138,26 +138,26 @@ class ReleaseRecord:
     """
 
     number: int
-    change: int
+    scope_event: int
     key: str | None
     time: float | None
-    observable: int
+    output_index: int
     mechanism: str | None
     report: dict[str, object]
     charges: tuple[Decimal, ...]
     totals: tuple[Decimal, ...]
 
 
-def chain_of_no_events(identity: str) -> str:
+def initial_chain_hash(identity: str) -> str:
     """The hash before the first event. It differs between ledgers, so that no event fits into two of them."""
     return sha256(json.dumps(["privacygames ledger", identity]).encode()).hexdigest()
 
 
-def chain_after(previous: str, event: Event) -> str:
+def next_chain_hash(previous: str, event: Event) -> str:
     """The hash of an event and all before it, which an event altered later does not match."""
     likelihood = None if event.likelihood is None else sha256(event.likelihood).hexdigest()
-    content = (event.number, event.kind, event.key, event.time, event.clocked, event.observable, event.mechanism)
-    rest = (event.place, event.report, likelihood, event.belief, event.charges)
+    content = (event.number, event.kind, event.key, event.time, event.clocked, event.output_index, event.mechanism)
+    rest = (event.secret_mark, event.report, likelihood, event.belief, event.charges)
     return sha256(json.dumps([previous, *content, *rest]).encode()).hexdigest()
 
 
@@ -180,8 +180,8 @@ def read_event(connection: sqlite3.Connection, kind: EventKind, key: str, name: 
     event = next(read_events(connection, row[0] - 1))
     before = connection.execute("SELECT chain FROM events WHERE id = ?", (row[0] - 1,)).fetchone()
     head = read_head(connection)
-    previous = before[0] if before is not None else chain_of_no_events("" if head is None else head[0])
-    if chain_after(previous, event) != event.chain:
+    previous = before[0] if before is not None else initial_chain_hash("" if head is None else head[0])
+    if next_chain_hash(previous, event) != event.chain_hash:
         raise InvalidFile(f"{name}: event {event.number}, or one before it, was altered after it was written")
     return event
 
@@ -197,44 +197,44 @@ def write_event(connection: sqlite3.Connection, identity: str, previous: str, ev
     Args:
         connection: with an open transaction.
         identity: the ledger's.
-        previous: the chain after the event before it.
-        event: without its chain.
+        previous: the chain hash of the event before it.
+        event: without its chain hash.
     """
-    linked = replace(event, chain=chain_after(previous, event))
-    row = (linked.number, linked.kind, linked.key, linked.time, linked.clocked, linked.observable, linked.mechanism)
-    rest = (linked.place, linked.report, linked.likelihood, linked.belief, linked.chain)
+    linked = replace(event, chain_hash=next_chain_hash(previous, event))
+    row = (linked.number, linked.kind, linked.key, linked.time, linked.clocked, linked.output_index, linked.mechanism)
+    rest = (linked.secret_mark, linked.report, linked.likelihood, linked.belief, linked.chain_hash)
     connection.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", (*row, *rest))
     charges = [(linked.number, position, *charge) for position, charge in enumerate(linked.charges)]
     connection.executemany("INSERT INTO charges VALUES (?,?,?,?,?)", charges)
-    write_head(connection, identity, linked.number, linked.chain)
+    write_head(connection, identity, linked.number, linked.chain_hash)
     return linked
 
 
-def write_head(connection: sqlite3.Connection, identity: str, events: int, chain: str) -> None:
+def write_head(connection: sqlite3.Connection, identity: str, events: int, chain_hash: str) -> None:
     """Record which event is the last."""
-    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", (identity, events, chain))
+    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", (identity, events, chain_hash))
 
 
 def read_head(connection: sqlite3.Connection) -> tuple[str, int, str] | None:
-    """The ledger's identity, the number of its events and the chain over them; None if that row is missing."""
+    """The ledger's identity, the number of its events and the hash over them; None if that row is missing."""
     row = connection.execute("SELECT identity, events, chain FROM head").fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 
-def release_record(event: Event, number: int, change: int) -> ReleaseRecord:
+def release_record(event: Event, number: int, scope_event: int) -> ReleaseRecord:
     """A release from its event.
 
     Args:
         event: the release's.
-        number: its position among the releases.
-        change: the number of the change that was in force.
+        number: its number among the releases.
+        scope_event: the number of the event that set the scope in force.
     """
     return ReleaseRecord(
         number=number,
-        change=change,
+        scope_event=scope_event,
         key=event.key,
         time=event.time if event.clocked else None,
-        observable=-1 if event.observable is None else event.observable,
+        output_index=-1 if event.output_index is None else event.output_index,
         mechanism=event.mechanism,
         report=json.loads(event.report),
         charges=tuple(read_amount(amount) for _, amount, _ in event.charges),

@@ -23,7 +23,7 @@ from privacygames.releases.ledger.events import (
     LedgerHead,
     ReleaseEntry,
     ReleaseRecord,
-    chain_of_no_events,
+    initial_chain_hash,
     last_event,
     read_event,
     read_events,
@@ -31,8 +31,8 @@ from privacygames.releases.ledger.events import (
     release_record,
     write_event,
 )
+from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, changed_terms
 from privacygames.releases.ledger.sqlite_file import LedgerFile, require_intact
-from privacygames.releases.ledger.subject import Subject, WhenChanged, changed_terms
 
 
 class Ledger(LedgerFile):
@@ -56,7 +56,7 @@ class Ledger(LedgerFile):
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._state: LedgerBalances | None = None
         self._error: PrivacyGamesError | None = None
-        self._seen: tuple[str, int, str] | None = None  # identity, events and chain, as last committed
+        self._seen: tuple[str, int, str] | None = None  # identity, events and chain hash, as last committed
         super().__init__(path)
 
     @classmethod
@@ -66,26 +66,27 @@ class Ledger(LedgerFile):
         if not file.is_file():
             raise UnreadableFile(path, "there is no such ledger")
         if file.stat().st_size == 0:
-            raise InvalidFile(f"{file.name} is empty: it is no ledger, or what was in it is lost")
+            raise InvalidFile(f"{file.name} is empty: it is not a ledger, or its contents were lost")
         return cls(path)
 
-    def set_subject(
-        self, wanted: Subject, when_changed: WhenChanged = "refuse", format_1: Subject | None = None
+    def set_scope(
+        self, wanted: LedgerScope, when_changed: WhenChanged = "refuse", format_1: LedgerScope | None = None
     ) -> int:
-        """Set what the ledger is about, and return the number of the event that records it.
+        """Set the scope of the ledger, and return the number of the event that records it.
 
-        A subject that differs from the present one is refused, or recorded as a change that keeps all charges.
+        A scope that differs from the present one is refused, or recorded as a change that keeps all charges.
 
         Args:
             wanted: the problem, mobility and accounts of the caller's releases.
-            when_changed: how another subject is treated.
-            format_1: the same with digests as releases up to 0.2 wrote them; None if that is unknown.
+            when_changed: how another scope is treated.
+            format_1: the same with digests as versions of privacygames up to 0.2 wrote them; None if they cannot be
+                computed.
         """
         with self._transaction() as connection:
             state = self._synchronise(connection)
-            terms = changed_terms(state.change, wanted, format_1, when_changed, self.name)
+            terms = changed_terms(state.scope_period, wanted, format_1, when_changed, self.name)
             if terms is None:
-                return state.change.number
+                return state.scope_period.scope_event
             report = {"about": dict(wanted.about), "accounts": [each.to_dict() for each in terms], "how": when_changed}
             return self._write(connection, Event(state.events + 1, "change", report=_json(report))).number
 
@@ -100,12 +101,13 @@ class Ledger(LedgerFile):
             balances = self._synchronise(connection).accounts
             return tuple(balances[each.name].spent(at) for each in accounts)
 
-    def due(self, place: str | None, costs: tuple[Decimal, ...], at: float) -> tuple[Decimal, ...]:
+    def due(self, secret_mark: str | None, costs: tuple[Decimal, ...], at: float) -> tuple[Decimal, ...]:
         """The charge of a release to each account, given its costs: a memoised secret counts once per window."""
         with self._reading() as connection:
             state = self._synchronise(connection)
-            pairs = zip(state.change.terms, costs, strict=True)
-            return tuple(state.accounts[each.name].due(state.place(place), cost, at) for each, cost in pairs)
+            pairs = zip(state.scope_period.terms, costs, strict=True)
+            mark = state.scoped_mark(secret_mark)
+            return tuple(state.accounts[each.name].due(mark, cost, at) for each, cost in pairs)
 
     def find(self, key: str) -> ReleaseRecord | None:
         """The earlier release with a key; None if there is none."""
@@ -134,12 +136,12 @@ class Ledger(LedgerFile):
         """Draw one release and commit it with its charges; None if the ledger changed since ``head`` was read."""
         with self._transaction() as connection:
             state = self._synchronise(connection)
-            if state.chain != head.chain:
+            if state.chain_hash != head.chain_hash:
                 return None
             entry = draw()
             event = self._write(connection, _release_event(state, entry))
             connection.execute("INSERT OR REPLACE INTO beliefs VALUES (1, ?)", (_bytes(entry.log_belief),))
-            return release_record(event, state.releases, state.change.number)
+            return release_record(event, state.releases, state.scope_period.scope_event)
 
     def correct_clock(self, to: Timestamp | None = None) -> float:
         """Set the ledger's clock back to the present, after a release with a time in the future.
@@ -169,18 +171,18 @@ class Ledger(LedgerFile):
         records: list[ReleaseRecord] = []
         with self._reading() as connection:
             self._synchronise(connection)
-            change = 0
+            scope_event = 0
             for event in read_events(connection):
-                change = event.number if event.kind == "change" else change
+                scope_event = event.number if event.kind == "change" else scope_event
                 if event.kind == "release":
-                    records.append(release_record(event, len(records) + 1, change))
+                    records.append(release_record(event, len(records) + 1, scope_event))
         return records
 
     def accounts(self) -> list[dict[str, object]]:
         """All accounts: name, limit, window, total charge, and what ε is counted for."""
         with self._reading() as connection:
             state = self._synchronise(connection)
-            terms = {each.name: each for each in state.change.terms}
+            terms = {each.name: each for each in state.scope_period.terms}
             return [
                 {
                     "name": name,
@@ -188,7 +190,7 @@ class Ledger(LedgerFile):
                     "every": each.every,
                     "spent": str(each.charged),
                     "counted": terms[name].scale.per(),
-                    "any_pair": state.any_pair(name, each.charged),
+                    "any_pair": state.max_log_ratio(name, each.charged),
                 }
                 for name, each in state.accounts.items()
             ]
@@ -197,9 +199,8 @@ class Ledger(LedgerFile):
         """Times, whether these are by the clock, and log-likelihoods of the releases about the present problem."""
         with self._reading() as connection:
             state = self._synchronise(connection)
-            rows = connection.execute(
-                "SELECT likelihood FROM events WHERE kind = 'release' AND id > ? ORDER BY id", (state.change.number,)
-            ).fetchall()
+            query = "SELECT likelihood FROM events WHERE kind = 'release' AND id > ? ORDER BY id"
+            rows = connection.execute(query, (state.scope_period.scope_event,)).fetchall()
             columns = [None if blob is None else _vector(blob, self.name) for (blob,) in rows]
             return list(state.times), [bool(state.clocked)] * len(rows), columns
 
@@ -212,8 +213,8 @@ class Ledger(LedgerFile):
         """Recompute every balance, every window and the hash chain over all events.
 
         Args:
-            head: the head that an earlier :meth:`verify` returned and you stored; it must still be in the chain. Only
-                this detects that the whole file was replaced by an older copy.
+            head: the head that an earlier :meth:`verify` returned and you stored; it must still be in the hash
+                chain. Only this detects that the whole file was replaced by an older copy.
 
         Raises:
             GuaranteeViolated: a balance does not add up, a budget or one of its windows is exceeded, or time goes back.
@@ -224,7 +225,7 @@ class Ledger(LedgerFile):
             state = self._synchronise(connection, from_start=True)
             self._log_belief(connection, state)
             in_chain = connection.execute("SELECT 1 FROM events WHERE chain = ?", (head,)).fetchone()
-            if head not in (None, chain_of_no_events(state.identity)) and in_chain is None:
+            if head not in (None, initial_chain_hash(state.identity)) and in_chain is None:
                 raise InvalidFile(
                     f"{self.name} does not have the head that was given: it is an older copy, or another ledger"
                 )
@@ -237,7 +238,7 @@ class Ledger(LedgerFile):
         self.close()
 
     def __repr__(self) -> str:
-        contents = "closed" if self._closed else f"{self.head().count} releases"
+        contents = "closed" if self._closed else f"{self.head().release_count} releases"
         return f"Ledger({self.name!r}, {contents})"
 
     def _rolled_back(self) -> None:
@@ -245,7 +246,7 @@ class Ledger(LedgerFile):
 
     def _committed(self) -> None:
         if self._state is not None:
-            self._seen = self._state.identity, self._state.events, self._state.chain
+            self._seen = self._state.identity, self._state.events, self._state.chain_hash
 
     def _synchronise(self, connection: sqlite3.Connection, *, from_start: bool = False) -> LedgerBalances:
         """The balances after checking the events written since the last call; an error is final."""
@@ -263,41 +264,41 @@ class Ledger(LedgerFile):
     def _read_balances(self, connection: sqlite3.Connection, known: LedgerBalances | None) -> LedgerBalances:
         head = read_head(connection)
         if head is None:
-            raise InvalidFile(f"{self.name} does not say which event is its last: it was altered")
-        identity, events, chain = head
+            raise InvalidFile(f"{self.name} has no record of its last event: it was altered")
+        identity, events, chain_hash = head
         if last_event(connection) != events:
             raise InvalidFile(f"{self.name} does not end with event {events}, as it says: it was altered")
         state = LedgerBalances(identity, self.name) if known is None else known
         self._require_descendant(connection, identity)
-        if (state.events, state.chain) != (events, chain) or known is None:
+        if (state.events, state.chain_hash) != (events, chain_hash) or known is None:
             state.add_all(read_events(connection, state.events))
-            if (state.events, state.chain) != (events, chain):
-                raise InvalidFile(f"{self.name} has another last event than it says: it was altered")
+            if (state.events, state.chain_hash) != (events, chain_hash):
+                raise InvalidFile(f"{self.name} was altered: its last event does not match its header")
             charges = connection.execute("SELECT count(*) FROM charges").fetchone()[0]
             if charges != state.charges:
-                raise InvalidFile(f"{self.name} holds charges of no event: it was altered")
+                raise InvalidFile(f"{self.name} contains charges that belong to no event: it was altered")
         return state
 
     def _require_descendant(self, connection: sqlite3.Connection, identity: str) -> None:
         """Refuse a file that is not a continuation of the events that this handle has seen."""
         if self._seen is None:
             return
-        own, events, chain = self._seen
+        own, events, chain_hash = self._seen
         row = connection.execute("SELECT chain FROM events WHERE id = ?", (events,)).fetchone()
-        if identity != own or (events and (row is None or row[0] != chain)):
+        if identity != own or (events and (row is None or row[0] != chain_hash)):
             raise InvalidFile(f"{self.name} was replaced by an older copy, or altered, while it was open")
 
     def _head(self, connection: sqlite3.Connection) -> LedgerHead:
         state = self._synchronise(connection)
         return LedgerHead(
-            count=state.releases,
-            since_change=len(state.times),
-            change=state.change.number,
+            release_count=state.releases,
+            releases_in_scope=len(state.times),
+            scope_event=state.scope_period.scope_event,
             time=state.time,
             clocked=bool(state.clocked),
-            observable=-1 if state.last is None or state.last.observable is None else state.last.observable,
+            output_index=-1 if state.last is None or state.last.output_index is None else state.last.output_index,
             log_belief=self._log_belief(connection, state),
-            chain=state.chain,
+            chain_hash=state.chain_hash,
         )
 
     def _log_belief(self, connection: sqlite3.Connection, state: LedgerBalances) -> FloatArray:
@@ -305,13 +306,13 @@ class Ledger(LedgerFile):
         row = connection.execute("SELECT logarithms FROM beliefs").fetchone()
         expected = None if state.last is None else state.last.belief
         if (None if row is None else sha256(row[0]).hexdigest()) != expected:
-            raise InvalidFile(f"{self.name} holds another belief than its last release left: it was altered")
+            raise InvalidFile(f"{self.name} was altered: its stored belief does not match its last release")
         return NO_BELIEF if row is None else _vector(row[0], self.name)
 
     def _write(self, connection: sqlite3.Connection, event: Event) -> Event:
         state = self._synchronise(connection)
         self._wrote = True
-        written = write_event(connection, state.identity, state.chain, event)
+        written = write_event(connection, state.identity, state.chain_hash, event)
         self._synchronise(connection)
         return written
 
@@ -319,7 +320,7 @@ class Ledger(LedgerFile):
 def _release_event(state: LedgerBalances, entry: ReleaseEntry) -> Event:
     charges = tuple(
         (terms.name, str(amount), state.total_with(terms.name, amount))
-        for terms, amount in zip(state.change.terms, entry.charges, strict=True)
+        for terms, amount in zip(state.scope_period.terms, entry.charges, strict=True)
     )
     return Event(
         number=state.events + 1,
@@ -327,9 +328,9 @@ def _release_event(state: LedgerBalances, entry: ReleaseEntry) -> Event:
         key=entry.key,
         time=entry.time,
         clocked=int(entry.clocked),
-        observable=entry.observable,
+        output_index=entry.output_index,
         mechanism=entry.mechanism,
-        place=entry.place,
+        secret_mark=entry.secret_mark,
         report=_json(entry.report),
         likelihood=None if entry.likelihood is None else _bytes(entry.likelihood),
         belief=sha256(_bytes(entry.log_belief)).hexdigest(),

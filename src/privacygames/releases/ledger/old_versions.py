@@ -1,4 +1,4 @@
-"""Ledgers of versions 1 and 2: verified by the rules of their version, and rewritten as a chain of events."""
+"""Ledgers of versions 1 and 2: verified by the rules of their version, and rewritten as a hash chain of events."""
 
 import json
 import sqlite3
@@ -10,7 +10,7 @@ from typing import Any
 
 from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
-from privacygames.releases.ledger.balances import PLACES, AccountTerms, LedgerBalances
+from privacygames.releases.ledger.balances import MEMOISED_CHARGING, AccountTerms, LedgerBalances
 from privacygames.releases.ledger.events import Event, read_events, write_event
 
 OldRelease = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
@@ -45,30 +45,31 @@ def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Ca
     blob = connection.execute("SELECT logarithms FROM beliefs").fetchone()
     rows = _rows(connection)
     try:
-        chain = _verify(rows, limits, None if blob is None else blob[0], name)
+        chain_hash = _verify(rows, limits, None if blob is None else blob[0], name)
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         if isinstance(error, PrivacyGamesError):
             raise
         raise InvalidFile(f"{name} holds values that a ledger does not: it was altered") from None
     if rows and (not about or not limits):
-        raise InvalidFile(f"{name} holds releases and does not say of what: it was altered")
-    if rows and about.get("counts") == PLACES:
+        raise InvalidFile(f"{name} contains releases but not what they are about: it was altered")
+    if rows and about.get("counts") == MEMOISED_CHARGING:
         raise InvalidFile(
             f"{name} holds memoised outputs, charged once for all places together by an earlier version of this "
-            "program; it does not record what each place cost. Its releases remain made: count them when you "
-            "choose the budget of a new ledger"
+            "program; it does not record what each place cost. Those releases cannot be undone; allow for them when "
+            "you choose the budget of a new ledger"
         )
     for table in ("charges", "releases", "accounts", "settings", "beliefs"):
         connection.execute(f"DROP TABLE {table}")
     create()
     if about:
         terms = [
-            AccountTerms(label, most, every, subject, None, any_two=False) for _, label, most, every, subject in limits
+            AccountTerms(label, limit, every, digest, None, all_distances_one=False)
+            for _, label, limit, every, digest in limits
         ]
-        report = {"about": about, "accounts": [each.to_dict() for each in terms], "earlier chain": chain}
+        report = {"about": about, "accounts": [each.to_dict() for each in terms], "earlier chain": chain_hash}
         state = LedgerBalances(identity, name)
         event = Event(1, "change", report=json.dumps(report, sort_keys=True))
-        write_event(connection, identity, state.chain, event)
+        write_event(connection, identity, state.chain_hash, event)
         _write(connection, state.add_all(read_events(connection)), rows)
         if blob is not None:
             connection.execute("INSERT INTO beliefs VALUES (1, ?)", blob)
@@ -98,43 +99,43 @@ def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[Old
             key=key,
             time=time,
             clocked=clocked,
-            observable=observable,
+            output_index=observable,
             mechanism=mechanism,
             report=report,
             likelihood=likelihood,
             belief=belief,
             charges=tuple(listed),
         )
-        write_event(connection, state.identity, state.chain, event)
+        write_event(connection, state.identity, state.chain_hash, event)
         state.add_all(read_events(connection, after=number))
 
 
 def _verify(rows: Iterable[OldRelease], limits: list[OldAccount], belief: bytes | None, name: str) -> str:
-    """Recompute the chain, every balance and every window of all releases, and return the last hash."""
+    """Recompute the hash chain, every balance and every window of all releases, and return the last hash."""
     balances = [_OldBalance(limit) for limit in limits]
-    chain, time, mark = CHAIN_START, None, None
+    chain_hash, time, mark = CHAIN_START, None, None
     for count, (row, charges) in enumerate(rows, start=1):
         number, _, at, clocked, *_ = row
         if len(charges) != len(balances):
             raise InvalidFile(f"{name}: release {number} is not charged to every account")
         if time is not None and (at < time[0] or clocked != time[1]):
             raise GuaranteeViolated(f"{name}: release {number} is earlier than the one before it")
-        mark, chain = row[8], _checked_hash((row, charges), count, chain, name)
+        mark, chain_hash = row[8], _checked_hash((row, charges), count, chain_hash, name)
         for balance, (amount, stated, charged) in zip(balances, charges, strict=True):
             balance.add(at, read_amount(amount), (read_amount(stated), charged), number)
         time = at, clocked
     if mark is not None and (belief is None or sha256(belief).hexdigest() != mark):
-        raise InvalidFile(f"{name}: the belief is not the one that the last release left")
-    return chain
+        raise InvalidFile(f"{name}: the stored belief does not match the last release")
+    return chain_hash
 
 
-def _checked_hash(release: OldRelease, number: int, chain: str, name: str) -> str:
+def _checked_hash(release: OldRelease, number: int, chain_hash: str, name: str) -> str:
     """The hash of a release and all before it, once its number and contents have been checked."""
     row, charges = release
     if row[0] != number:
         raise InvalidFile(f"{name}: release {number} is missing")
     likelihood = None if row[7] is None else sha256(row[7]).hexdigest()
-    content = [chain, list(row[:7]), likelihood, row[8], [amount for amount, _, _ in charges]]
+    content = [chain_hash, list(row[:7]), likelihood, row[8], [amount for amount, _, _ in charges]]
     if sha256(json.dumps(content).encode()).hexdigest() != row[9]:
         raise InvalidFile(f"{name}: release {number}, or one before it, was altered after it was written")
     return str(row[9])
@@ -159,8 +160,8 @@ class _OldBalance:
             self.held = minus(self.held, self._window.popleft()[1])
         if stated != (self.spent, self.charged):
             raise GuaranteeViolated(
-                f"release {number}: the account {self.name!r} says {stated[0]} in {stated[1]} releases and adds up to "
-                f"{self.spent} in {self.charged}"
+                f"release {number}: the account {self.name!r} states {stated[0]} in {stated[1]} releases, but its "
+                f"charges add up to {self.spent} in {self.charged}"
             )
         if self.most is not None and self.held > self.most:
             raise GuaranteeViolated(

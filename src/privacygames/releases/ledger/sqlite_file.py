@@ -11,7 +11,7 @@ from pathlib import Path
 
 from privacygames.atomic_io import fsync_directory
 from privacygames.errors import InvalidFile, InvalidProblem, SolveFailed, Status, UnreadableFile
-from privacygames.releases.ledger.events import chain_of_no_events, write_head
+from privacygames.releases.ledger.events import initial_chain_hash, write_head
 from privacygames.releases.ledger.old_versions import OLD_TABLES, upgrade
 
 MAGIC = b"SQLite format 3\x00"
@@ -104,7 +104,8 @@ class LedgerFile:
             if self._process != os.getpid():  # a connection must not be carried into a forked process
                 if self.path is None:
                     raise InvalidProblem("a ledger in memory belongs to the process that made it: give it a file")
-                self._inherited.append(self._connection)  # nor closed there
+                # keep a reference, because closing it in the child would also be unsafe
+                self._inherited.append(self._connection)
                 self._process, self._connection = os.getpid(), self._open()
             if self._current_file_id() != self._file_id:
                 raise InvalidFile(f"{self.name} was moved or replaced since it was opened: open it again")
@@ -162,9 +163,9 @@ def _open_or_create(path: Path) -> None:
     except OSError as error:
         raise UnreadableFile(path, error.strerror) from None
     except ValueError:  # a zero byte
-        raise UnreadableFile("the ledger", "that is no file name") from None
+        raise UnreadableFile("the ledger", "that is not a file name") from None
     if start not in (b"", MAGIC):  # empty: new, or a crash came before its first page
-        raise InvalidFile(f"{path.name} is not a ledger: it is no SQLite database")
+        raise InvalidFile(f"{path.name} is not a ledger: it is not an SQLite database")
 
 
 @contextmanager
@@ -181,7 +182,9 @@ def _translated(name: str) -> Iterator[None]:
             ) from None
         if code:
             raise UnreadableFile(name, f"SQLite says {error}") from None
-        raise InvalidFile(f"{name} holds what is no text: it is damaged or altered") from None  # which it would show
+        raise InvalidFile(
+            f"{name} contains data that is not valid text: it is damaged or altered"
+        ) from None  # SQLite's message would show it
     except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InvalidFile(
             f"{name} is not a readable ledger ({type(error).__name__}): it is damaged or altered"
@@ -213,7 +216,7 @@ def _create(connection: sqlite3.Connection, name: str, version: int) -> None:
     def create() -> None:
         for statement in TABLES:
             connection.execute(statement)
-        write_head(connection, identity, 0, chain_of_no_events(identity))
+        write_head(connection, identity, 0, initial_chain_hash(identity))
 
     if version:
         upgrade(connection, name, identity, create)
@@ -232,7 +235,9 @@ def _version(connection: sqlite3.Connection, name: str) -> int:
     if application != APPLICATION_ID:
         raise InvalidFile(f"{name} is a database of another program, not a ledger")
     if version > VERSION:
-        raise InvalidFile(f"{name} is a ledger of version {version}, and this release reads up to {VERSION}: upgrade")
+        raise InvalidFile(
+            f"{name} is a ledger of version {version}, and this version of privacygames reads up to {VERSION}: upgrade"
+        )
     if version not in OLD_TABLES and version != VERSION:
         raise InvalidFile(f"{name} says that it is a ledger of version {version}: it was altered")
     return int(version)

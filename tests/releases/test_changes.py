@@ -1,5 +1,7 @@
 """A ledger goes on over a change of prior, mobility, problem or policy, and what was charged stays charged."""
 
+import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,18 @@ def test_a_place_counts_again_in_another_distinguishability() -> None:
     Releases(thirds, WALK, budget=half, **options).release("cell-0")
     after = Releases(thirds, WALK, budget=whole, when_changed="same-unit", **options)
     assert after.release("cell-0").balances[1].charged == pytest.approx(2.8)
+
+
+def test_the_terms_of_an_account_are_stored_under_the_keys_of_the_file_format(tmp_path: Path) -> None:
+    """Names of attributes may change, the keys in a ledger may not; a key that is not of the format is refused."""
+    releases = Releases(PROBLEM, WALK, mechanism=FIXED, budget=2.0, ledger=tmp_path / "l.db")
+    terms = releases.ledger.balances().scope_period.terms[0]
+    connection = sqlite3.connect(tmp_path / "l.db")
+    (report,) = connection.execute("SELECT report FROM events WHERE kind = 'change'").fetchone()
+    connection.close()
+    (stored,) = json.loads(report)["accounts"]
+    assert set(stored) == {"name", "limit", "every", "subject", "largest", "any_two", "measure", "unit"}
+    assert type(terms).from_dict(stored) == terms
+    with pytest.raises(KeyError):
+        type(terms).from_dict({**stored, "max_distance": 1.0})
+    assert "counts" in releases.guarantees().to_dict()

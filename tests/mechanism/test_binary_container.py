@@ -215,7 +215,7 @@ def test_a_swapped_prior_is_noticed(tmp_path: Path, content: bytes) -> None:
     prior = np.array([1, 2, 3]) / 6
     swapped = resealed(content.replace(prior.tobytes(), prior[::-1].tobytes(), 1))
     assert swapped != content
-    with pytest.raises(pg.InvalidFile, match="not those the guarantees are about"):
+    with pytest.raises(pg.InvalidFile, match="differ from those that the guarantees refer to"):
         reading(tmp_path / "m.pgm", swapped)
 
 

@@ -128,7 +128,7 @@ class Report:
             ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), HAMMING_DISTANCE)),
             ("realised epsilon", self.format_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
-            ("given away by an answer", f"{self.mutual_information:.3f} bits"),
+            ("given away by an output", f"{self.mutual_information:.3f} bits"),
             ("best guess is exact", f"{self.accuracy_from_prior:.1%} → {self.accuracy:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]

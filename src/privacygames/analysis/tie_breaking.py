@@ -166,7 +166,7 @@ def _certify_affordable(
 class _ReducedProblem:
     """The problem without what cannot matter: observables that another never costs more than, chained ratios.
 
-    Merging an observable into one that dominates it is post-processing: no secret's cost rises, and an answer tells no
+    Merging an observable into one that dominates it is post-processing: no secret's cost rises, and an output tells no
     more. A ratio that two others imply is left out.
     """
 

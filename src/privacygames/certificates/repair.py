@@ -133,9 +133,9 @@ def _excess(exponents: FloatArray, clean: FloatArray) -> FloatArray:
         excess *= counts[:, None]
         return np.asarray(excess.max(axis=0, initial=0.0))
 
-    found = map_in_threads(excess_of, len(columns), 3 * columns.size * len(columns))
+    excesses = map_in_threads(excess_of, len(columns), 3 * columns.size * len(columns))
     needed = np.zeros(clean.shape[1])
-    needed[used] = np.max(found, axis=0, initial=0.0)
+    needed[used] = np.max(excesses, axis=0, initial=0.0)
     return needed
 
 

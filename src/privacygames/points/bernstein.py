@@ -41,11 +41,14 @@ class Stencil:
 
     Attributes:
         position: the index of c[i] among the axis' control values, one for each cell and i.
+        neighbours: (cells·(d+1), 3) indices of c[i−1], c[i] and c[i+1]; those beyond the axis, whose factor is 0,
+            are clipped.
         factors: (cells·(d+1), 3) integers −i, 2i − d, d − i.
         side: h of each.
     """
 
     position: IntArray
+    neighbours: IntArray
     factors: IntArray
     side: FloatArray
 
@@ -97,7 +100,9 @@ class Axis(Value):
         """The slopes at the control values."""
         cell, i = (axis.ravel() for axis in np.indices((self.cells, self.degree + 1)))
         factors = np.stack([-i, 2 * i - self.degree, self.degree - i], axis=1)
-        return Stencil(cell * self.degree + i, factors, np.diff(self.lines)[cell])
+        position = cell * self.degree + i
+        neighbours = np.clip(position[:, None] + np.array([-1, 0, 1]), 0, self.controls - 1)
+        return Stencil(position, neighbours, factors, np.diff(self.lines)[cell])
 
 
 class Mesh(Value):
@@ -194,9 +199,8 @@ class Mesh(Value):
             rows = np.arange(len(stencil.position))
             shape = (len(rows), axis.controls)
             value.append(csr_array((np.ones(len(rows)), (rows, stencil.position)), shape=shape))
-            beside = np.clip(stencil.position[:, None] + np.array([-1, 0, 1]), 0, axis.controls - 1)
             factors = stencil.factors / stencil.side[:, None]
-            slope.append(csr_array((factors.ravel(), (np.repeat(rows, 3), beside.ravel())), shape=shape))
+            slope.append(csr_array((factors.ravel(), (np.repeat(rows, 3), stencil.neighbours.ravel())), shape=shape))
         along_x = kron(value[1], slope[0]).tocsr()
         along_y = kron(slope[1], value[0]).tocsr()
         return kron(value[1], value[0]).tocsr(), along_x, along_y

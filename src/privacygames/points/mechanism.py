@@ -1,5 +1,6 @@
 """Mechanisms for points: an exact distribution over finitely many outputs for every point of an area."""
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
@@ -136,8 +137,6 @@ class PointMechanism:
 
 def _binomial(inside: IntArray, degree: int, generator: np.random.Generator | None) -> IntArray:
     """Binomial(degree, t) for t = inside / 2^RESOLUTION_BITS: so many uniform integers lie below ``inside``."""
-    import os
-
     shape = (degree, len(inside))
     if generator is not None:
         uniform = generator.integers(0, 2**RESOLUTION_BITS, size=shape, dtype=np.int64)

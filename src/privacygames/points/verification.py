@@ -18,7 +18,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import GuaranteeViolated
-from privacygames.points.bernstein import Axis, Mesh
+from privacygames.points.bernstein import Mesh
 
 ULP = 2.0**-52
 MOST_EXACT = 2_000_000
@@ -52,7 +52,7 @@ class Neighbours:
         """Those of a mesh."""
         along_x, along_y = mesh.x.stencil, mesh.y.stencil
         row, column = (index.ravel() for index in np.indices((len(along_y.position), len(along_x.position))))
-        px, py = _beside(mesh.x)[column], _beside(mesh.y)[row]
+        px, py = along_x.neighbours[column], along_y.neighbours[row]
         width = mesh.x.controls
         centre = along_y.position[row] * width + along_x.position[column]
         return cls(
@@ -64,11 +64,6 @@ class Neighbours:
             along_x.side[column],
             along_y.side[row],
         )
-
-
-def _beside(axis: Axis) -> IntArray:
-    """The positions i − 1, i, i + 1 of each control value; those beyond a cell have the factor 0."""
-    return np.asarray(np.clip(axis.stencil.position[:, None] + np.array([-1, 0, 1]), 0, axis.controls - 1))
 
 
 def check_weights(weights: IntArray, bits: int, mesh: Mesh) -> None:

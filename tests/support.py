@@ -219,10 +219,10 @@ def two_workers() -> Iterator[Any]:
         yield made
 
 
-def block_iterations(problem: pg.Problem, settings: pg.InteriorSettings | None = None, **bounds: float) -> int:
+def block_iterations(problem: pg.Problem, settings: pg.InteriorSettings | None = None, **bounds: Any) -> int:
     """How many iterations the block engine takes, on one thread, to a certified gap of 10⁻⁶."""
     solver = pg.Interior(threads=1, settings=settings or pg.InteriorSettings())
-    found = pg.design(problem, solver=solver, **bounds).certificate  # type: ignore[arg-type]
+    found = pg.design(problem, solver=solver, **bounds).certificate
     assert found.gap is not None
     assert found.gap <= 1e-6
     told = re.fullmatch(r"blocks: .* (\d+) iterations", found.provenance.solver)

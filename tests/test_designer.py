@@ -339,7 +339,7 @@ def test_the_block_engine_stops_in_time_with_a_valid_mechanism_and_its_gap(monke
 )
 def test_bad_bounds_are_refused(bounds: dict[str, float], message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
-        pg.design(two_secrets(), **bounds)  # type: ignore[arg-type]
+        pg.design(two_secrets(), **bounds)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -364,9 +364,9 @@ def test_numpy_numbers_are_numbers(tmp_path: Path) -> None:
     for bounds in ({"epsilon": np.float32(1)}, {"epsilon": np.int64(1)}, {"cost_at_most": np.float32(0.25)}):
         pg.design(two_secrets(), **bounds).save(tmp_path / "m.pgm")
     with pytest.raises(pg.InvalidProblem, match="worst_case must be True or False"):
-        pg.design(two_secrets(), epsilon=1.0, worst_case="no")  # type: ignore[arg-type]
+        pg.design(two_secrets(), epsilon=1.0, worst_case="no")  # type: ignore[call-overload]
     with pytest.raises(pg.InvalidProblem, match="solver must be"):
-        pg.design(two_secrets(), epsilon=1.0, solver="simplex")  # type: ignore[arg-type]
+        pg.design(two_secrets(), epsilon=1.0, solver="simplex")  # type: ignore[call-overload]
     with pytest.raises(pg.InvalidProblem, match="choose 'ipm' or 'simplex'"):
         pg.Highs("barrier")  # type: ignore[arg-type]
 

@@ -57,7 +57,7 @@ def test_errors_cross_processes_whole(error: pg.PrivacyGamesError) -> None:
 def test_bounds_say_which_of_them_is_wrong(bounds: dict[str, object], field: str) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Categories("abc")))
     with pytest.raises(pg.InvalidProblem) as caught:
-        pg.design(problem, **bounds)  # type: ignore[arg-type]
+        pg.design(problem, **bounds)  # type: ignore[call-overload]
     assert caught.value.field == field
 
 

@@ -204,7 +204,7 @@ def test_limits_without_room_are_kept(cost: Any, limits: dict[str, float], solve
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))), cost=cost, observables=outputs)
     for more in ({}, {"epsilon": 1.0}):
         try:
-            made = pg.design(problem, solver=solver, **limits, **more)  # type: ignore[arg-type]
+            made = pg.design(problem, solver=solver, **limits, **more)  # type: ignore[call-overload]
         except (pg.SolveFailed, pg.InvalidProblem):
             assert solver == pg.Interior()  # which has no inside to work in
         else:

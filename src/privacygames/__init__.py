@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     )
     from privacygames.beliefs import (
         Mobility as Mobility,
+        PointPrior as PointPrior,
         Prior as Prior,
     )
     from privacygames.certificates import (
@@ -72,6 +73,10 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         load_public as load_public,
         verify as verify,
     )
+    from privacygames.points import (
+        PointMechanism as PointMechanism,
+        PointProblem as PointProblem,
+    )
     from privacygames.presentation import (
         explain as explain,
     )
@@ -108,9 +113,12 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Categories as Categories,
         Graph as Graph,
         Grid as Grid,
+        Interval as Interval,
         Label as Label,
         Numbers as Numbers,
+        Places as Places,
         Product as Product,
+        Region as Region,
         Sets as Sets,
         Space as Space,
         Subsets as Subsets,
@@ -136,6 +144,7 @@ _PACKAGES = {
     ),
     "beliefs": (
         "Mobility",
+        "PointPrior",
         "Prior",
     ),
     "certificates": (
@@ -175,6 +184,10 @@ _PACKAGES = {
         "load_public",
         "verify",
     ),
+    "points": (
+        "PointMechanism",
+        "PointProblem",
+    ),
     "presentation": ("explain",),
     "problem": (
         "Adversary",
@@ -209,9 +222,12 @@ _PACKAGES = {
         "Categories",
         "Graph",
         "Grid",
+        "Interval",
         "Label",
         "Numbers",
+        "Places",
         "Product",
+        "Region",
         "Sets",
         "Space",
         "Subsets",

@@ -2,7 +2,7 @@
 
 import warnings
 from math import inf
-from typing import Literal, Unpack
+from typing import Literal, Unpack, overload
 
 from privacygames.attempts import Design
 from privacygames.certificates import allowed_outputs
@@ -12,14 +12,28 @@ from privacygames.errors import (
     UselessMechanism,
 )
 from privacygames.mechanism import Mechanism
+from privacygames.points import PointDesign, PointMechanism, PointProblem
 from privacygames.problem import Bounds, BoundsArguments, Distortion, Problem, distortion_rounding
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
 from privacygames.validation import require_instance
 
 
+class DesignArguments(BoundsArguments, total=False):
+    """The keyword arguments of :func:`design`."""
+
+    solver: Literal["auto"] | Solver
+    time_limit: float | None
+    tolerance: float
+    progress: ProgressCallback | None
+
+
+@overload
+def design(problem: Problem, **arguments: Unpack[DesignArguments]) -> Mechanism: ...
+@overload
+def design(problem: PointProblem, **arguments: Unpack[DesignArguments]) -> PointMechanism: ...
 def design(
-    problem: Problem,
+    problem: Problem | PointProblem,
     *,
     epsilon: float | None = None,
     distortion: Distortion = None,
@@ -31,11 +45,12 @@ def design(
     time_limit: float | None = None,
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
-) -> Mechanism:
+) -> Mechanism | PointMechanism:
     """Design the mechanism of lowest cost that satisfies the bounds, with a certificate.
 
     Args:
-        problem: secrets, prior, cost and distances.
+        problem: secrets, prior, cost and distances. For a :class:`privacygames.PointProblem`, the guarantees hold
+            between any two points, and attacks may guess any point.
         epsilon: differential privacy: p(o|s) ≤ exp(epsilon·d^ε(s,s')) p(o|s') for all s, s', o.
         distortion: distortion privacy: lower bound on the expected error of the optimal attack. A number concerns
             the adversary who knows the problem's prior and guesses the secret; a mapping from
@@ -77,8 +92,14 @@ def design(
         worst_cost_at_most=worst_cost_at_most,
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    mechanism = design_bounds(problem, bounds, solver=solver, options=options)
-    if mechanism.certificate.usefulness.constant and len(problem.space) > 1:
+    mechanism: Mechanism | PointMechanism
+    if isinstance(problem, PointProblem):
+        mechanism = PointDesign(problem, bounds, options, device=_device(solver)).mechanism()
+        useless = mechanism.constant
+    else:
+        mechanism = design_bounds(problem, bounds, solver=solver, options=options)
+        useless = mechanism.certificate.usefulness.constant and len(problem.space) > 1
+    if useless:
         warnings.warn(
             "the outputs of this mechanism do not depend on the secret at all: it keeps its guarantees and conveys "
             "no information. What helps: a larger epsilon, worst_case=True, or a cost that values rare secrets",
@@ -86,6 +107,15 @@ def design(
             stacklevel=2,
         )
     return mechanism
+
+
+def _device(solver: Literal["auto"] | Solver) -> str:
+    """The device of a design for points, which has one solver."""
+    if isinstance(solver, Interior):
+        return solver.device
+    if isinstance(solver, str) and solver == "auto":
+        return "host"
+    raise InvalidProblem("designs for points have one solver: leave solver out, or give Interior(device=…)")
 
 
 def estimate_solve(problem: Problem, **bounds: Unpack[BoundsArguments]) -> SolveEstimate:

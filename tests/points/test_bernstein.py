@@ -25,7 +25,7 @@ def test_basis_functions_are_a_partition_of_unity_and_reproduce_lines(
     lines = np.concatenate([[0.0], np.cumsum(cells)])
     axis = Axis(lines, degree)
     x = np.random.default_rng(seed).uniform(0, lines[-1], 50)
-    first, values = axis.basis(x)
+    first, values = axis.basis(axis.encode(x))
     assert (values >= 0).all()
     assert np.allclose(values.sum(axis=1), 1)
     # Control values on a straight line give that line: c = x at the Greville points.
@@ -37,7 +37,7 @@ def test_basis_functions_are_a_partition_of_unity_and_reproduce_lines(
 def test_functions_are_continuous_across_cells() -> None:
     axis = Axis(np.array([0.0, 1.0, 2.5]), 3)
     control = np.random.default_rng(1).uniform(size=axis.controls)
-    first, values = axis.basis(np.array([1.0 - 1e-7, 1.0]))
+    first, values = axis.basis(axis.encode(np.array([1.0 - 1e-7, 1.0])))
     left, right = (values * control[first[:, None] + np.arange(4)]).sum(axis=1)
     assert left == pytest.approx(right, abs=1e-5)
 
@@ -45,7 +45,7 @@ def test_functions_are_continuous_across_cells() -> None:
 @pytest.mark.parametrize("degree", [1, 2, 3, 4])
 def test_gradient_coefficients_reproduce_finite_differences(degree: int) -> None:
     """Σ B_i B_j g_ij is the gradient of Σ B_i B_j c_ij, at random points inside cells."""
-    mesh = Mesh.from_lines(Area(3.0, 2.0), x=[0.7], y=[1.1], degree=degree)
+    mesh = Mesh.from_lines(Area(3.0, 2.0), [0.7], [1.1], degree=degree)
     rng = np.random.default_rng(degree)
     control = rng.uniform(size=mesh.controls)
     _, along_x, along_y = mesh.gradients
@@ -55,14 +55,14 @@ def test_gradient_coefficients_reproduce_finite_differences(degree: int) -> None
     points = points[(np.abs(points[:, 0] - 0.7) > 0.01) & (np.abs(points[:, 1] - 1.1) > 0.01)]
 
     def value(xy: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(mesh.basis(xy) @ control)
+        return np.asarray(mesh.basis_at(xy) @ control)
 
     for axis, move in enumerate(np.eye(2) * step):
         difference = (value(points + move) - value(points - move)) / (2 * step)
-        (column, _), (row, _) = mesh.x.locate(points[:, 0]), mesh.y.locate(points[:, 1])
-        along = [np.asarray(each.basis(points[:, at])[1]) for at, each in enumerate((mesh.x, mesh.y))]
+        (column, _), (row, _) = (each.locate(points[:, at]) for at, each in enumerate(mesh.axes))
+        along = [np.asarray(each.basis(each.encode(points[:, at]))[1]) for at, each in enumerate(mesh.axes)]
         order = np.arange(degree + 1)
-        place = (row[:, None] * (degree + 1) + order)[:, :, None] * (mesh.x.cells * (degree + 1))
+        place = (row[:, None] * (degree + 1) + order)[:, :, None] * (mesh.axes[0].cells * (degree + 1))
         place = place + (column[:, None] * (degree + 1) + order)[:, None, :]
         gradient = (along[1][:, :, None] * along[0][:, None, :] * coefficients[place, axis]).sum(axis=(1, 2))
         assert np.allclose(gradient, difference, atol=2e-3 * np.abs(coefficients).max())
@@ -77,8 +77,10 @@ def test_meshes_say_what_is_wrong() -> None:
         Mesh(area, 1, 1, degree=9)
     with pytest.raises(pg.InvalidProblem, match="12544 control points, more than 4000"):
         Mesh(area, 37, 37)
-    with pytest.raises(pg.InvalidProblem, match="numbers inside the area"):
-        Mesh.from_lines(area, x=[4.0], y=[])
+    with pytest.raises(pg.InvalidProblem, match="numbers inside the region"):
+        Mesh.from_lines(area, [4.0], [])
+    with pytest.raises(pg.InvalidProblem, match="lines for 2 axes; got 1"):
+        Mesh.from_lines(area, [1.0])
 
 
 def test_the_default_mesh_has_cells_of_one_and_a_half_over_epsilon() -> None:

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from scipy.stats import chi2
 
 import privacygames as pg
 from points.written_out import optimum, value_of
-from privacygames import Area
-from privacygames.points import Mesh, PointMechanism, PointPrior, design, lower_bound
+from privacygames import Area, PointMechanism, PointPrior, PointProblem
+from privacygames.points import Mesh, certify_points, design
 from privacygames.points.bernstein import RESOLUTION_BITS
 
 Array = NDArray[np.float64]
@@ -21,8 +22,7 @@ AREA = Area(3.0, 3.0)
 
 
 def lattice(columns: int, rows: int, area: Area = AREA) -> Array:
-    x, y = np.meshgrid((np.arange(columns) + 0.5) / columns * area.width, (np.arange(rows) + 0.5) / rows * area.height)
-    return np.stack([x.ravel(), y.ravel()], axis=1)
+    return area.lattice((columns, rows))
 
 
 def places(count: int = 5, seed: int = 5) -> PointPrior:
@@ -30,17 +30,22 @@ def places(count: int = 5, seed: int = 5) -> PointPrior:
     return PointPrior(AREA, rng.uniform(0.3, 2.7, (count, 2)), rng.uniform(1, 5, count))
 
 
+def designed(prior: PointPrior, outputs: Any, mesh: Mesh, **arguments: Any) -> PointMechanism:
+    """The mechanism on a mesh at ε = 1, without a bound on all mechanisms."""
+    problem = PointProblem(prior, outputs, mesh=mesh)
+    return design(problem, **{"epsilon": 1.0, "prove_bound": False, **arguments})
+
+
 @pytest.fixture(scope="module")
 def mechanism() -> PointMechanism:
     prior = places()
-    return design(prior, np.concatenate([prior.xy, lattice(3, 3)]), epsilon=1.0, mesh=Mesh(AREA, 3, 3), bound=False)
+    return designed(prior, np.concatenate([prior.xy, lattice(3, 3)]), Mesh(AREA, 3, 3))
 
 
 @pytest.mark.parametrize(("cells", "degree"), [((2, 2), 2), ((3, 2), 1), ((1, 2), 3)])
 def test_the_optimum_lies_between_two_programs_written_out(cells: tuple[int, int], degree: int) -> None:
     outputs, points = lattice(3, 3), lattice(12, 12)
-    prior = PointPrior(AREA, points)
-    mechanism = design(prior, outputs, epsilon=1.0, mesh=Mesh(AREA, *cells, degree=degree), bound=False, tolerance=1e-8)
+    mechanism = designed(PointPrior(AREA, points), outputs, Mesh(AREA, *cells, degree=degree), tolerance=1e-8)
     basis = value_of(points, cells, (3.0, 3.0), degree)
     costs = basis.T @ np.hypot(*(points[:, None] - outputs).transpose(2, 0, 1)) / len(points)
     below, above = (
@@ -59,10 +64,10 @@ def test_measured_optima_with_polygons_are_a_little_above(
 ) -> None:
     """Square of 3 × 3, ε = 1, 16 outputs, uniform prior: cones cost less than polygons of 16 and 32 directions."""
     prior = PointPrior(AREA, lattice(40, 40))
-    cost = design(prior, lattice(4, 4), epsilon=1.0, mesh=Mesh(AREA, cells, cells, degree=degree), bound=False)
+    cost = designed(prior, lattice(4, 4), Mesh(AREA, cells, cells, degree=degree)).certificate.cost
     for polygon, share in ((sixteen, 0.003), (thirty_two, 0.001)):
         if polygon is not None:
-            assert polygon * (1 - share) <= cost.certificate.cost <= polygon + 2e-4
+            assert polygon * (1 - share) <= cost <= polygon + 2e-4
 
 
 @pytest.mark.parametrize(("side", "epsilon"), [(1.0, 1.0), (2.0, 0.3)])
@@ -70,19 +75,17 @@ def test_one_cell_of_degree_one_is_solved_by_hand(side: float, epsilon: float) -
     """Two outputs at the ends of a segment: the ratio is at most 1 + εh, so the cost is h / (2 + εh)."""
     area = Area(side, 1.0)
     ends = [(0.0, 0.5), (side, 0.5)]
-    mechanism = design(PointPrior(area, ends), ends, epsilon=epsilon, mesh=Mesh(area, 1, 1, degree=1), bound=False)
+    mechanism = designed(PointPrior(area, ends), ends, Mesh(area, 1, 1, degree=1), epsilon=epsilon)
     assert mechanism.certificate.cost == pytest.approx(side / (2 + epsilon * side), rel=2e-6)
 
 
 def test_the_bound_is_below_and_refinement_approaches_it() -> None:
     prior = places()
     outputs = np.concatenate([prior.xy, lattice(4, 4)])
-    bound = lower_bound(prior, outputs, epsilon=1.0)
-    costs = [
-        design(prior, outputs, epsilon=1.0, mesh=Mesh(AREA, cells, cells), bound=False).certificate.cost
-        for cells in (1, 2, 4)
-    ]
+    bound = pg.design(PointProblem(prior, outputs), epsilon=1.0).certificate.bound
+    costs = [designed(prior, outputs, Mesh(AREA, cells, cells)).certificate.cost for cells in (1, 2, 4)]
     assert costs == sorted(costs, reverse=True)
+    assert bound is not None
     assert bound <= costs[-1] <= 1.08 * bound
 
 
@@ -90,22 +93,23 @@ def test_the_bound_is_below_and_refinement_approaches_it() -> None:
 @given(seed=st.integers(0, 2**32 - 1), epsilon=st.floats(0.2, 4.0), count=st.integers(1, 6))
 def test_every_design_holds_for_random_pairs(seed: int, epsilon: float, count: int) -> None:
     prior = places(count, seed)
-    mechanism = design(prior, prior.xy, epsilon=epsilon, mesh=Mesh(AREA, 2, 2, degree=2), bound=False)
+    mechanism = designed(prior, prior.xy, Mesh(AREA, 2, 2, degree=2), epsilon=epsilon)
     assert largest_excess(mechanism, seed, 2000) <= 1e-9
 
 
 def largest_excess(mechanism: PointMechanism, seed: int, pairs: int) -> float:
     """The largest log-ratio minus ε times the distance, over random pairs: far, close, and across cell borders."""
     rng = np.random.default_rng(seed)
-    area = mechanism.mesh.area
-    first = rng.uniform((0, 0), (area.width, area.height), (pairs, 2))
-    border = rng.choice(mechanism.mesh.x.lines, pairs)
+    area, epsilon = mechanism.secrets, mechanism.bounds.epsilon
+    assert epsilon is not None
+    first = rng.uniform(0, area.lengths, (pairs, 2))
+    border = rng.choice(mechanism.mesh.axes[0].lines, pairs)
     first[: pairs // 3, 0] = border[: pairs // 3]
     shift = rng.normal(size=(pairs, 2)) * rng.choice([1e-5, 1e-3, 1e-1, 1.0], (pairs, 1))
     second = area.clamp(first + shift)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(mechanism.probabilities(first) / mechanism.probabilities(second))
-    allowed = mechanism.certificate.epsilon * (np.hypot(*(first - second).T) + 2 * mechanism.mesh.resolution)
+    allowed = epsilon * (np.hypot(*(first - second).T) + 2 * mechanism.mesh.resolution)
     return float((np.nan_to_num(ratios, nan=0.0).max(axis=1) - allowed).max())
 
 
@@ -116,14 +120,15 @@ def test_many_random_pairs_hold(mechanism: PointMechanism) -> None:
 def exact_probabilities(mechanism: PointMechanism, xy: Array) -> list[Fraction]:
     """p(o|x) at one point in exact fractions, from the integers alone."""
     factors = []
-    for axis, coordinate in ((mechanism.mesh.y, xy[1]), (mechanism.mesh.x, xy[0])):
+    columns, rows = mechanism.mesh.axes
+    for axis, coordinate in ((rows, xy[1]), (columns, xy[0])):
         cell, inside = (int(each[0]) for each in axis.locate(np.array([coordinate])))
         t, d = Fraction(inside, 2**RESOLUTION_BITS), axis.degree
         factors.append({cell * d + i: comb(d, i) * t**i * (1 - t) ** (d - i) for i in range(d + 1)})
     total = [Fraction(0)] * mechanism.weights.shape[1]
     for row, along_y in factors[0].items():
         for column, along_x in factors[1].items():
-            for output, weight in enumerate(mechanism.weights[row * mechanism.mesh.x.controls + column].tolist()):
+            for output, weight in enumerate(mechanism.weights[row * columns.controls + column].tolist()):
                 total[output] += along_y * along_x * weight
     return total
 
@@ -134,7 +139,7 @@ def test_pairs_hold_in_exact_arithmetic(mechanism: PointMechanism) -> None:
         first = rng.uniform(0, 3, 2)
         second = AREA.clamp([first + rng.normal(size=2) * rng.choice([1e-6, 1e-2, 1.0])])[0]
         distance = float(np.hypot(*(first - second))) + 2 * mechanism.mesh.resolution
-        allowed = Fraction(float(np.exp(mechanism.certificate.epsilon * distance) * (1 + 1e-14)))
+        allowed = Fraction(float(np.exp(distance) * (1 + 1e-14)))
         for p, q in zip(exact_probabilities(mechanism, first), exact_probabilities(mechanism, second), strict=True):
             assert p <= allowed * q
 
@@ -150,19 +155,28 @@ def test_a_snapped_grid_fails_where_this_holds(mechanism: PointMechanism) -> Non
 
 
 def test_weights_that_break_the_guarantee_are_refused(mechanism: PointMechanism) -> None:
-    settings_of = {"epsilon": 1.0, "cost": 1.0}
+    def certify(weights: NDArray[np.int64], epsilon: float = 1.0) -> PointMechanism:
+        return certify_points(
+            mechanism.problem,
+            pg.Bounds(epsilon=epsilon),
+            mechanism.mesh,
+            weights,
+            mechanism.bits,
+            provenance=mechanism.certificate.provenance,
+        )
+
     weights = mechanism.weights.copy()
     row, output = np.unravel_index(weights.argmax(), weights.shape)
     weights[row, output] -= 2**58
     weights[row, output - 1] += 2**58
-    PointMechanism(mechanism.mesh, mechanism.outputs, mechanism.weights, mechanism.bits, **settings_of)
+    certify(mechanism.weights)
     with pytest.raises(pg.GuaranteeViolated, match="changes faster"):
-        PointMechanism(mechanism.mesh, mechanism.outputs, weights, mechanism.bits, **settings_of)
+        certify(weights)
     with pytest.raises(pg.GuaranteeViolated, match="changes faster"):
-        PointMechanism(mechanism.mesh, mechanism.outputs, mechanism.weights, mechanism.bits, epsilon=0.99, cost=1.0)
+        certify(mechanism.weights, epsilon=0.99)
     weights[row, output] += 1
     with pytest.raises(pg.GuaranteeViolated, match="does not sum"):
-        PointMechanism(mechanism.mesh, mechanism.outputs, weights, mechanism.bits, **settings_of)
+        certify(weights)
 
 
 @pytest.mark.parametrize("point", [(0.3, 0.4), (1.0, 2.0), (2.999, 0.001), (9.0, -4.0)])
@@ -196,8 +210,9 @@ def test_samples_come_in_the_form_they_were_asked_in(mechanism: PointMechanism) 
 
 
 def test_one_output_and_one_point_are_no_trouble() -> None:
-    prior = PointPrior(AREA, [(1.0, 1.0)])
-    only = design(prior, [(2.0, 2.0)], epsilon=1.0)
+    problem = PointProblem(PointPrior(AREA, [(1.0, 1.0)]), [(2.0, 2.0)])
+    with pytest.warns(pg.UselessMechanism):
+        only = pg.design(problem, epsilon=1.0)
     assert only.certificate.cost == pytest.approx(np.sqrt(2))
     assert only.certificate.gap == pytest.approx(0, abs=1e-9)
 
@@ -215,12 +230,12 @@ def test_true_distances_are_never_shorter_than_those_of_the_area() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     prior = places()
-    with pytest.raises(pg.InvalidProblem, match="epsilon must be a positive number"):
-        design(prior, prior.xy, epsilon=0.0)
-    with pytest.raises(pg.InvalidProblem, match="different areas"):
-        design(prior, prior.xy, epsilon=1.0, mesh=Mesh(Area(1.0, 1.0), 1, 1))
+    with pytest.raises(pg.InvalidProblem, match="epsilon"):
+        design(PointProblem(prior, prior.xy), epsilon=0.0)
+    with pytest.raises(pg.InvalidProblem, match="different regions"):
+        PointProblem(prior, prior.xy, mesh=Mesh(Area(1.0, 1.0), 1, 1))
     with pytest.raises(pg.InvalidProblem, match="cost 'haming' is not known"):
-        design(prior, prior.xy, epsilon=1.0, cost="haming")
+        PointProblem(prior, prior.xy, cost="haming")
     with pytest.raises(pg.InvalidProblem, match="at least one point"):
         PointPrior(AREA, np.zeros((0, 2)))
     with pytest.raises(pg.InvalidProblem, match="all 0"):

@@ -62,7 +62,7 @@ def test_the_fallbacks_of_our_own() -> None:
 @pytest.mark.parametrize("given", ["simplex", None, object(), pg.Highs])
 def test_what_is_no_solver_is_refused(given: object) -> None:
     with pytest.raises((pg.InvalidProblem, TypeError)):
-        pg.design(two_secrets(), epsilon=1.0, solver=given)  # type: ignore[arg-type]
+        pg.design(two_secrets(), epsilon=1.0, solver=given)  # type: ignore[call-overload]
 
 
 def test_every_error_has_a_status_and_one_form() -> None:

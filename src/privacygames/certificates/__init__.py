@@ -8,7 +8,14 @@ from privacygames.certificates.realised import ROUNDING, largest_log_ratio, real
 from privacygames.certificates.repair import least_mixture, repair, to_weights
 from privacygames.certificates.statement import BITS, ContentHashes, RatioStatement, Statement, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
-from privacygames.certificates.verifier import Verification, check, check_ratios, distortion_below, probabilities
+from privacygames.certificates.verifier import (
+    Verification,
+    check,
+    check_ratios,
+    distortion_below,
+    probabilities,
+    proved_bound,
+)
 
 __all__ = [
     "BITS",
@@ -37,6 +44,7 @@ __all__ = [
     "moderate_loss",
     "objective_scale",
     "probabilities",
+    "proved_bound",
     "realised_epsilon",
     "repair",
     "to_weights",

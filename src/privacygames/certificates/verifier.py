@@ -108,6 +108,20 @@ def check_ratios(statement: RatioStatement) -> float:
     return _largest_ratio(statement, below)
 
 
+def proved_bound(statement: Statement) -> float:
+    """What the dual values of a statement prove about every mechanism with its guarantees; its weights do not matter.
+
+    >>> from privacygames.certificates import proved_bound
+    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers(range(3)))), epsilon=1.0)
+    >>> proved_bound(mechanism.statement) <= mechanism.certificate.cost
+    True
+    """
+    check_form(statement)
+    if statement.dual_solution is None:
+        raise GuaranteeViolated("there are no dual values to prove anything with")
+    return optimum(statement, statement.dual_solution, ratio_bounds(statement)[1])
+
+
 def _check_distortion(statement: Statement, adversary: AdversaryArrays) -> float:
     """Distortion privacy against an adversary, rounded down, if it is as large as guaranteed."""
     distortion = error_below(statement, adversary)

@@ -4,6 +4,7 @@ Every :class:`Mechanism` is made by :func:`certify`, which verifies it.
 """
 
 from privacygames.mechanism.binary_container import (
+    POINTS_VERSION,
     Arrays,
     Header,
     decode_record,
@@ -15,7 +16,7 @@ from privacygames.mechanism.binary_container import content as container_content
 from privacygames.mechanism.binary_container import parse as parse_container
 from privacygames.mechanism.binary_container import read as read_container
 from privacygames.mechanism.binary_container import write as write_container
-from privacygames.mechanism.certification import RealisedBounds
+from privacygames.mechanism.certification import RealisedBounds, own_version
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
 from privacygames.mechanism.mechanism_content import MechanismContent
@@ -32,6 +33,7 @@ from privacygames.mechanism.public_mechanism import PublicCertificate, PublicMec
 from privacygames.mechanism.sampling import Sampler
 
 __all__ = [
+    "POINTS_VERSION",
     "Arrays",
     "Disclosure",
     "EpsilonGuarantee",
@@ -56,6 +58,7 @@ __all__ = [
     "load",
     "load_bytes",
     "load_public",
+    "own_version",
     "parse_container",
     "read_container",
     "require_finite_mechanism",

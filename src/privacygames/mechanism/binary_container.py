@@ -2,7 +2,7 @@
 
 A mechanism file (``.pgm``) starts with two lines of text:
 
-    privacygames mechanism 2                     format and version (3 where guarantees need it)
+    privacygames mechanism 2                     format and version (3 where guarantees need it, 4 for points)
     <sha-256> <header bytes> <body bytes>        checksum over header and body, and their lengths
     { … }                                        the header, JSON; "arrays" lists name, type and shape
     <arrays>                                     little-endian, one after the other, in that order
@@ -41,9 +41,11 @@ VERSION = 2
 """The version written, unless a guarantee needs :data:`NEWEST_VERSION`."""
 
 NEWEST_VERSION = 3
-READABLE_VERSIONS = (1, 2, 3)
+POINTS_VERSION = 4
+READABLE_VERSIONS = (1, 2, 3, 4)
 """Version 1 had no graphs, subsets and distances: of such spaces it stored the labels. Version 3 is version 2 with
-guarantees against several adversaries or for every secret's cost, and is written only where there are some."""
+guarantees against several adversaries or for every secret's cost, and is written only where there are some. Version 4
+is for mechanisms whose secrets are points, whose header has the kind "points"."""
 
 MAX_FILE_BYTES = 2**31
 MAX_HEADER_BYTES = 2**23

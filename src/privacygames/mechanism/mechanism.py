@@ -15,7 +15,13 @@ from privacygames.certificates import Certificate, DualSolution, Statement, Usef
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedBounds, certify_content
-from privacygames.mechanism.mechanism_content import MechanismContent, decode_content, encode_content, oldest_version
+from privacygames.mechanism.mechanism_content import (
+    MechanismContent,
+    decode_content,
+    encode_content,
+    oldest_version,
+    refuse_points,
+)
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
@@ -387,6 +393,7 @@ def load_bytes(content: bytes, *, max_size: int | None = None) -> Mechanism:
 
 
 def _verified(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
+    refuse_points(header)
     if "withheld" in header:
         raise InvalidFile("this file was exported without prior and cost: read it with load_public")
     content = decode_content(header, arrays)

@@ -23,6 +23,7 @@ from privacygames.mechanism import binary_container
 from privacygames.mechanism.binary_container import require_integer, well_formed
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism
+from privacygames.mechanism.mechanism_content import refuse_points
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
@@ -258,6 +259,7 @@ def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
         GuaranteeViolated: the weights do not keep the guaranteed ε.
     """
     header, arrays = binary_container.read(path)
+    refuse_points(header)
     if "withheld" not in header:
         raise InvalidFile("this file has prior and cost in it: read it with load")
     with well_formed("the content of the file"):

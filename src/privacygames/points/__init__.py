@@ -1,11 +1,48 @@
-"""Guarantees for points: mechanisms whose secrets are coordinates, private between any two points of the plane."""
+"""Guarantees for points: mechanisms whose secrets are coordinates, private between any two points."""
 
-from privacygames.points.bernstein import Axis, Mesh
-from privacygames.points.design import design, lower_bound
-from privacygames.points.mechanism import PointCertificate, PointMechanism
-from privacygames.points.prior import PointPrior
+from privacygames.points.bernstein import Axis
+from privacygames.points.certificate import PointCertificate
+from privacygames.points.design import PointDesign, design
+from privacygames.points.files import is_point_file, load, load_bytes, load_public, verify
+from privacygames.points.finite import finite_problem
+from privacygames.points.guesses import BestGuesses, best_guesses
+from privacygames.points.mechanism import (
+    PointMechanism,
+    PointSampleable,
+    PublicPointCertificate,
+    PublicPointMechanism,
+    certify_points,
+)
+from privacygames.points.mesh import Mesh
+from privacygames.points.problem import PointCost, PointProblem
+from privacygames.points.verification import PointVerification
+from privacygames.points.worst_cost import LargestCost, largest_cost
 
-__all__ = ["Axis", "Mesh", "PointCertificate", "PointMechanism", "PointPrior", "design", "lower_bound"]
+__all__ = [
+    "Axis",
+    "BestGuesses",
+    "LargestCost",
+    "Mesh",
+    "PointCertificate",
+    "PointCost",
+    "PointDesign",
+    "PointMechanism",
+    "PointProblem",
+    "PointSampleable",
+    "PointVerification",
+    "PublicPointCertificate",
+    "PublicPointMechanism",
+    "best_guesses",
+    "certify_points",
+    "design",
+    "finite_problem",
+    "is_point_file",
+    "largest_cost",
+    "load",
+    "load_bytes",
+    "load_public",
+    "verify",
+]
 
 
 def __dir__() -> list[str]:

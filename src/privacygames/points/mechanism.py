@@ -1,146 +1,437 @@
-"""Mechanisms for points: an exact distribution over finitely many outputs for every point of an area."""
+"""Mechanisms for points: an exact distribution over finitely many outputs for every point of a region."""
 
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, as_floats
-from privacygames.errors import InvalidProblem
-from privacygames.mechanism import Sampler
-from privacygames.points.bernstein import RESOLUTION_BITS, Mesh
-from privacygames.points.verification import check_epsilon, check_weights
+from privacygames.arrays import FloatArray, IntArray, content_hash, freeze
+from privacygames.canonical import digest_of
+from privacygames.certificates import Provenance, Usefulness, largest_log_ratio
+from privacygames.errors import GuaranteeViolated, InvalidFile
+from privacygames.mechanism import (
+    POINTS_VERSION,
+    Disclosure,
+    EpsilonGuarantee,
+    Mechanism,
+    RandomWords,
+    RowSampler,
+    container_content,
+    well_formed,
+    write_container,
+)
+from privacygames.points.certificate import PointCertificate
+from privacygames.points.content import (
+    KIND,
+    PointContent,
+    decode_content,
+    decode_mesh,
+    encode_content,
+    encode_mesh,
+)
+from privacygames.points.finite import finite_problem
+from privacygames.points.guesses import best_guesses
+from privacygames.points.mesh import Mesh
+from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays
+from privacygames.points.relaxation import RelaxedPart, relaxation_bound
+from privacygames.points.verification import PointVerification, check, check_epsilon, check_weights
+from privacygames.points.weight_table import Point, PointTable
+from privacygames.problem import Bounds
+from privacygames.spaces import LabelBudget, Region, Space, decode_space, encode_space, region_digest, space_digest
 
-Point = tuple[float, float]
+SAME_PROBABILITY = 1e-9
+"""Largest difference of probabilities between control points at which outputs count as independent of the secret."""
+
+WITHHELD = ["prior", "cost"]
+"""What a file without the prior says that it leaves out."""
 
 
 @dataclass(frozen=True)
-class PointCertificate:
-    """What was verified of a mechanism for points.
+class PointRowSampler:
+    """Draws the outputs of a batch of rows whose secrets are encoded points."""
 
-    Attributes:
-        epsilon: per kilometre: p(o|x) ≤ exp(ε·‖x − x'‖)·p(o|x') for every output and any two points of the plane.
-        resolution: coordinates are rounded by at most this many kilometres, which adds ε times twice as much to the
-            exponent.
-        cost: the expected cost under the prior, rounded up.
-        bound: no mechanism with this guarantee costs less, on points or of any other form; None where it was not
-            computed.
+    table: PointTable
 
-    >>> town = pg.Area(2.0, 2.0)
-    >>> prior = pg.points.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)])
-    >>> certificate = pg.points.design(prior, [(0.5, 0.5), (1.5, 1.2)], epsilon=1.0).certificate
-    >>> certificate.epsilon
-    1.0
-    """
+    def tweak(self, secrets: IntArray) -> IntArray:
+        """The encoded point: all rows have the same mechanism."""
+        return secrets
 
-    epsilon: float
-    resolution: float
-    cost: float
-    bound: float | None
+    def draw(self, secrets: IntArray, random_words: RandomWords) -> IntArray:
+        """The index of an output for each row."""
+        return self.table.draw_with(secrets, random_words)
+
+
+class PointSampleable:
+    """What mechanisms for points have in common, with their prior or without it."""
+
+    _table: PointTable
 
     @property
-    def gap(self) -> float | None:
-        """(cost − bound) / cost; None without a bound."""
-        return None if self.bound is None else (self.cost - self.bound) / self.cost if self.cost else 0.0
+    def mesh(self) -> Mesh:
+        """The mesh whose control points the rows of weights belong to."""
+        return self._table.mesh
 
-    def __str__(self) -> str:
-        against = "" if self.bound is None else f"; no mechanism costs less than {self.bound:.6g} (gap {self.gap:.2%})"
-        return (
-            f"epsilon {self.epsilon:g} per km between any two points (coordinates rounded by "
-            f"{self.resolution * 1e6:.2g} mm), cost {self.cost:.6g}{against}"
+    @property
+    def secrets(self) -> Region:
+        """The region of the secrets."""
+        return self.mesh.region
+
+    @property
+    def observables(self) -> Space:
+        """The space of outputs."""
+        return self._table.observables
+
+    @property
+    def outputs(self) -> FloatArray:
+        """The outputs in the region's coordinates, (outputs, axes)."""
+        return self._table.outputs
+
+    @property
+    def weights(self) -> IntArray:
+        """Integers (control points, outputs); every row sums to ``2**bits``. Exactly what is sampled."""
+        return self._table.weights
+
+    @property
+    def bits(self) -> int:
+        """The power of two that every row of weights sums to."""
+        return self._table.bits
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is guaranteed."""
+        raise NotImplementedError
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 that names the mechanism in ledgers and manifests; other draws have another digest."""
+        lines = [content_hash(axis.lines) for axis in self.mesh.axes]
+        return digest_of(
+            "mechanism for points",
+            content_hash(self.weights),
+            self.bits,
+            self.bounds.content,
+            region_digest(self.secrets),
+            self.mesh.degree,
+            lines,
+            space_digest(self.observables),
         )
 
+    @property
+    def epsilon_guarantee(self) -> EpsilonGuarantee:
+        """The guarantee of differential privacy of one output, between any two points, with its unit."""
+        unit = self.secrets.unit
+        single = unit.removesuffix("s") if len(unit) > 2 else unit
+        return EpsilonGuarantee(self.bounds.epsilon, f"per {single or 'unit of distance'}", unit, self.any_pair)
 
-class PointMechanism:
-    """A random output for every point of an area, certified for any two points.
+    @cached_property
+    def any_pair(self) -> float:
+        """The largest ln p(o|x)/p(o|x') between any two points, at most: p(o|x) is a mean over control points."""
+        return largest_log_ratio(self.weights)
 
-    Rows of integer weights belong to the control points of a mesh. The distribution at a point is their mean, weighted
-    by the Bernstein polynomials there: draw i from Binomial(d, t_x) and j from Binomial(d, t_y), then an output from
-    row (i, j) of the cell. Each step compares integers from the operating system; no float decides anything.
+    @property
+    def per_user(self) -> bool:
+        """False: everybody's outputs are drawn from the same mechanism."""
+        return False
 
-    Args:
-        mesh: the mesh, with its area.
-        outputs: the points that may be released, (outputs, 2), as the area counts them.
-        weights: (control points, outputs) integers whose rows sum to 2^bits.
-        bits: that power.
-        epsilon: what to verify, per kilometre.
-        cost: the expected cost, for the certificate.
-        bound: a lower bound on the cost of every mechanism, for the certificate.
+    @property
+    def constant(self) -> bool:
+        """Whether outputs are independent of the secret."""
+        return float(np.ptp(self._table.rows, axis=0).max()) <= SAME_PROBABILITY
 
-    Raises:
-        GuaranteeViolated: the weights do not satisfy the guarantee.
-
-    >>> town = pg.Area(2.0, 2.0)
-    >>> prior = pg.points.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)])
-    >>> mechanism = pg.points.design(prior, [(0.5, 0.5), (1.5, 1.2)], epsilon=1.0)
-    >>> mechanism.sample((0.51, 0.48)) in [(0.5, 0.5), (1.5, 1.2)]
-    True
-    """
-
-    def __init__(
-        self,
-        mesh: Mesh,
-        outputs: FloatArray,
-        weights: IntArray,
-        bits: int,
-        *,
-        epsilon: float,
-        cost: float,
-        bound: float | None = None,
-    ) -> None:
-        check_weights(weights, bits, mesh)
-        check_epsilon(weights, mesh, epsilon)
-        self.mesh, self.outputs, self.weights, self.bits = mesh, outputs, weights, bits
-        self.certificate = PointCertificate(epsilon, mesh.resolution, cost, bound)
+    @property
+    def usefulness(self) -> Usefulness | None:
+        """None: the information in an output is computed by :func:`privacygames.evaluate`."""
+        return None
 
     def probabilities(self, points: ArrayLike) -> FloatArray:
-        """p(o|x) for each point, (points, outputs), as floats."""
-        rows = np.ldexp(self.weights.astype(np.float64), -self.bits)
-        return np.asarray(self.mesh.basis(self.mesh.area.clamp(points)) @ rows)
+        """p(o|x) at points in the region's coordinates, (points, outputs); points outside are moved to the edge."""
+        return self._table.probabilities(points)
 
     @overload
-    def sample(self, point: Point, generator: np.random.Generator | None = None) -> Point: ...
+    def sample(self, point: tuple[float, float], generator: np.random.Generator | None = None) -> Point: ...
+    @overload
+    def sample(self, point: float, generator: np.random.Generator | None = None) -> float: ...
     @overload
     def sample(self, point: ArrayLike, generator: np.random.Generator | None = None) -> FloatArray | Point: ...
     def sample(self, point: ArrayLike, generator: np.random.Generator | None = None) -> FloatArray | Point:
         """A random output for a point, or an array of them for several points.
 
         Args:
-            point: (x, y) in kilometres, or (longitude, latitude) where the area is over degrees; or many of them.
+            point: (x, y) in kilometres, or (longitude, latitude) where the area is over degrees; a number, for an
+                interval; or an array of them.
             generator: a seeded generator for experiments; leave it out for anything private.
         """
-        pairs = as_floats(point, "the points")
-        if pairs.ndim not in (1, 2):
-            raise InvalidProblem("a point is a pair of numbers, and several are an array of shape (many, 2)")
-        drawn = self.outputs[self.draw(pairs.reshape(-1, 2) if pairs.ndim == 1 else pairs, generator)]
-        return (float(drawn[0, 0]), float(drawn[0, 1])) if pairs.ndim == 1 else drawn
+        return self._table.sample(point, generator)
 
     def draw(self, points: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
         """The index of a random output for each point."""
-        xy = self.mesh.area.clamp(points)
-        sampler = self._sampler if generator is None else self._sampler.using(generator)
-        (column, inside_x), (row, inside_y) = self.mesh.x.locate(xy[:, 0]), self.mesh.y.locate(xy[:, 1])
-        i, j = (_binomial(inside, self.mesh.x.degree, generator) for inside in (inside_x, inside_y))
-        degree = self.mesh.x.degree
-        return sampler.draw((row * degree + j) * self.mesh.x.controls + column * degree + i)
+        return self._table.draw(self.mesh.encode(self.secrets.clamp(points)), generator)
+
+    def row_sampler(self, users: Any = None) -> RowSampler:  # noqa: ARG002 - of the protocol
+        """The sampler for the rows of a batch, the same for all users; secrets are points that the mesh encodes."""
+        return PointRowSampler(self._table)
+
+
+class PointMechanism(PointSampleable):
+    """A random output for every point of a region, certified for any two points.
+
+    Rows of integer weights belong to the control points of a mesh. The distribution at a point is their mean, weighted
+    by the Bernstein polynomials there. Get one from :func:`privacygames.design` or :func:`load`.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
+    >>> mechanism = pg.design(problem, epsilon=1.0)
+    >>> near, far = mechanism.probabilities([(0.5, 0.5), (0.501, 0.5)])
+    >>> bool(np.abs(np.log(near / far)).max() <= 0.001 + 1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        content: PointContent,
+        verification: PointVerification,
+        bound: float | None,
+        adversaries: tuple[PointAdversary, ...],
+    ) -> None:
+        self._content, self._verification, self._bound, self._adversaries = content, verification, bound, adversaries
+        self._table = PointTable(content.mesh, content.problem.observables, content.weights, content.bits)
+
+    @property
+    def problem(self) -> PointProblem:
+        """The problem that this mechanism was certified for, with its mesh."""
+        return self._content.problem
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is guaranteed."""
+        return self._content.bounds
 
     @cached_property
-    def _sampler(self) -> Sampler:
-        return Sampler(self.weights, self.bits)
+    def certificate(self) -> PointCertificate:
+        """What is guaranteed, and what the verifier found."""
+        return PointCertificate(
+            bounds=self.bounds,
+            verification=self._verification,
+            bound=self._bound,
+            unit=self.secrets.unit,
+            resolution=self.mesh.resolution,
+            any_pair=self.any_pair,
+            max_distortions=tuple(largest_distortion(self.problem, adversary) for adversary in self._adversaries),
+            provenance=self._content.provenance,
+            constant=self.constant,
+        )
+
+    def at_points(self, problem: PointProblem | None = None) -> Mechanism:
+        """The mechanism between the points of a problem's prior alone: an ordinary mechanism, for analysis.
+
+        Its secrets are the points of the prior, so attacks, metrics and comparisons of finite mechanisms apply. Its
+        guarantees are about these points only, and its guesses are among them.
+
+        >>> town = pg.Area(2.0, 2.0)
+        >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
+        >>> pg.design(problem, epsilon=1.0).at_points()
+        Mechanism(2 secrets, 2 observables, cost 0.43...)
+        """
+        given = self.problem if problem is None else problem
+        finite = finite_problem(given)
+        return Mechanism.from_probabilities(
+            finite, self._table.probabilities(given.prior.points), origin=f"{self!r}, between the points of a prior"
+        )
+
+    def to_manifest(self) -> dict[str, Any]:
+        """The certificate as plain values, for the manifest of a release; nothing of the prior."""
+        certificate = self.certificate
+        return {
+            "certificate": {
+                "cost": certificate.cost,
+                "bound": certificate.bound,
+                "gap": certificate.gap,
+                "region": region_digest(self.secrets),
+                "resolution": certificate.resolution,
+            }
+        }
+
+    def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
+        """Write one self-contained file, for :func:`privacygames.points.load` to read.
+
+        Args:
+            path: the file.
+            dual_solution: whether to store the dual values; without them the file is smaller and proves no bound.
+        """
+        write_container(path, *encode_content(self._content, dual_solution=dual_solution), version=POINTS_VERSION)
+
+    def to_bytes(self, *, dual_solution: bool = True) -> bytes:
+        """The bytes of the file that :meth:`save` writes."""
+        return b"".join(
+            container_content(*encode_content(self._content, dual_solution=dual_solution), version=POINTS_VERSION)
+        )
 
     def __repr__(self) -> str:
-        return f"PointMechanism({self.mesh!r}, {len(self.outputs)} outputs, cost {self.certificate.cost:.4g})"
+        return f"PointMechanism({self.mesh!r}, {len(self.observables)} outputs, cost {self.certificate.cost:.4g})"
 
 
-def _binomial(inside: IntArray, degree: int, generator: np.random.Generator | None) -> IntArray:
-    """Binomial(degree, t) for t = inside / 2^RESOLUTION_BITS: so many uniform integers lie below ``inside``."""
-    shape = (degree, len(inside))
-    if generator is not None:
-        uniform = generator.integers(0, 2**RESOLUTION_BITS, size=shape, dtype=np.int64)
-    else:
-        words = np.frombuffer(os.urandom(4 * degree * len(inside)), dtype=np.uint32).reshape(shape)
-        uniform = (words >> np.uint32(32 - RESOLUTION_BITS)).astype(np.int64)
-    return np.asarray((uniform < inside).sum(axis=0))
+def certify_points(
+    problem: PointProblem,
+    bounds: Bounds,
+    mesh: Mesh,
+    weights: IntArray,
+    bits: int,
+    *,
+    relaxation: tuple[RelaxedPart, ...] = (),
+    provenance: Provenance,
+) -> PointMechanism:
+    """A mechanism whose guarantees were all verified.
+
+    Args:
+        problem: the prior, cost and distance that it is certified for.
+        bounds: what is guaranteed.
+        mesh: the mesh.
+        weights: (control points, outputs).
+        bits: what the rows sum to, as a power of two.
+        relaxation: dual solutions that prove the bound on the optimum.
+        provenance: solver and version.
+
+    Raises:
+        GuaranteeViolated: a guarantee does not hold.
+    """
+    adversaries = tuple(adversary_arrays(problem, each.adversary, each.distortion) for each in bounds.distortion)
+    verification = check(problem, bounds, adversaries, mesh=mesh, weights=weights, bits=bits)
+    bound = relaxation_bound(problem, bounds, adversaries, relaxation)
+    content = PointContent(problem.with_mesh(mesh), mesh, bounds, freeze(weights), bits, relaxation, provenance)
+    mechanism = PointMechanism(content, verification, bound, adversaries)
+    certificate = mechanism.certificate
+    if bound is not None and not (
+        bound >= certificate.achieved if bounds.maximises_distortion else bound <= certificate.cost
+    ):
+        raise GuaranteeViolated("the dual values claim more than this very mechanism allows")
+    return mechanism
+
+
+def largest_distortion(problem: PointProblem, adversary: PointAdversary) -> float:
+    """The expected error of an adversary's best guess without an output, rounded down: no mechanism has more."""
+    masses = adversary.probabilities[None]
+    if adversary.errors is not None:
+        return float((adversary.errors @ adversary.probabilities).min()) * (1 - masses.size * 2.0**-51)
+    return best_guesses(masses, adversary.xy, problem.distance).total_lower
+
+
+def decode_mechanism(header: dict[str, Any], arrays: dict[str, Any]) -> PointMechanism:
+    """A mechanism for points from the header and arrays of a file, every guarantee verified.
+
+    Raises:
+        InvalidFile: they are invalid or inconsistent.
+        GuaranteeViolated: the weights do not keep the guarantees.
+    """
+    if "withheld" in header:
+        raise InvalidFile("this file was exported without prior and cost: read it with privacygames.points.load_public")
+    content = decode_content(header, arrays)
+    with well_formed("the content of the file"):
+        return certify_points(
+            content.problem,
+            content.bounds,
+            content.mesh,
+            content.weights,
+            content.bits,
+            relaxation=content.relaxation,
+            provenance=content.provenance,
+        )
+
+
+@dataclass(frozen=True)
+class PublicPointCertificate:
+    """What can be verified of a mechanism for points without its prior: epsilon.
+
+    Attributes:
+        epsilon: the guarantee, per unit of distance between any two points.
+        unit: the unit of distances.
+        resolution: coordinates are rounded by at most this much.
+        any_pair: the largest log-ratio between any two points, at most.
+    """
+
+    epsilon: float
+    unit: str
+    resolution: float
+    any_pair: float
+
+
+class PublicPointMechanism(PointSampleable):
+    """A mechanism for points without its prior: weights, mesh and the guarantee of epsilon.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
+    >>> public = pg.points.PublicPointMechanism.of(pg.design(problem, epsilon=1.0))
+    >>> public.certificate.epsilon
+    1.0
+    """
+
+    def __init__(self, table: PointTable, epsilon: float) -> None:
+        check_weights(table.weights, table.bits, table.mesh)
+        check_epsilon(table.weights, table.mesh, epsilon)
+        self._table, self._epsilon = table, epsilon
+
+    @classmethod
+    def of(cls, mechanism: PointMechanism) -> "PublicPointMechanism":
+        """A mechanism without its prior and cost."""
+        epsilon = mechanism.bounds.epsilon
+        if epsilon is None:
+            raise GuaranteeViolated(
+                "only epsilon can be verified without the prior, and this mechanism guarantees none"
+            )
+        return cls(mechanism._table, epsilon)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is guaranteed: epsilon."""
+        return Bounds(epsilon=self._epsilon)
+
+    @property
+    def certificate(self) -> PublicPointCertificate:
+        """The certificate: the verified guarantee of epsilon."""
+        return PublicPointCertificate(self._epsilon, self.secrets.unit, self.mesh.resolution, self.any_pair)
+
+    def to_manifest(self) -> dict[str, Any]:
+        """The verified guarantee as plain values, for the manifest of a release."""
+        return {"certificate": {"withheld": "prior and cost: nothing can be said of distortion"}}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file without prior and cost, for :func:`privacygames.points.load_public` to read."""
+        arrays: dict[str, Any] = {"weights": self.weights}
+        header = {
+            "kind": KIND,
+            "withheld": WITHHELD,
+            "disclosure": Disclosure.COMPUTED.value,
+            "mesh": encode_mesh(self.mesh, arrays),
+            "observables": encode_space(self.observables),
+            "promises": {"epsilon": self._epsilon},
+            "bits": self.bits,
+        }
+        write_container(path, header, arrays, version=POINTS_VERSION)
+
+    def __repr__(self) -> str:
+        epsilon = self.epsilon_guarantee
+        return f"PublicPointMechanism({self.mesh!r}, {len(self.observables)} outputs, ε {epsilon})"
+
+
+def decode_public(header: dict[str, Any], arrays: dict[str, Any]) -> PublicPointMechanism:
+    """A mechanism for points without its prior from the header and arrays of a file, epsilon verified.
+
+    Raises:
+        InvalidFile: they are invalid or inconsistent.
+        GuaranteeViolated: the weights do not keep the guaranteed ε.
+    """
+    if "withheld" not in header:
+        raise InvalidFile("this file has prior and cost in it: read it with privacygames.points.load")
+    with well_formed("the content of the file"):
+        expected = {"kind", "withheld", "disclosure", "mesh", "observables", "promises", "bits", "arrays", "format"}
+        if set(header) != expected or not set(arrays) <= {"weights", "lines_0", "lines_1"}:
+            raise InvalidFile("the file must hold exactly the parts of a mechanism without prior and cost")
+        mesh, weights = decode_mesh(header["mesh"], arrays), arrays["weights"]
+        observables = decode_space(header["observables"], size=weights.shape[1], allowance=LabelBudget())
+        if set(header["promises"]) != {"epsilon"} or type(header["bits"]) is not int:
+            raise InvalidFile("a file without prior and cost guarantees epsilon")
+        bounds = Bounds(**header["promises"])
+        table = PointTable(mesh, observables, freeze(weights), header["bits"])
+        return PublicPointMechanism(table, cast("float", bounds.epsilon))

@@ -1,4 +1,4 @@
-r"""The verifier of guarantees for points, in exact arithmetic on the integers that are sampled.
+r"""The verifier of guarantees for points, on the integers that are sampled.
 
 Let :math:`f = p(o \mid \cdot)` have the Bernstein coefficients c on a cell with sides :math:`h_x, h_y`. Its gradient,
 raised to the degree of f, has the coefficients :math:`g_{ij} = (g^x_{ij}/h_x,\ g^y_{ij}/h_y)` with
@@ -9,8 +9,13 @@ and likewise for y. Suppose that :math:`\|g_{ij}\| \le \varepsilon\,c_{ij}` for 
 non-negative, so :math:`\|\nabla f\| \le \sum B_i B_j \|g_{ij}\| \le \varepsilon \sum B_i B_j c_{ij} = \varepsilon f`,
 and :math:`f(x) \le e^{\varepsilon\|x-x'\|} f(x')` along every segment (Grönwall); a rectangle is convex. The full
 proof is in docs/theory/points.md. Nothing of a solver is used here.
+
+Epsilon is decided by exact integers wherever floating-point numbers are too close to tell. Costs and errors are sums of
+products of non-negative numbers, so in floating point a sum of N terms is within a relative N·2^-52 of the exact one;
+they are rounded against the mechanism by that much.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -18,7 +23,11 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import GuaranteeViolated
-from privacygames.points.bernstein import Mesh
+from privacygames.points.guesses import best_guesses
+from privacygames.points.mesh import Mesh
+from privacygames.points.problem import PointAdversary, PointProblem
+from privacygames.points.worst_cost import largest_cost
+from privacygames.problem import PROBLEM_ADVERSARY, Bounds
 
 ULP = 2.0**-52
 MOST_EXACT = 2_000_000
@@ -31,39 +40,57 @@ class Neighbours:
 
     Attributes:
         centre: the index of c[i, j].
-        x: (rows, 3) indices of c[i−1, j], c[i, j], c[i+1, j].
-        y: (rows, 3) indices of c[i, j−1], c[i, j], c[i, j+1].
-        factors_x: (rows, 3) integers that the x-neighbours are multiplied by.
-        factors_y: (rows, 3) integers that the y-neighbours are multiplied by.
-        side_x: h_x of each row's cell.
-        side_y: h_y of each row's cell.
+        along: for each axis, (rows, 3) indices of the control values before, at and behind it along the axis.
+        factors: for each axis, (rows, 3) integers that these are multiplied by.
+        sides: for each axis, the side of each row's cell.
     """
 
     centre: IntArray
-    x: IntArray
-    y: IntArray
-    factors_x: IntArray
-    factors_y: IntArray
-    side_x: FloatArray
-    side_y: FloatArray
+    along: tuple[IntArray, ...]
+    factors: tuple[IntArray, ...]
+    sides: tuple[FloatArray, ...]
 
     @classmethod
     def of(cls, mesh: Mesh) -> "Neighbours":
         """Those of a mesh."""
-        along_x, along_y = mesh.x.stencil, mesh.y.stencil
-        row, column = (index.ravel() for index in np.indices((len(along_y.position), len(along_x.position))))
-        px, py = along_x.neighbours[column], along_y.neighbours[row]
-        width = mesh.x.controls
-        centre = along_y.position[row] * width + along_x.position[column]
-        return cls(
-            centre,
-            along_y.position[row][:, None] * width + px,
-            py * width + along_x.position[column][:, None],
-            along_x.factors[column],
-            along_y.factors[row],
-            along_x.side[column],
-            along_y.side[row],
+        stencils = [axis.stencil for axis in mesh.axes]
+        shape = [len(stencil.position) for stencil in stencils[::-1]]
+        which = [index.ravel() for index in np.indices(shape)][::-1]
+        strides = np.cumprod([1, *(axis.controls for axis in mesh.axes[:-1])])
+        positions = [
+            stencil.position[row] * stride for stencil, row, stride in zip(stencils, which, strides, strict=True)
+        ]
+        centre = np.sum(positions, axis=0)
+        along = tuple(
+            (centre - position)[:, None] + stencil.neighbours[row] * stride
+            for stencil, row, stride, position in zip(stencils, which, strides, positions, strict=True)
         )
+        factors = tuple(stencil.factors[row] for stencil, row in zip(stencils, which, strict=True))
+        return cls(
+            centre, along, factors, tuple(stencil.side[row] for stencil, row in zip(stencils, which, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class PointVerification:
+    """What was verified, each number rounded to the safe side.
+
+    Attributes:
+        expected_cost: the expected cost under the prior, at most this.
+        worst_cost: the cost at every point of the region, at most this; None for a cost that is a function.
+        distortion: the expected error of every attack by the problem's own adversary, whose guesses may be any point:
+            at least this.
+        adversary_distortions: the same against each adversary of the bounds, in their order.
+    """
+
+    expected_cost: float
+    worst_cost: float | None
+    distortion: float
+    adversary_distortions: tuple[float, ...] = ()
+
+    def cost(self, *, worst_case: bool) -> float:
+        """The cost that counts: the largest at any point, or the average."""
+        return self.worst_cost if worst_case and self.worst_cost is not None else self.expected_cost
 
 
 def check_weights(weights: IntArray, bits: int, mesh: Mesh) -> None:
@@ -92,30 +119,110 @@ def check_epsilon(weights: IntArray, mesh: Mesh, epsilon: float) -> None:
     """
     near = Neighbours.of(mesh)
     values = weights.astype(np.float64)  # each within a relative 2^-53
-    excess = np.full((len(near.centre), weights.shape[1]), -np.inf)
+    suspects = []
     for output in range(weights.shape[1]):
         column = values[:, output]
-        terms_x = near.factors_x * column[near.x] / near.side_x[:, None]
-        terms_y = near.factors_y * column[near.y] / near.side_y[:, None]
-        rounding = 8 * ULP * (np.abs(terms_x).sum(axis=1) + np.abs(terms_y).sum(axis=1))
-        length = np.hypot(terms_x.sum(axis=1), terms_y.sum(axis=1)) + rounding
-        excess[:, output] = length - epsilon * column[near.centre] * (1 - 8 * ULP)
-    rows, outputs = np.nonzero(~(excess <= 0))
-    if len(rows) > MOST_EXACT:
-        raise GuaranteeViolated(
-            f"over {MOST_EXACT} inequalities are so near equality that only exact integers can tell"
-        )
-    for row, output in zip(rows.tolist(), outputs.tolist(), strict=True):
+        slopes, rounding = [], np.zeros(len(near.centre))
+        for along, factors, side in zip(near.along, near.factors, near.sides, strict=True):
+            terms = factors * column[along] / side[:, None]
+            slopes.append(terms.sum(axis=1))
+            rounding += 8 * ULP * np.abs(terms).sum(axis=1)
+        excess = np.hypot.reduce(slopes) + rounding - epsilon * column[near.centre] * (1 - 8 * ULP)
+        suspects += [(row, output) for row in np.flatnonzero(~(excess <= 0)).tolist()]
+        if len(suspects) > MOST_EXACT:
+            raise GuaranteeViolated(
+                f"over {MOST_EXACT} inequalities are so near equality that only exact integers can tell"
+            )
+    for row, output in suspects:
         if not _holds_exactly(weights[:, output], near, row, epsilon):
             raise GuaranteeViolated("an output's probability changes faster between points than epsilon allows")
 
 
 def _holds_exactly(column: IntArray, near: Neighbours, row: int, epsilon: float) -> bool:
     """‖g‖² ≤ ε² c² in exact fractions."""
-    gx, gy = (
-        sum(int(factor) * int(column[place]) for factor, place in zip(factors[row], places[row], strict=True))
-        for factors, places in ((near.factors_x, near.x), (near.factors_y, near.y))
-    )
-    slope = Fraction(gx) ** 2 / Fraction(float(near.side_x[row])) ** 2
-    slope += Fraction(gy) ** 2 / Fraction(float(near.side_y[row])) ** 2
-    return slope <= Fraction(epsilon) ** 2 * int(column[near.centre[row]]) ** 2
+    total = Fraction(0)
+    for along, factors, sides in zip(near.along, near.factors, near.sides, strict=True):
+        slope = sum(int(factor) * int(column[place]) for factor, place in zip(factors[row], along[row], strict=True))
+        total += Fraction(slope) ** 2 / Fraction(float(sides[row])) ** 2
+    return total <= Fraction(epsilon) ** 2 * int(column[near.centre[row]]) ** 2
+
+
+def check(
+    problem: PointProblem,
+    bounds: Bounds,
+    adversaries: Sequence[PointAdversary],
+    *,
+    mesh: Mesh,
+    weights: IntArray,
+    bits: int,
+) -> PointVerification:
+    """Check every guarantee; raise :class:`GuaranteeViolated` at the first that does not hold.
+
+    Args:
+        problem: the prior, cost and distance that the guarantees are about.
+        bounds: what is guaranteed.
+        adversaries: those of the bounds, as arrays.
+        mesh: the mesh.
+        weights: (control points, outputs).
+        bits: what the rows sum to, as a power of two.
+    """
+    check_weights(weights, bits, mesh)
+    if bounds.epsilon is not None:
+        check_epsilon(weights, mesh, bounds.epsilon)
+    rows = np.ldexp(weights.astype(np.float64), -bits)
+    rounding = _basis_rounding(mesh)
+    own = joint_masses(mesh, rows, problem.prior.xy, problem.prior.probabilities)
+    terms = own.size + rounding
+    expected = float((own.T * problem.costs).sum()) * (1 + terms * ULP)
+    worst = None
+    if problem.cost.is_convex:
+        worst = largest_cost(mesh, rows, problem.outputs, problem.cost).upper
+    distortion = _error_below(problem, own, problem.prior.xy, None, rounding)
+    distortions = []
+    for adversary in adversaries:
+        if adversary.name == PROBLEM_ADVERSARY.name and adversary.errors is None and adversary.xy is problem.prior.xy:
+            distortions.append(distortion)
+            continue
+        masses = joint_masses(mesh, rows, adversary.xy, adversary.probabilities)
+        distortions.append(_error_below(problem, masses, adversary.xy, adversary.errors, rounding))
+    verification = PointVerification(expected, worst, distortion, tuple(distortions))
+    _check_bounds(bounds, adversaries, verification)
+    return verification
+
+
+def _check_bounds(bounds: Bounds, adversaries: Sequence[PointAdversary], verified: PointVerification) -> None:
+    for adversary, distortion in zip(adversaries, verified.adversary_distortions, strict=True):
+        if adversary.distortion is not None and not distortion >= adversary.distortion:
+            whom = f" against {adversary.name!r}" if bounds.named_adversaries else ""
+            raise GuaranteeViolated(
+                f"distortion privacy{whom} is only shown to be {distortion!r}, "
+                f"below the {adversary.distortion!r} guaranteed"
+            )
+    for worst_case, limit in bounds.cost_limits:
+        if worst_case and verified.worst_cost is None:
+            raise GuaranteeViolated("the largest cost of a cost that is a function is not known")
+        cost = verified.cost(worst_case=worst_case)
+        if not cost <= limit:
+            which = "largest cost at a point" if worst_case else "expected cost"
+            raise GuaranteeViolated(f"the {which} is only shown to be {cost!r}, above the limit of {limit!r}")
+
+
+def joint_masses(mesh: Mesh, rows: FloatArray, xy: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """π(x) p(o|x), (outputs, points), from rows of probabilities at control points."""
+    return np.ascontiguousarray((mesh.basis_at(xy) @ rows).T * probabilities)
+
+
+def _basis_rounding(mesh: Mesh) -> int:
+    """Units in the last place by which p(o|x) may be off: products of the basis, and the sum over control points."""
+    per_axis: int = 4 * (mesh.degree + 4)
+    return len(mesh.axes) * per_axis + int((mesh.degree + 1) ** len(mesh.axes))
+
+
+def _error_below(
+    problem: PointProblem, masses: FloatArray, xy: FloatArray, errors: FloatArray | None, rounding: int
+) -> float:
+    """The expected error of the best attack, rounded down."""
+    if errors is not None:
+        error = float((masses @ errors.T).min(axis=1).sum())
+        return error * (1 - (masses.size + rounding) * ULP)
+    return best_guesses(masses, xy, problem.distance).total_lower * (1 - (len(masses) + rounding) * ULP)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, as_floats, content_hash, require_nonnegative
-from privacygames.beliefs import Prior
+from privacygames.beliefs import PointPrior, Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.immutable import Value
@@ -35,8 +35,10 @@ class Adversary(Value):
 
     Args:
         name: what messages, tables and files call the adversary.
-        prior: the adversary's belief; by default the problem's prior.
-        errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: they guess the secret.
+        prior: the adversary's belief; by default the problem's prior. Where secrets are points, a
+            :class:`privacygames.PointPrior`.
+        errors: E_k, (guesses, secrets), 0 or more; by default the problem's distance: they guess the secret. Where
+            secrets are points, the columns are the points of the belief, in their order.
         guesses: names for the rows of ``errors``; by default they are numbered.
 
     >>> illnesses = pg.Categories(["flu", "cold", "none"])
@@ -49,16 +51,21 @@ class Adversary(Value):
     """
 
     name: str
-    prior: Prior | None
+    prior: Prior | PointPrior | None
     errors: FloatArray | None
     guesses: Space | None
 
     def __init__(
-        self, name: str, *, prior: Prior | None = None, errors: ArrayLike | None = None, guesses: Space | None = None
+        self,
+        name: str,
+        *,
+        prior: Prior | PointPrior | None = None,
+        errors: ArrayLike | None = None,
+        guesses: Space | None = None,
     ) -> None:
         if not (isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= MAX_NAME_LENGTH):
             raise InvalidProblem(f"an adversary's name must be a printable text of 1 to {MAX_NAME_LENGTH} characters")
-        if prior is not None:
+        if prior is not None and not isinstance(prior, PointPrior):
             require_instance(prior, Prior, f"the prior of {name!r}")
         if guesses is not None:
             require_instance(guesses, Space, f"the guesses of {name!r}")
@@ -75,7 +82,7 @@ class Adversary(Value):
         given: ArrayLike,
         errors: ArrayLike | None = None,
         guesses: Space | None = None,
-        prior: Prior | None = None,
+        prior: Prior | PointPrior | None = None,
     ) -> Self:
         """An adversary who guesses not the secret but an attribute that depends on it.
 
@@ -133,7 +140,7 @@ class Adversary(Value):
         errors: ArrayLike | None = None,
         attributes: Space | None = None,
         smoothing: float = 0.0,
-        prior: Prior | None = None,
+        prior: Prior | PointPrior | None = None,
     ) -> Self:
         """An adversary who guesses an attribute, P(a|s) counted from a table of (secret, attribute).
 
@@ -181,13 +188,15 @@ class Adversary(Value):
     def digest(self) -> str:
         """SHA-256 of the name and the exact numbers; what is left out counts as left out."""
         prior = None if self.prior is None else content_hash(self.prior.probabilities)
+        if isinstance(self.prior, PointPrior):
+            prior = digest_of("points", prior, content_hash(self.prior.xy))
         errors = None if self.errors is None else content_hash(self.errors)
         guesses = None if self.guesses is None else space_digest(self.guesses)
         return digest_of("adversary", self.name, prior, errors, guesses)
 
     def require_fit(self, problem: Problem) -> None:
         """Raise unless the belief and errors are about the problem's secrets."""
-        if self.prior is not None and self.prior.space != problem.space:
+        if self.prior is not None and (isinstance(self.prior, PointPrior) or self.prior.space != problem.space):
             raise InvalidProblem(f"{self.name!r} has a prior over other secrets than the problem's")
         if self.errors is not None and self.errors.shape[1] != len(problem.space):
             raise InvalidProblem(
@@ -294,12 +303,12 @@ def _cases(name: str, table: object) -> dict[tuple[Label, Label], float]:
     return cases
 
 
-def _table(name: str, errors: ArrayLike, prior: Prior | None, guesses: Space | None) -> FloatArray:
+def _table(name: str, errors: ArrayLike, prior: Prior | PointPrior | None, guesses: Space | None) -> FloatArray:
     """The errors, checked as far as they can be without a problem."""
     given = as_floats(errors, f"the errors of {name!r}")
     if given.ndim != 2 or not given.size:
         raise InvalidProblem(f"the errors of {name!r} must be a table (guesses, secrets); got shape {given.shape}")
-    secrets = given.shape[1] if prior is None else len(prior.space)
+    secrets = given.shape[1] if prior is None else len(prior.probabilities)
     rows = len(given) if guesses is None else len(guesses)
     return require_nonnegative(
         given, what=f"the errors of {name!r}", shape=(rows, secrets), meaning="(guesses, secrets)"

@@ -1,7 +1,7 @@
 """Solvers of the design programs: the protocol, HiGHS, the block interior-point method, and the choice between them."""
 
 from privacygames.solvers.concave import maximise
-from privacygames.solvers.cones import ConeProgram, ConeSolution, solve_cone_program
+from privacygames.solvers.cones import ConeProgram, ConeSolution, CostLimit, WorstCost, solve_cone_program
 from privacygames.solvers.highs import Highs, read_dual_solution, refuse_too_large
 from privacygames.solvers.interior import Interior, InteriorSettings, dominating_observables, implied_pairs
 from privacygames.solvers.minmax import minmax_attack
@@ -14,6 +14,7 @@ from privacygames.solvers.solve_estimate import SolveEstimate
 __all__ = [
     "ConeProgram",
     "ConeSolution",
+    "CostLimit",
     "Highs",
     "Interior",
     "InteriorSettings",
@@ -22,6 +23,7 @@ __all__ = [
     "SolveEstimate",
     "SolveOptions",
     "Solver",
+    "WorstCost",
     "choose",
     "dominating_observables",
     "implied_pairs",

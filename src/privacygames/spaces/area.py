@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, as_floats
 from privacygames.errors import InvalidProblem
-from privacygames.immutable import Value
-from privacygames.spaces.grid import EARTH_RADIUS_KM, Box, Grid
+from privacygames.spaces.grid import EARTH_RADIUS_KM, Box, checked_box
+from privacygames.spaces.region import Region
 from privacygames.validation import is_number
 
 
-class Area(Value):
+class Area(Region):
     """A rectangle of ``width`` × ``height`` kilometres; every point of it may be the secret.
 
     A point outside is moved to the nearest point of the rectangle. That never increases the distance between two
@@ -49,7 +49,7 @@ class Area(Value):
         >>> pg.Area.over((116.2, 39.8, 116.5, 40.0))
         Area(25.6 × 22.2 km, over degrees)
         """
-        west, south, east, north = Grid.over(box, columns=1, rows=1).box or box
+        west, south, east, north = checked_box(box)
         highest = max(abs(south), abs(north))
         if highest >= 90 or east - west >= 180:
             raise InvalidProblem("an area must not contain a pole, and must span fewer than 180 degrees of longitude")
@@ -61,9 +61,37 @@ class Area(Value):
         area._fill(box=(west, south, east, north))
         return area
 
+    def with_lengths(self, width: float, height: float) -> "Area":
+        """The same area with lengths that another machine computed for its box, which may differ in last digits.
+
+        >>> city = pg.Area.over((116.2, 39.8, 116.5, 40.0))
+        >>> city.with_lengths(city.width, city.height) == city
+        True
+        """
+        if not np.allclose((width, height), self.lengths, rtol=1e-12, atol=0):
+            raise InvalidProblem("the width and height are not those of the area's box")
+        area = object.__new__(type(self))
+        area._fill(width=float(width), height=float(height), box=self.box)
+        return area
+
     @cached_property
     def _content(self) -> tuple[object, ...]:
         return self.width, self.height, self.box
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Width and height."""
+        return self.width, self.height
+
+    @property
+    def unit(self) -> str:
+        """Kilometres."""
+        return "km"
+
+    @property
+    def distance_names(self) -> tuple[str, ...]:
+        """The Euclidean distance, and its square."""
+        return "euclidean", "squared"
 
     def project(self, points: ArrayLike) -> FloatArray:
         """Points as (x, y) in kilometres from the south-west corner.
@@ -93,13 +121,32 @@ class Area(Value):
             )
         return (pairs - (west, south)) * (self.width / (east - west), self.height / (north - south))
 
-    def clamp(self, points: ArrayLike) -> FloatArray:
-        """The nearest points of the rectangle, as (x, y) in kilometres; points as in :meth:`project`.
+    def looks_swapped(self, points: ArrayLike) -> bool:
+        """Whether none of the points lies in the area, and most would with longitude and latitude swapped.
 
-        >>> pg.Area(15.0, 8.0).clamp([(20.0, 3.0)]).tolist()
-        [[15.0, 3.0]]
+        >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).looks_swapped([(39.9, 116.3)])
+        True
         """
-        return self.project(points).clip((0.0, 0.0), (self.width, self.height))
+        if self.box is None:
+            return False
+        pairs = as_floats(points, "the points")
+        west, south, east, north = self.box
+        inside, swapped = (
+            ((pairs[:, order] >= (west, south)) & (pairs[:, order] <= (east, north))).all(axis=1)
+            for order in ([0, 1], [1, 0])
+        )
+        return not inside.any() and bool(2 * swapped.sum() > len(pairs))
+
+    def coordinates(self, points: FloatArray) -> FloatArray:
+        """Points (x, y) in kilometres as (longitude, latitude), where the area is over degrees.
+
+        >>> pg.Area.over((0.0, -1.0, 2.0, 1.0)).coordinates(np.array([[111.2, 111.2]])).round(1).tolist()
+        [[1.0, 0.0]]
+        """
+        if self.box is None:
+            return points
+        west, south, east, north = self.box
+        return points * ((east - west) / self.width, (north - south) / self.height) + (west, south)
 
     def __repr__(self) -> str:
         return f"Area({self.width:.3g} × {self.height:.3g} km{', over degrees' if self.box else ''})"

@@ -14,11 +14,15 @@ from typing import Any, get_args
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem, PrivacyGamesError, Status, TooLarge
+from privacygames.spaces.area import Area
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.graph import Graph
 from privacygames.spaces.grid import MOST_CELLS, Grid
+from privacygames.spaces.interval import Interval
 from privacygames.spaces.numbers import Numbers
+from privacygames.spaces.places import Places
 from privacygames.spaces.product import Product
+from privacygames.spaces.region import Region
 from privacygames.spaces.sets import Sets
 from privacygames.spaces.space import DistanceSpace, Label, Space
 from privacygames.spaces.subsets import Aggregation, Subsets
@@ -285,6 +289,11 @@ class _Decoder:
         self.require_size(len(range(first, last + 1, step)))
         return Numbers(range(first, last + 1, step), unit=unit)
 
+    def places(self) -> Places:
+        """Points of the plane."""
+        points, labels = self.array_of_labels("points"), self.keys.array("labels", None)
+        return Places(points, labels=labels, degrees=self.keys.boolean("degrees", False))
+
     def graph(self) -> Graph:
         """A graph."""
         keys = self.keys
@@ -335,6 +344,63 @@ class _Decoder:
                 self.require_size(prod(map(len, parts)))
         self.require_size(prod(map(len, parts)))
         return Product(parts, scales=keys.array("scales", None))
+
+
+def encode_region(region: Region) -> SpaceTable:
+    """A region as a plain table.
+
+    >>> encode_region(pg.Interval(0.0, 24.0, unit="hours"))
+    {'kind': 'interval', 'low': 0.0, 'high': 24.0, 'unit': 'hours'}
+    """
+    if isinstance(region, Area):
+        size = {"kind": "area", "width": region.width, "height": region.height}
+        return {**size, **({} if region.box is None else {"box": list(region.box)})}
+    if isinstance(region, Interval):
+        return {"kind": "interval", "low": region.low, "high": region.high, "unit": region.unit}
+    raise InvalidProblem(f"no file can hold a {type(region).__name__}")
+
+
+def decode_region(table: object, *, name: str = "[space]") -> Region:
+    """The region that a plain table describes.
+
+    Args:
+        table: a table as :func:`encode_region` returns it, or as a person writes it: an area over degrees needs no more
+            than its box.
+        name: how messages refer to the table.
+
+    Raises:
+        InvalidProblem: the table describes no region; the message names the wrong key.
+
+    >>> decode_region({"kind": "area", "box": [116.2, 39.8, 116.5, 40.0]})
+    Area(25.6 × 22.2 km, over degrees)
+    """
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    if not isinstance(kind, str) or kind not in REGION_KINDS:
+        raise InvalidProblem(f"needs a kind: one of {', '.join(REGION_KINDS)}", field="kind", location=name)
+    keys = TableReader(table, name, ("kind", *REGION_KINDS[kind]))
+    with error_context(name):
+        if kind == "interval":
+            return Interval(keys.number("low"), keys.number("high"), unit=keys.string("unit", ""))
+        box = keys.array("box", None)
+        if box is None:
+            return Area(keys.number("width"), keys.number("height"))
+        if len(box) != 4:
+            raise keys.type_error("box", "[west, south, east, north] in degrees")
+        area = Area.over(tuple(box))
+        return area.with_lengths(keys.number("width", area.width), keys.number("height", area.height))
+
+
+def region_digest(region: Region) -> str:
+    """SHA-256 of everything that defines a region.
+
+    >>> region_digest(pg.Area(2, 1)) == region_digest(pg.Area(2.0, 1.0))
+    True
+    """
+    return digest_of("region", encode_region(region))
+
+
+REGION_KINDS = {"area": ("width", "height", "box"), "interval": ("low", "high", "unit")}
+"""Every kind of region by the name that tables use, and the keys of its tables."""
 
 
 def _encode_grid(space: Any, _secrets: Space | None, _store: Store) -> SpaceTable:
@@ -410,6 +476,16 @@ KINDS: dict[str, SpaceKind] = {
         lambda decoder: Space.from_distances(decoder.labels(), decoder.matrix()),
     ),
     "subsets": SpaceKind(Subsets, ("of", "members", "labels", "reading"), _encode_subsets, _Decoder.subsets),
+    "places": SpaceKind(
+        Places,
+        ("points", "labels", "degrees"),
+        lambda space, *_: {
+            "points": space.points.tolist(),
+            "labels": _encode_labels(space),
+            "degrees": space.degrees,
+        },
+        _Decoder.places,
+    ),
     "product": SpaceKind(Product, ("parts", "scales"), _encode_product, _Decoder.product),
     "labels": SpaceKind(
         Space,

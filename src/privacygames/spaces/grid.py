@@ -227,11 +227,15 @@ class Grid(Space):
         return fractions * (self.width, self.height)
 
     def _haversine(self, other: Space) -> FloatArray:
-        rows = np.radians(self._needs_same_kind(other, "haversine").degrees)[:, None, :]
-        columns = np.radians(self.degrees)[None, :, :]
-        half = np.sin((rows - columns) / 2) ** 2
-        chord = half[..., 1] + np.cos(rows[..., 1]) * np.cos(columns[..., 1]) * half[..., 0]
-        return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(chord, 1.0))))
+        return haversine(self._needs_same_kind(other, "haversine").degrees[:, None], self.degrees[None])
+
+
+def haversine(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Distances on the sphere in kilometres, between points (…, 2) of longitude and latitude in degrees."""
+    first, second = np.radians(first), np.radians(second)
+    half = np.sin((first - second) / 2) ** 2
+    chord = half[..., 1] + np.cos(first[..., 1]) * np.cos(second[..., 1]) * half[..., 0]
+    return np.asarray(2 * EARTH_RADIUS_KM * np.arcsin(np.sqrt(np.minimum(chord, 1.0))))
 
 
 def checked_box(box: Box, *, what: str = "box") -> Box:

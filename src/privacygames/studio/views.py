@@ -15,7 +15,7 @@ from privacygames.analysis import (
     distinguishability_scale,
 )
 from privacygames.arrays import loss_matmul
-from privacygames.beliefs import Mobility
+from privacygames.beliefs import Mobility, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import to_json_value
 from privacygames.presentation import explain, limitations
@@ -139,7 +139,7 @@ def beliefs_view(stored: StoredMechanism, observable: object) -> View:
     likelihood = mechanism.probabilities[:, mechanism.observables.index(output)]
     adversaries = []
     for adversary, attack in stored.attacks:
-        prior = adversary.prior or mechanism.problem.prior
+        prior = adversary.prior if isinstance(adversary.prior, Prior) else mechanism.problem.prior
         possible = bool(likelihood[prior.probabilities > 0].any())
         adversaries.append(
             {

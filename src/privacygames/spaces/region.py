@@ -1,0 +1,84 @@
+"""Regions: continuous spaces, of which every point may be the secret."""
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygames.arrays import FloatArray
+from privacygames.immutable import Value
+from privacygames.validation import require_instance
+
+
+class Region(Value):
+    """The base of continuous spaces: a rectangle of the plane, or an interval of the line.
+
+    Users give points in the coordinates of the region (degrees, perhaps); distances are Euclidean between the points
+    that :meth:`project` gives, which are counted from the lower end of each axis.
+
+    >>> isinstance(pg.Area(2.0, 1.0), pg.Region), isinstance(pg.Interval(0.0, 5.0), pg.Region)
+    (True, True)
+    """
+
+    @property
+    @abstractmethod
+    def lengths(self) -> tuple[float, ...]:
+        """The length along each axis, in the unit of distances."""
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """The unit of distances, such as ``"km"``; empty where it has none."""
+
+    @property
+    @abstractmethod
+    def distance_names(self) -> tuple[str, ...]:
+        """The names of the distances between points of this region; the first is the Euclidean one."""
+
+    @property
+    def dimension(self) -> int:
+        """The number of axes: 1 or 2."""
+        return len(self.lengths)
+
+    @abstractmethod
+    def project(self, points: ArrayLike) -> FloatArray:
+        """Points in the region's coordinates as an array (points, axes) in the unit of distances.
+
+        Raises:
+            InvalidProblem: they are not finite numbers of the right shape. The message shows none of them.
+        """
+
+    @abstractmethod
+    def coordinates(self, points: FloatArray) -> FloatArray:
+        """The inverse of :meth:`project`: points (points, axes) in the region's own coordinates."""
+
+    def clamp(self, points: ArrayLike) -> FloatArray:
+        """The nearest points of the region, as :meth:`project` gives them."""
+        return self.project(points).clip(0.0, self.lengths)
+
+    def lattice(self, counts: tuple[int, ...], *, edges: bool = False) -> FloatArray:
+        """A regular lattice, (points, axes) in the unit of distances, the first axis running fastest.
+
+        Args:
+            counts: the number of points along each axis.
+            edges: whether the outermost points lie on the region's edge, instead of half a step inside.
+
+        >>> pg.Area(2.0, 1.0).lattice((2, 1)).tolist()
+        [[0.5, 0.5], [1.5, 0.5]]
+        """
+        axes = [
+            np.linspace(0.0, length, count) if edges else (np.arange(count) + 0.5) * (length / count)
+            for length, count in zip(self.lengths, counts, strict=True)
+        ]
+        grid = np.meshgrid(*axes[::-1], indexing="ij")[::-1]
+        return np.stack([axis.ravel() for axis in grid], axis=1)
+
+    def lattice_counts(self, longest: int) -> tuple[int, ...]:
+        """Numbers of points along each axis at about equal steps, ``longest`` along the longest axis."""
+        step = max(self.lengths) / longest
+        return tuple(max(1, round(length / step)) for length in self.lengths)
+
+
+def require_region(value: object, name: str) -> Region:
+    """The value, if it is a region; ``name`` is what messages call it."""
+    return require_instance(value, Region, name)  # type: ignore[type-abstract]

@@ -87,6 +87,8 @@ STATE = {
     "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
     "privacygames.fleet.shared_problem._decoded": "SHA-256 of the bytes",
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
+    "privacygames.points.worst_cost._halving": "a degree",
+    "privacygames.points.worst_cost._product_table": "two degrees and the number of axes",
     "privacygames.presentation.pages._environment": "a package's name: templates are installed with it",
     "privacygames.threads._libraries": "nothing: what is loaded",
     "privacygames.tracking._cached_logs": "a Mobility, compared by content, and whole numbers",

@@ -79,6 +79,10 @@ class PointDesign:
         options: tolerance, time limit and progress.
         prove_bound: whether to bound what any mechanism, of whatever form, could achieve.
         device: ``"host"`` or one of PyTorch's devices.
+
+    >>> problem = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 2.0, 3.0])
+    >>> pg.points.PointDesign(problem, pg.Bounds(epsilon=0.5)).mechanism().bounds.epsilon
+    0.5
     """
 
     problem: PointProblem

@@ -65,7 +65,13 @@ class PointRowSampler:
 
 
 class PointSampleable:
-    """What mechanisms for points have in common, with their prior or without it."""
+    """What mechanisms for points have in common, with their prior or without it.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+    >>> isinstance(mechanism, pg.points.PointSampleable), mechanism.probabilities([2.2]).shape
+    (True, (1, 3))
+    """
 
     _table: PointTable
 
@@ -233,7 +239,7 @@ class PointMechanism(PointSampleable):
         >>> town = pg.Area(2.0, 2.0)
         >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
         >>> pg.design(problem, epsilon=1.0).at_points()
-        Mechanism(2 secrets, 2 observables, cost 0.43...)
+        Mechanism(2 secrets, 2 observables, cost 0.3389)
         """
         given = self.problem if problem is None else problem
         finite = finite_problem(given)
@@ -284,6 +290,15 @@ def certify_points(
     provenance: Provenance,
 ) -> PointMechanism:
     """A mechanism whose guarantees were all verified.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 3.0])
+    >>> constant = np.full((4, 2), 2**61)
+    >>> origin = pg.design(problem, epsilon=0.5).certificate.provenance
+    >>> pg.points.certify_points(
+    ...     problem, pg.Bounds(epsilon=0.1), pg.points.Mesh(line, 1), constant, 62, provenance=origin
+    ... ).certificate.cost.__round__(6)
+    1.0
 
     Args:
         problem: the prior, cost and distance that it is certified for.
@@ -349,6 +364,12 @@ class PublicPointCertificate:
         unit: the unit of distances.
         resolution: coordinates are rounded by at most this much.
         any_pair: the largest log-ratio between any two points, at most.
+
+    >>> line = pg.Interval(0.0, 4.0, unit="hours")
+    >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+    >>> certificate = pg.points.PublicPointMechanism.of(mechanism).certificate
+    >>> certificate.epsilon, certificate.unit
+    (0.5, 'hours')
     """
 
     epsilon: float

@@ -81,6 +81,12 @@ class PointVerification:
         distortion: the expected error of every attack by the problem's own adversary, whose guesses may be any point:
             at least this.
         adversary_distortions: the same against each adversary of the bounds, in their order.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+    >>> verified = mechanism.certificate.verification
+    >>> verified.expected_cost <= verified.worst_cost
+    True
     """
 
     expected_cost: float

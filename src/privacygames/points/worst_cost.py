@@ -38,6 +38,13 @@ class LargestCost:
         lower: some point costs this.
         points: the points of the largest cost in each cell of the mesh, (cells, axes).
         costs: the expected costs there.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+    >>> problem, rows = mechanism.problem, np.ldexp(mechanism.weights.astype(float), -mechanism.bits)
+    >>> largest = pg.points.largest_cost(mechanism.mesh, rows, problem.outputs, problem.cost)
+    >>> largest.lower <= largest.upper <= largest.lower * (1 + 1e-5)
+    True
     """
 
     upper: float
@@ -50,6 +57,12 @@ def largest_cost(
     mesh: Mesh, rows: FloatArray, outputs: FloatArray, cost: PointCost, *, tolerance: float = 1e-6
 ) -> LargestCost:
     """The largest expected cost at any point of the mesh's region.
+
+    >>> line, rows = pg.Interval(0.0, 4.0), np.array([[1.0], [1.0]])
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0]), [1.0])
+    >>> mesh = pg.points.Mesh(line, 1, degree=1)
+    >>> round(pg.points.largest_cost(mesh, rows, problem.outputs, problem.cost).upper, 6)
+    3.0
 
     Args:
         mesh: the mesh.

@@ -103,7 +103,7 @@ def largest_excess(mechanism: PointMechanism, seed: int, pairs: int) -> float:
     area, epsilon = mechanism.secrets, mechanism.bounds.epsilon
     assert epsilon is not None
     first = rng.uniform(0, area.lengths, (pairs, 2))
-    border = rng.choice(mechanism.mesh.axes[0].lines, pairs)
+    border = rng.choice(mechanism.mesh.bounds[0][:, 0], pairs)
     first[: pairs // 3, 0] = border[: pairs // 3]
     shift = rng.normal(size=(pairs, 2)) * rng.choice([1e-5, 1e-3, 1e-1, 1.0], (pairs, 1))
     second = area.clamp(first + shift)
@@ -119,17 +119,18 @@ def test_many_random_pairs_hold(mechanism: PointMechanism) -> None:
 
 def exact_probabilities(mechanism: PointMechanism, xy: Array) -> list[Fraction]:
     """p(o|x) at one point in exact fractions, from the integers alone."""
-    factors = []
-    columns, rows = mechanism.mesh.axes
-    for axis, coordinate in ((rows, xy[1]), (columns, xy[0])):
-        cell, inside = (int(each[0]) for each in axis.locate(np.array([coordinate])))
-        t, d = Fraction(inside, 2**RESOLUTION_BITS), axis.degree
-        factors.append({cell * d + i: comb(d, i) * t**i * (1 - t) ** (d - i) for i in range(d + 1)})
+    mesh, d = mechanism.mesh, mechanism.mesh.degree
+    cell, inside = mesh.split(mesh.encode(xy[None]))
+    along_x, along_y = (
+        [comb(d, i) * t**i * (1 - t) ** (d - i) for i in range(d + 1)]
+        for t in (Fraction(int(each[0]), 2**RESOLUTION_BITS) for each in inside)
+    )
     total = [Fraction(0)] * mechanism.weights.shape[1]
-    for row, along_y in factors[0].items():
-        for column, along_x in factors[1].items():
-            for output, weight in enumerate(mechanism.weights[row * columns.controls + column].tolist()):
-                total[output] += along_y * along_x * weight
+    for place, share in enumerate(y * x for y in along_y for x in along_x):
+        row = mesh.shared.weights[[int(cell[0]) * (d + 1) ** 2 + place]]
+        for control, weight in zip(row.indices.tolist(), row.data.tolist(), strict=True):
+            for output, number in enumerate(mechanism.weights[control].tolist()):
+                total[output] += share * Fraction(weight) * number
     return total
 
 

@@ -1,6 +1,5 @@
 """Guarantees for points: mechanisms whose secrets are coordinates, private between any two points."""
 
-from privacygames.points.bernstein import Axis
 from privacygames.points.certificate import PointCertificate
 from privacygames.points.design import PointDesign, design
 from privacygames.points.files import is_point_file, load, load_bytes, load_public, verify
@@ -19,7 +18,6 @@ from privacygames.points.verification import PointVerification
 from privacygames.points.worst_cost import LargestCost, largest_cost
 
 __all__ = [
-    "Axis",
     "BestGuesses",
     "LargestCost",
     "Mesh",

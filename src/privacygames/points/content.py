@@ -37,9 +37,11 @@ class PointContent:
 
 
 def encode_mesh(mesh: Mesh, arrays: Arrays) -> Header:
-    """A mesh as a table; its lines are added to the arrays."""
-    for number, axis in enumerate(mesh.axes):
-        arrays[f"lines_{number}"] = axis.lines
+    """A mesh as a table; its lines, and its cells where some are halved, are added to the arrays."""
+    for number, axis in enumerate(mesh.lines):
+        arrays[f"lines_{number}"] = axis
+    if mesh.tree.depth:
+        arrays["cells"] = mesh.tree.cells.astype(np.int32)
     return {"region": encode_region(mesh.region), "degree": mesh.degree}
 
 
@@ -47,8 +49,15 @@ def decode_mesh(table: Any, arrays: Arrays) -> Mesh:
     """The mesh of a table."""
     region = decode_region(table["region"])
     lines = [_floats(arrays, f"lines_{number}", 1) for number in range(region.dimension)]
-    mesh = Mesh.from_lines(region, *lines, degree=table["degree"])
-    if any(not np.array_equal(axis.lines, given) for axis, given in zip(mesh.axes, lines, strict=True)):
+    cells = None
+    if "cells" in arrays:
+        cells = arrays["cells"]
+        if cells.dtype != np.int32:
+            raise InvalidFile("array 'cells' has the wrong type")
+    mesh = Mesh.from_lines(region, *lines, degree=table["degree"], cells=cells)
+    if cells is not None and not (mesh.tree.depth and np.array_equal(mesh.tree.cells, cells)):
+        raise InvalidFile("the cells of the mesh are not in order, or none is halved")
+    if any(not np.array_equal(axis, given) for axis, given in zip(mesh.lines, lines, strict=True)):
         raise InvalidFile("the lines of the mesh must begin and end at the region's edges, in ascending order")
     return mesh
 

@@ -161,10 +161,9 @@ class PointDesign:
         for adversary in self.adversaries:
             step = -(-len(adversary.xy) // FIRST_GUESSES)
             guesses.append(np.unique(np.concatenate([adversary.xy[::step], lattice]), axis=0))
-        along = [
-            np.sort(np.concatenate([axis.lines, (axis.lines[1:] + axis.lines[:-1]) / 2])) for axis in self.mesh.axes
-        ]
-        nodes = np.stack([axis.ravel() for axis in np.meshgrid(*along, indexing="ij")], axis=1)
+        low, high = self.mesh.bounds
+        corners = [np.where(upper, high, low) for upper in np.ndindex(*[2] * self.mesh.axes)]
+        nodes = np.unique(np.concatenate([*corners, (low + high) / 2]), axis=0)
         return _Rows(tuple(guesses), nodes if self._bounds_worst else nodes[:0])
 
     @property

@@ -113,7 +113,7 @@ class PointSampleable:
     @cached_property
     def digest(self) -> str:
         """SHA-256 that names the mechanism in ledgers and manifests; other draws have another digest."""
-        lines = [content_hash(axis.lines) for axis in self.mesh.axes]
+        lines = [content_hash(axis) for axis in self.mesh.lines]
         return digest_of(
             "mechanism for points",
             content_hash(self.weights),
@@ -122,6 +122,7 @@ class PointSampleable:
             region_digest(self.secrets),
             self.mesh.degree,
             lines,
+            content_hash(self.mesh.tree.cells),
             space_digest(self.observables),
         )
 
@@ -447,7 +448,7 @@ def decode_public(header: dict[str, Any], arrays: dict[str, Any]) -> PublicPoint
         raise InvalidFile("this file has prior and cost in it: read it with privacygames.points.load")
     with well_formed("the content of the file"):
         expected = {"kind", "withheld", "disclosure", "mesh", "observables", "promises", "bits", "arrays", "format"}
-        if set(header) != expected or not set(arrays) <= {"weights", "lines_0", "lines_1"}:
+        if set(header) != expected or not set(arrays) <= {"weights", "lines_0", "lines_1", "cells"}:
             raise InvalidFile("the file must hold exactly the parts of a mechanism without prior and cost")
         mesh, weights = decode_mesh(header["mesh"], arrays), arrays["weights"]
         observables = decode_space(header["observables"], size=weights.shape[1], allowance=LabelBudget())

@@ -1,22 +1,26 @@
-r"""Meshes: cells over a region, on which p(o|x) is a polynomial in Bernstein form with shared control values.
+r"""Meshes: cells over a region, on each of which p(o|x) is a polynomial in Bernstein form.
 
-In the plane a function is :math:`f(x) = \sum_{ij} B_i(t_x) B_j(t_y)\, c_{ij}` on each cell, with the polynomials of
-``bernstein.py`` along each axis.
+In the plane a function is :math:`f(x) = \sum_{ij} B_i(t_x) B_j(t_y)\, c_{ij}` on each cell. Cells share control values,
+so that f is continuous (``shared_controls.py``); where f has to bend sharply, smaller cells follow it better.
 """
 
-from functools import cached_property, reduce
+from collections.abc import Sequence
+from functools import cached_property
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, as_floats
+from privacygames.arrays import FloatArray, IntArray, as_floats, content_hash, freeze_floats
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
-from privacygames.points.bernstein import RESOLUTION_BITS, Axis
+from privacygames.points import bernstein
+from privacygames.points.bernstein import RESOLUTION_BITS
+from privacygames.points.cell_tree import CellTree
+from privacygames.points.shared_controls import WEIGHT_BITS, SharedControls
 from privacygames.spaces import Region, require_region
-from privacygames.validation import is_integer, is_number
+from privacygames.validation import is_integer, is_number, require_instance
 
 CELL_SIDE = 1.5
 """Default side of a cell, times epsilon: with degree 3, 1.4 % above the best mechanism for a uniform prior."""
@@ -30,12 +34,16 @@ HIGHEST_DEGREE = 8
 MOST_CONTROLS = 4000
 """Most control points of a mesh: the solver factorises a dense matrix of this order for each output."""
 
+COORDINATE_BITS = RESOLUTION_BITS + 1
+"""Bits of a coordinate inside a cell, from 0 to 2^RESOLUTION_BITS inclusive; three axes would not fit 64 bits."""
+
 
 class Mesh(Value):
     """A mesh over a region, with the degree of the Bernstein polynomials on its cells.
 
-    >>> pg.points.Mesh(pg.Area(3.0, 3.0), 2, 2)
-    Mesh(2×2 cells, degree 3, 49 control points)
+    >>> mesh = pg.points.Mesh(pg.Area(3.0, 3.0), 2, 2)
+    >>> mesh, mesh.refined([0])
+    (Mesh(2×2 cells, degree 3, 49 control points), Mesh(7 cells, degree 3, 70 control points))
 
     Args:
         region: an area or an interval.
@@ -44,7 +52,11 @@ class Mesh(Value):
     """
 
     region: Region
-    axes: tuple[Axis, ...]
+    lines: tuple[FloatArray, ...]
+    """Where the cells of level 0 begin and end along each axis, in the unit of distances."""
+    tree: CellTree
+    degree: int
+    """The degree of the polynomials along each axis."""
 
     def __init__(self, region: Region, *cells: int, degree: int = 3) -> None:
         require_region(region, "what the mesh is over")
@@ -52,16 +64,17 @@ class Mesh(Value):
             wanted = "whole numbers of columns and rows" if region.dimension == 2 else "a whole number of cells"
             raise InvalidProblem(f"a mesh needs {wanted}, 1 or more")
         lines = [np.linspace(0.0, length, count + 1) for length, count in zip(region.lengths, cells, strict=True)]
-        self._fill_checked(region, lines, degree)
+        self._fill_checked(region, lines, None, degree)
 
     @classmethod
-    def from_lines(cls, region: Region, *lines: ArrayLike, degree: int = 3) -> "Mesh":
+    def from_lines(cls, region: Region, *lines: ArrayLike, degree: int = 3, cells: IntArray | None = None) -> "Mesh":
         """A mesh with these lines between its cells, for each axis; the region's edges are added.
 
         Args:
             region: an area or an interval.
             lines: for each axis, where the cells end, counted from the region's lower end in the unit of distances.
             degree: the degree of the polynomials.
+            cells: the cells of another mesh's :attr:`tree`, where some are halved.
 
         >>> pg.points.Mesh.from_lines(pg.Area(4.0, 2.0), [0.5, 1.0, 2.0], [], degree=2)
         Mesh(4×1 cells, degree 2, 27 control points)
@@ -76,25 +89,27 @@ class Mesh(Value):
             if inside.ndim != 1 or not ((inside >= 0) & (inside <= length)).all():
                 raise InvalidProblem("the lines of a mesh must be numbers inside the region")
             axes.append(np.unique(np.concatenate([[0.0, length], inside])))
-        mesh._fill_checked(region, axes, degree)
+        mesh._fill_checked(region, axes, cells, degree)
         return mesh
 
-    def _fill_checked(self, region: Region, lines: list[FloatArray], degree: int) -> None:
+    def _fill_checked(self, region: Region, lines: Sequence[FloatArray], cells: IntArray | None, degree: int) -> None:
         if not (is_integer(degree) and degree <= HIGHEST_DEGREE):
             raise InvalidProblem(f"the degree of a mesh must be a whole number from 1 to {HIGHEST_DEGREE}")
-        controls = prod((len(axis) - 1) * degree + 1 for axis in lines)
-        if controls > MOST_CONTROLS:
-            raise InvalidProblem(
-                f"the mesh has {controls} control points, more than {MOST_CONTROLS}: use larger cells, a lower degree "
-                "or a smaller region"
-            )
+        counts = [len(axis) - 1 for axis in lines]
         if min(float(np.diff(axis).min()) for axis in lines) < 1e-9 * max(region.lengths):
             raise InvalidProblem("some cells of the mesh are thinner than a billionth of the region")
-        self._fill(region=region, axes=tuple(Axis(axis, degree) for axis in lines))
+        _require_size(prod(count * degree + 1 for count in counts))
+        if cells is not None and len(cells) * degree ** len(lines) > 2 * MOST_CONTROLS:
+            _require_size(len(cells) * degree ** len(lines))
+        tree = CellTree(counts) if cells is None else CellTree.of(counts, cells)
+        if tree.depth * degree > WEIGHT_BITS:
+            raise InvalidProblem(f"cells of degree {degree} are halved at most {WEIGHT_BITS // degree} times")
+        self._fill(region=region, lines=tuple(map(freeze_floats, lines)), tree=tree, degree=int(degree))
+        _require_size(self.controls)
 
     @classmethod
     def for_epsilon(cls, region: Region, epsilon: float | None, *, degree: int = 3) -> "Mesh":
-        """The default mesh: cells with sides of at most 1.5 / epsilon.
+        """A regular mesh whose cells have sides of at most 1.5 / epsilon.
 
         Args:
             region: an area or an interval.
@@ -113,69 +128,107 @@ class Mesh(Value):
         cells = [min(ceil(length / side), MOST_CONTROLS) for length in region.lengths]
         return cls(region, *cells, degree=degree)
 
+    def refined(self, cells: Sequence[int] | IntArray) -> "Mesh":
+        """The mesh with some cells halved along every axis, and as many of their neighbours as that demands.
+
+        Every function on this mesh is one on the finer mesh, too.
+
+        Args:
+            cells: their numbers, in the order of :attr:`bounds`.
+        """
+        require_instance(self, Mesh, "the mesh")
+        mesh = object.__new__(Mesh)
+        mesh._fill_checked(self.region, self.lines, self.tree.halved(cells).cells, self.degree)
+        return mesh
+
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        return self.region, self.axes
+        return self.region, tuple(content_hash(axis) for axis in self.lines), self.tree, self.degree
 
     @property
-    def degree(self) -> int:
-        """The degree of the polynomials along each axis."""
-        return self.axes[0].degree
+    def axes(self) -> int:
+        """The number of axes."""
+        return len(self.lines)
+
+    @cached_property
+    def shared(self) -> SharedControls:
+        """The control values of cells as combinations of free ones."""
+        return SharedControls.of(self.tree, self.degree)
 
     @property
     def controls(self) -> int:
-        """How many control points there are: the rows of a mechanism on this mesh."""
-        return prod(axis.controls for axis in self.axes)
+        """How many free control points there are: the rows of a mechanism on this mesh."""
+        return self.shared.free
 
     @property
     def cells(self) -> int:
         """How many cells there are."""
-        return prod(axis.cells for axis in self.axes)
+        return len(self.tree)
+
+    @cached_property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """The lower and upper corners of each cell, (cells, axes) each."""
+        low, high = np.empty((2, self.cells, self.axes))
+        levels = self.tree.cells[:, 0]
+        for axis, lines in enumerate(self.lines):
+            cell, part = np.divmod(self.tree.cells[:, 1 + axis], 1 << levels)
+            side = np.ldexp(np.diff(lines)[cell], -levels)
+            low[:, axis] = lines[cell] + part * side
+            high[:, axis] = np.where(part + 1 == 1 << levels, lines[cell + 1], lines[cell] + (part + 1) * side)
+        return freeze_floats(low), freeze_floats(high)
+
+    @cached_property
+    def sides(self) -> FloatArray:
+        """The sides of each cell, (cells, axes)."""
+        levels = self.tree.cells[:, 0]
+        whole = [np.diff(lines)[self.tree.cells[:, 1 + axis] >> levels] for axis, lines in enumerate(self.lines)]
+        return freeze_floats(np.ldexp(np.stack(whole, axis=1), -levels[:, None]))
 
     @property
     def resolution(self) -> float:
         """The farthest, in the unit of distances, that rounding moves a point inside its cell."""
-        diagonal = float(np.hypot.reduce([float(np.diff(axis.lines).max()) for axis in self.axes]))
-        return diagonal * 2.0 ** -(RESOLUTION_BITS + 1)
+        return float(np.hypot.reduce(self.sides, axis=1).max()) * 2.0 ** -(RESOLUTION_BITS + 1)
 
     def encode(self, xy: FloatArray) -> IntArray:
-        """Points (points, axes) of the region as one integer each: the axes' codes, the first in the lowest bits."""
-        codes = np.zeros(len(xy), dtype=np.int64)
-        for number in reversed(range(len(self.axes))):
-            codes = (codes << self._code_bits[number]) | self.axes[number].encode(xy[:, number])
+        """Points (points, axes) of the region as one integer each: the cell, and where in it."""
+        finest = []
+        for axis, lines in enumerate(self.lines):
+            x, count, parts = xy[:, axis], self.tree.counts[axis], 1 << self.tree.depth
+            line = np.clip(np.searchsorted(lines, x, side="right") - 1, 0, count - 1)
+            part = ((x - lines[line]) / np.diff(lines)[line] * parts).astype(np.int64)
+            finest.append(line * parts + part.clip(0, parts - 1))
+        codes: IntArray = self.tree.lookup[tuple(finest[::-1])]
+        low, side = self.bounds[0][codes], self.sides[codes]
+        inside = np.rint((xy - low) / side * 2**RESOLUTION_BITS).astype(np.int64).clip(0, 2**RESOLUTION_BITS)
+        for axis in reversed(range(self.axes)):
+            codes = (codes << COORDINATE_BITS) | inside[:, axis]
         return codes
 
-    def split(self, codes: IntArray) -> list[IntArray]:
-        """The code along each axis."""
-        along = []
-        for bits in self._code_bits[:-1]:
-            along.append(codes & ((1 << bits) - 1))
-            codes = codes >> bits
-        return [*along, codes]
+    def split(self, codes: IntArray) -> tuple[IntArray, list[IntArray]]:
+        """The cell of each encoded point; and for each axis where in it, from 0 to 2^RESOLUTION_BITS inclusive."""
+        inside = []
+        for _ in range(self.axes):
+            inside.append(codes & ((1 << COORDINATE_BITS) - 1))
+            codes = codes >> COORDINATE_BITS
+        return codes, inside
 
     def decode(self, codes: IntArray) -> FloatArray:
         """The points that are encoded, (points, axes): within :attr:`resolution` of the original ones."""
-        return np.stack([axis.decode(code) for axis, code in zip(self.axes, self.split(codes), strict=True)], axis=1)
-
-    @cached_property
-    def _code_bits(self) -> tuple[int, ...]:
-        """The bits of each axis' codes; together at most 62, because the mesh has at most 4,000 control points."""
-        return tuple(RESOLUTION_BITS + axis.cells.bit_length() for axis in self.axes)
+        cell, inside = self.split(codes)
+        shares = np.ldexp(np.stack(inside, axis=1).astype(np.float64), -RESOLUTION_BITS)
+        return np.asarray(self.bounds[0][cell] + shares * self.sides[cell])
 
     def basis(self, codes: IntArray) -> Any:
         """B_α(x) for each encoded point and control point, as a sparse matrix; rows are ≥ 0 and sum to one."""
         from scipy.sparse import csr_array
 
-        order = np.arange(self.degree + 1)
-        control, values = np.zeros((len(codes), 1), dtype=np.int64), np.ones((len(codes), 1))
-        for axis, code in zip(self.axes[::-1], self.split(codes)[::-1], strict=True):
-            first, along = axis.basis(code)
-            control = (control[:, :, None] * axis.controls + (first[:, None] + order)[:, None, :]).reshape(
-                len(codes), -1
-            )
-            values = (values[:, :, None] * along[:, None, :]).reshape(len(codes), -1)
-        points = np.repeat(np.arange(len(codes)), values.shape[1])
-        return csr_array((values.ravel(), (points, control.ravel())), shape=(len(codes), self.controls))
+        cell, inside = self.split(codes)
+        values = bernstein.basis(inside, self.degree)
+        each = values.shape[1]
+        columns = cell[:, None] * each + np.arange(each)
+        starts = np.arange(len(codes) + 1) * each
+        local = csr_array((values.ravel(), columns.ravel(), starts), shape=(len(codes), self.cells * each))
+        return local @ self.shared.weights
 
     def basis_at(self, xy: FloatArray) -> Any:
         """The same at points (points, axes) of the region."""
@@ -187,44 +240,26 @@ class Mesh(Value):
 
         If the gradient's length is at most ε times the value at every one of them, then ‖∇f‖ ≤ ε·f everywhere.
         """
-        from scipy.sparse import csr_array, kron
+        from scipy.sparse import csr_array, diags_array, kron
 
-        values, slopes = [], []
-        for axis in self.axes:
-            stencil = axis.stencil
-            rows = np.arange(len(stencil.position))
-            shape = (len(rows), axis.controls)
-            values.append(csr_array((np.ones(len(rows)), (rows, stencil.position)), shape=shape))
-            factors = stencil.factors / stencil.side[:, None]
-            slopes.append(csr_array((factors.ravel(), (np.repeat(rows, 3), stencil.neighbours.ravel())), shape=shape))
+        along = []
+        for axis, slopes in enumerate(bernstein.slopes(self.degree, self.axes)):
+            local = kron(diags_array(1 / self.sides[:, axis]), csr_array(slopes.astype(np.float64)))
+            along.append(csr_array(local @ self.shared.weights))
+        return self.shared.weights, *along
 
-        def product(factors: list[Any]) -> Any:
-            return csr_array(reduce(kron, factors[::-1]))
-
-        along = [
-            product([slopes[at] if at == axis else values[at] for at in range(len(values))])
-            for axis in range(len(values))
-        ]
-        return product(values), *along
-
-    @cached_property
-    def cell_controls(self) -> IntArray:
-        """The control points of each cell, (cells, (degree + 1) ** axes), the first axis running fastest in both."""
-        control = np.zeros((1, 1), dtype=np.int64)
-        for axis in self.axes[::-1]:
-            own = np.arange(axis.cells)[:, None] * axis.degree + np.arange(axis.degree + 1)
-            control = control[:, None, :, None] * axis.controls + own[None, :, None, :]
-            control = control.reshape(control.shape[0] * control.shape[1], -1)
-        return control
-
-    @cached_property
-    def cell_bounds(self) -> tuple[FloatArray, FloatArray]:
-        """The lower and upper corners of each cell, (cells, axes) each, in the order of :attr:`cell_controls`."""
-        cells = np.indices([axis.cells for axis in self.axes[::-1]]).reshape(len(self.axes), -1)[::-1]
-        low = [axis.lines[cell] for axis, cell in zip(self.axes, cells, strict=True)]
-        high = [axis.lines[cell + 1] for axis, cell in zip(self.axes, cells, strict=True)]
-        return np.stack(low, axis=1), np.stack(high, axis=1)
+    def cell_values(self, rows: FloatArray) -> FloatArray:
+        """The control values of each cell, (cells, (degree + 1) ** axes, outputs), from those of control points."""
+        return np.asarray(self.shared.weights @ rows).reshape(self.cells, -1, rows.shape[1])
 
     def __repr__(self) -> str:
-        cells = "×".join(str(axis.cells) for axis in self.axes)
+        cells = "×".join(map(str, self.tree.counts)) if self.tree.depth == 0 else str(self.cells)
         return f"Mesh({cells} cells, degree {self.degree}, {self.controls} control points)"
+
+
+def _require_size(controls: int) -> None:
+    if controls > MOST_CONTROLS:
+        raise InvalidProblem(
+            f"the mesh has {controls} control points, more than {MOST_CONTROLS}: use larger cells, a lower degree "
+            "or a smaller region"
+        )

@@ -23,6 +23,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import GuaranteeViolated
+from privacygames.points import bernstein
 from privacygames.points.guesses import best_guesses
 from privacygames.points.mesh import Mesh
 from privacygames.points.problem import PointAdversary, PointProblem
@@ -32,43 +33,6 @@ from privacygames.problem import PROBLEM_ADVERSARY, Bounds
 ULP = 2.0**-52
 MOST_EXACT = 2_000_000
 """Most inequalities that are decided by exact integers; more would take minutes, and only a hostile file needs them."""
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """The control values that a gradient coefficient is made of, one row for each control value of each cell.
-
-    Attributes:
-        centre: the index of c[i, j].
-        along: for each axis, (rows, 3) indices of the control values before, at and behind it along the axis.
-        factors: for each axis, (rows, 3) integers that these are multiplied by.
-        sides: for each axis, the side of each row's cell.
-    """
-
-    centre: IntArray
-    along: tuple[IntArray, ...]
-    factors: tuple[IntArray, ...]
-    sides: tuple[FloatArray, ...]
-
-    @classmethod
-    def of(cls, mesh: Mesh) -> "Neighbours":
-        """Those of a mesh."""
-        stencils = [axis.stencil for axis in mesh.axes]
-        shape = [len(stencil.position) for stencil in stencils[::-1]]
-        which = [index.ravel() for index in np.indices(shape)][::-1]
-        strides = np.cumprod([1, *(axis.controls for axis in mesh.axes[:-1])])
-        positions = [
-            stencil.position[row] * stride for stencil, row, stride in zip(stencils, which, strides, strict=True)
-        ]
-        centre = np.sum(positions, axis=0)
-        along = tuple(
-            (centre - position)[:, None] + stencil.neighbours[row] * stride
-            for stencil, row, stride, position in zip(stencils, which, strides, positions, strict=True)
-        )
-        factors = tuple(stencil.factors[row] for stencil, row in zip(stencils, which, strict=True))
-        return cls(
-            centre, along, factors, tuple(stencil.side[row] for stencil, row in zip(stencils, which, strict=True))
-        )
 
 
 @dataclass(frozen=True)
@@ -123,34 +87,46 @@ def check_epsilon(weights: IntArray, mesh: Mesh, epsilon: float) -> None:
     Raises:
         GuaranteeViolated: the guarantee does not hold for some pair of points.
     """
-    near = Neighbours.of(mesh)
+    combinations, sides = mesh.shared.weights, mesh.sides
+    slopes = bernstein.slopes(mesh.degree, mesh.axes)
+    relative = (8 + mesh.shared.most_terms) * ULP
     values = weights.astype(np.float64)  # each within a relative 2^-53
     suspects = []
     for output in range(weights.shape[1]):
-        column = values[:, output]
-        slopes, rounding = [], np.zeros(len(near.centre))
-        for along, factors, side in zip(near.along, near.factors, near.sides, strict=True):
-            terms = factors * column[along] / side[:, None]
-            slopes.append(terms.sum(axis=1))
-            rounding += 8 * ULP * np.abs(terms).sum(axis=1)
-        excess = np.hypot.reduce(slopes) + rounding - epsilon * column[near.centre] * (1 - 8 * ULP)
+        local = (combinations @ values[:, output]).reshape(mesh.cells, -1)
+        lengths, rounding = [], np.zeros(local.shape)
+        for axis, table in enumerate(slopes):
+            lengths.append(local @ table.T / sides[:, axis, None])
+            rounding += relative * (local @ np.abs(table).T) / sides[:, axis, None]
+        excess = np.hypot.reduce(lengths) + rounding - epsilon * local * (1 - relative)
         suspects += [(row, output) for row in np.flatnonzero(~(excess <= 0)).tolist()]
         if len(suspects) > MOST_EXACT:
             raise GuaranteeViolated(
                 f"over {MOST_EXACT} inequalities are so near equality that only exact integers can tell"
             )
     for row, output in suspects:
-        if not _holds_exactly(weights[:, output], near, row, epsilon):
+        if not _holds_exactly(weights[:, output], mesh, row, epsilon):
             raise GuaranteeViolated("an output's probability changes faster between points than epsilon allows")
 
 
-def _holds_exactly(column: IntArray, near: Neighbours, row: int, epsilon: float) -> bool:
-    """‖g‖² ≤ ε² c² in exact fractions."""
+def _holds_exactly(column: IntArray, mesh: Mesh, row: int, epsilon: float) -> bool:
+    """‖g‖² ≤ ε² c² in exact fractions, for one control value of a cell."""
+    each = (mesh.degree + 1) ** mesh.axes
+    cell, place = divmod(row, each)
+    local = [_exact_value(column, mesh, cell * each + other) for other in range(each)]
     total = Fraction(0)
-    for along, factors, sides in zip(near.along, near.factors, near.sides, strict=True):
-        slope = sum(int(factor) * int(column[place]) for factor, place in zip(factors[row], along[row], strict=True))
-        total += Fraction(slope) ** 2 / Fraction(float(sides[row])) ** 2
-    return total <= Fraction(epsilon) ** 2 * int(column[near.centre[row]]) ** 2
+    for axis, table in enumerate(bernstein.slopes(mesh.degree, mesh.axes)):
+        slope = sum(factor * value for factor, value in zip(table[place].tolist(), local, strict=True))
+        total += (slope / Fraction(float(mesh.sides[cell, axis]))) ** 2
+    return bool(total <= (Fraction(epsilon) * local[place]) ** 2)
+
+
+def _exact_value(column: IntArray, mesh: Mesh, row: int) -> Fraction:
+    """A control value of a cell: a mean of integers, with weights that are integers over a power of two."""
+    combinations = mesh.shared.weights
+    terms = slice(combinations.indptr[row], combinations.indptr[row + 1])
+    pairs = zip(combinations.indices[terms].tolist(), combinations.data[terms].tolist(), strict=True)
+    return sum((Fraction(weight) * int(column[control]) for control, weight in pairs), Fraction(0))
 
 
 def check(
@@ -220,8 +196,8 @@ def joint_masses(mesh: Mesh, rows: FloatArray, xy: FloatArray, probabilities: Fl
 
 def _basis_rounding(mesh: Mesh) -> int:
     """Units in the last place by which p(o|x) may be off: products of the basis, and the sum over control points."""
-    per_axis: int = 4 * (mesh.degree + 4)
-    return len(mesh.axes) * per_axis + int((mesh.degree + 1) ** len(mesh.axes))
+    terms = (mesh.degree + 1) ** mesh.axes * mesh.shared.most_terms
+    return mesh.axes * 4 * (mesh.degree + 4) + int(terms)
 
 
 def _error_below(

@@ -88,20 +88,26 @@ class PointTable:
 
     @property
     def _comparisons(self) -> int:
-        return len(self.mesh.axes) * self.mesh.degree
+        """Random integers that choose a control point: one more where some are combinations of others."""
+        return self.mesh.axes * self.mesh.degree + int(self.mesh.tree.depth > 0)
 
     def _controls(self, codes: IntArray, uniform: IntArray) -> IntArray:
-        """A random control point for each encoded point: Binomial(degree, t) along each axis.
+        """A random control point for each encoded point: Binomial(degree, t) along each axis of its cell.
 
-        So many of ``degree`` uniform integers below 2^RESOLUTION_BITS lie below where in its cell the point is.
+        So many of ``degree`` uniform integers below 2^RESOLUTION_BITS lie below where in its cell the point is. On the
+        edge of a larger cell, the last integer chooses one of those that the control value there is a mean of.
         """
-        control = np.zeros(len(codes), dtype=np.int64)
-        degree = self.mesh.degree
-        for number in reversed(range(len(self.mesh.axes))):
-            axis = self.mesh.axes[number]
-            cell, inside = axis.split(self.mesh.split(codes)[number])
-            steps = (uniform[number * degree : (number + 1) * degree] < inside).sum(axis=0)
-            control = control * axis.controls + cell * degree + steps
+        degree, shared = self.mesh.degree, self.mesh.shared
+        place, inside = self.mesh.split(codes)
+        for number in reversed(range(self.mesh.axes)):
+            steps = (uniform[number * degree : (number + 1) * degree] < inside[number]).sum(axis=0)
+            place = place * (degree + 1) + steps
+        control = shared.single[place]
+        if self.mesh.tree.depth:
+            mixture = shared.mixtures.number[place]
+            rows = np.flatnonzero(mixture >= 0)
+            below = uniform[-1, rows, None] >= shared.mixtures.thresholds[mixture[rows]]
+            control[rows] = shared.mixtures.controls[mixture[rows], below.sum(axis=1)]
         return control
 
 

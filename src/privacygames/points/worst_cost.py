@@ -9,12 +9,11 @@ Casteljau's algorithm until the bound is within a tolerance of the largest value
 """
 
 from dataclasses import dataclass
-from functools import cache
-from math import comb
 
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.points import bernstein
 from privacygames.points.mesh import Mesh
 from privacygames.points.problem import PointCost
 
@@ -112,9 +111,8 @@ class _Cells:
     @classmethod
     def of(cls, mesh: Mesh, rows: FloatArray) -> "_Cells":
         """The cells of a mesh."""
-        low, high = mesh.cell_bounds
-        values = rows[mesh.cell_controls]
-        return cls(values, low, high, np.arange(len(values), dtype=np.int64), mesh.degree)
+        low, high = mesh.bounds
+        return cls(mesh.cell_values(rows), low, high, np.arange(mesh.cells, dtype=np.int64), mesh.degree)
 
     @property
     def axes(self) -> int:
@@ -133,7 +131,7 @@ class _Cells:
         nodes = self.nodes(COST_DEGREE + 1)
         costs = cost.matrix(nodes.reshape(-1, self.axes), outputs).reshape(*nodes.shape[:2], -1)
         products = self.values @ costs.transpose(0, 2, 1)  # (cells, coefficients, nodes)
-        table = _product_table(self.degree, COST_DEGREE, self.axes)
+        table = bernstein.products(self.degree, COST_DEGREE, self.axes)
         return np.asarray((products.reshape(len(nodes), -1) @ table).max(axis=1))
 
     def dearest_corners(self, outputs: FloatArray, cost: PointCost) -> tuple[FloatArray, FloatArray]:
@@ -155,27 +153,7 @@ class _Cells:
             upper = np.array([(number >> axis) & 1 for axis in range(self.axes)], dtype=bool)
             operator: FloatArray = np.ones((1, 1))
             for each in upper[::-1].tolist():
-                operator = np.asarray(np.kron(operator, _halving(self.degree)[int(each)]), dtype=np.float64)
+                operator = np.asarray(np.kron(operator, bernstein.halves(self.degree)[int(each)]), dtype=np.float64)
             parts.append((operator @ values, np.where(upper, middle, low), np.where(upper, high, middle)))
         values, low, high = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return _Cells(values, low, high, np.tile(self.origin[chosen], len(parts)), self.degree)
-
-
-@cache
-def _product_table(first: int, second: int, axes: int) -> FloatArray:
-    """The coefficients of a product: (pairs of coefficients, coefficients of the product), columns sum to one."""
-    table = np.zeros((first + 1, second + 1, first + second + 1))
-    for i in range(first + 1):
-        for j in range(second + 1):
-            table[i, j, i + j] = comb(first, i) * comb(second, j) / comb(first + second, i + j)
-    if axes == 1:
-        return table.reshape(-1, first + second + 1)
-    product = np.einsum("ijk,abc->iajbkc", table, table)
-    return np.asarray(product.reshape(((first + 1) * (second + 1)) ** 2, -1))
-
-
-@cache
-def _halving(degree: int) -> tuple[FloatArray, FloatArray]:
-    """De Casteljau at one half: the coefficients on the lower and on the upper half, (new, old)."""
-    lower = np.array([[comb(i, j) / 2**i if j <= i else 0.0 for j in range(degree + 1)] for i in range(degree + 1)])
-    return lower, lower[::-1, ::-1].copy()

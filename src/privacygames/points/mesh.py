@@ -43,7 +43,7 @@ class Mesh(Value):
 
     >>> mesh = pg.points.Mesh(pg.Area(3.0, 3.0), 2, 2)
     >>> mesh, mesh.refined([0])
-    (Mesh(2×2 cells, degree 3, 49 control points), Mesh(7 cells, degree 3, 70 control points))
+    (Mesh(2×2 cells, degree 3, 49 control points), Mesh(7 cells, degree 3, 76 control points))
 
     Args:
         region: an area or an interval.

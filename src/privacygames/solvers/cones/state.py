@@ -8,7 +8,7 @@ from privacygames.arrays import FloatArray
 from privacygames.errors import Infeasible
 from privacygames.solvers.cones.program import ConeProgram
 
-SPREAD = 1.0
+SPREAD = 0.3
 """Least reduced cost at the start, in units of the mean spread of an unknown's costs over blocks."""
 
 LEAST_SPREAD = 0.01

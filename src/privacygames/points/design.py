@@ -20,7 +20,9 @@ from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidPro
 from privacygames.mechanism import own_version
 from privacygames.points.guesses import best_guesses
 from privacygames.points.mechanism import PointMechanism, certify_points, largest_distortion
+from privacygames.points.mesh import Mesh
 from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays
+from privacygames.points.refinement import refine, refinement_sizes
 from privacygames.points.relaxation import RelaxedPart, solve_relaxation
 from privacygames.points.verification import joint_masses
 from privacygames.points.worst_cost import largest_cost
@@ -49,6 +51,9 @@ SMALL_EXCESS = 1e-3
 
 LARGEST_SHARE = 1e-3
 """Largest share of a constant mechanism that the repair may mix in."""
+
+ROUGH_TOLERANCE = 2e-2
+"""Relative gap to which programs on coarser meshes are solved."""
 
 FIRST_GUESSES = 150
 """Most points of a belief that are guesses from the start."""
@@ -104,22 +109,30 @@ class PointDesign:
         if limits_worst and not self.problem.cost.is_convex:
             raise InvalidProblem("the largest cost at any point is bounded for named costs only, not for a function")
         self.deadline = None if self.options.time_limit is None else monotonic() + self.options.time_limit
-        self.mesh = self.problem.mesh_for(self.bounds.epsilon)
         self.adversaries = tuple(
             adversary_arrays(self.problem, each.adversary, each.distortion) for each in self.bounds.distortion
         )
         self._require_feasible()
+        self._use(self.problem.first_mesh(self.bounds.epsilon))
+
+    def _use(self, mesh: Mesh) -> None:
+        """Fold the prior into the control points of a mesh."""
         prior = self.problem.prior
-        self._basis = self.mesh.basis_at(prior.xy)
-        self._adversary_bases = tuple(self.mesh.basis_at(adversary.xy) for adversary in self.adversaries)
-        self._folded_costs = self._fold(self._basis, prior.probabilities[:, None] * self.problem.costs)
+        self.mesh = mesh
+        self._adversary_bases = tuple(mesh.basis_at(adversary.xy) for adversary in self.adversaries)
+        self._folded_costs = self._fold(mesh.basis_at(prior.xy), prior.probabilities[:, None] * self.problem.costs)
 
     def mechanism(self) -> PointMechanism:
         """The mechanism of least cost, or of most distortion, within the bounds; certified."""
-        rows = self._first_rows()
+        rows = self._refine(self._first_rows())
         solution: ConeSolution | None = None
         for _ in range(MOST_ROUNDS):
-            solution = self._solve(rows)
+            try:
+                solution = self._solve(rows, self.options.tolerance)
+            except (SolveFailed, Infeasible) as error:
+                if self.bounds.cost_limits:
+                    self._require_affordable()
+                raise SolveFailed(f"on this mesh: {error}", status=Status.NUMERICAL) from None
             probabilities = _cleaned(solution.v)
             more = self._missing_rows(rows, probabilities)
             if more is None or self._time_left() == 0.0:
@@ -133,6 +146,26 @@ class PointDesign:
             if limits.time_limit is None or limits.time_limit > 0:
                 relaxation = solve_relaxation(self.problem, self.bounds, self.adversaries, limits)
         return self._repair(probabilities, solution, relaxation)
+
+    def _refine(self, rows: _Rows) -> _Rows:
+        """Refine the mesh where the problem leaves it to the design; the rows, with what coarser meshes needed added.
+
+        On each mesh the program is solved to a loose tolerance, and cells where ε costs most are halved.
+        """
+        if self.bounds.epsilon is None:
+            return rows
+        for most in refinement_sizes(self.mesh, self.problem.most_controls(self.mesh)):
+            try:
+                solution = self._solve(rows, ROUGH_TOLERANCE)
+            except (SolveFailed, Infeasible):
+                sensitivities = np.ones(self.mesh.cells)  # a finer mesh may meet limits that this one does not
+            else:
+                sensitivities = solution.sensitivities.reshape(self.mesh.cells, -1).sum(axis=1)
+                rows = self._missing_rows(rows, _cleaned(solution.v)) or rows
+            self._use(refine(self.mesh, sensitivities, most))
+            if self._time_left() == 0.0:
+                break
+        return rows
 
     def _require_feasible(self) -> None:
         """Raise where more distortion is asked for than revealing nothing gives."""
@@ -223,19 +256,14 @@ class PointDesign:
             tables.append(self._fold(basis, (errors * adversary.probabilities).T))
         return tables
 
-    def _solve(self, rows: _Rows) -> ConeSolution:
-        try:
-            return solve_cone_program(
-                self._program(rows),
-                tolerance=self.options.tolerance,
-                time_limit=self._time_left() or (None if self.deadline is None else 1e-3),
-                device=self.device,
-                progress=self.options.progress,
-            )
-        except (SolveFailed, Infeasible) as error:
-            if self.bounds.cost_limits:
-                self._require_affordable()
-            raise SolveFailed(f"on this mesh: {error}", status=Status.NUMERICAL) from None
+    def _solve(self, rows: _Rows, tolerance: float) -> ConeSolution:
+        return solve_cone_program(
+            self._program(rows),
+            tolerance=tolerance,
+            time_limit=self._time_left() or (None if self.deadline is None else 1e-3),
+            device=self.device,
+            progress=self.options.progress,
+        )
 
     def _require_affordable(self) -> None:
         """Raise where a limit on the cost lies below what any mechanism must cost, or any on this mesh."""

@@ -22,8 +22,8 @@ from privacygames.points.shared_controls import WEIGHT_BITS, SharedControls
 from privacygames.spaces import Region, require_region
 from privacygames.validation import is_integer, is_number, require_instance
 
-CELL_SIDE = 1.5
-"""Default side of a cell, times epsilon: with degree 3, 1.4 % above the best mechanism for a uniform prior."""
+CELL_SIDE = 2.5
+"""Largest side of the cells that refinement starts from, times epsilon."""
 
 CELLS_WITHOUT_EPSILON = 4
 """Default number of cells along the longest axis where no epsilon says how smooth p(o|x) has to be."""
@@ -109,7 +109,7 @@ class Mesh(Value):
 
     @classmethod
     def for_epsilon(cls, region: Region, epsilon: float | None, *, degree: int = 3) -> "Mesh":
-        """A regular mesh whose cells have sides of at most 1.5 / epsilon.
+        """A regular mesh whose cells have sides of at most 2.5 / epsilon: the one that a design refines by default.
 
         Args:
             region: an area or an interval.
@@ -117,7 +117,7 @@ class Mesh(Value):
             degree: the degree of the polynomials.
 
         >>> pg.points.Mesh.for_epsilon(pg.Interval(0.0, 10.0), epsilon=0.6)
-        Mesh(4 cells, degree 3, 13 control points)
+        Mesh(3 cells, degree 3, 10 control points)
         """
         if epsilon is None:
             side = max(region.lengths) / CELLS_WITHOUT_EPSILON

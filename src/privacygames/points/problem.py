@@ -11,10 +11,11 @@ from privacygames.arrays import FloatArray, as_floats, content_hash, freeze_floa
 from privacygames.beliefs import PointPrior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
-from privacygames.points.mesh import Mesh
+from privacygames.points.mesh import MOST_CONTROLS, Mesh
+from privacygames.points.refinement import default_controls
 from privacygames.problem import Adversary
 from privacygames.spaces import Area, Grid, Numbers, Places, Region, Space
-from privacygames.validation import require_instance
+from privacygames.validation import is_integer, require_instance
 
 CostFunction = Callable[[FloatArray, FloatArray], ArrayLike]
 """A cost: points (points, axes) and outputs (outputs, axes), in the unit of distances, to a table (points, outputs)."""
@@ -76,7 +77,9 @@ class PointProblem(Value):
         cost: c(o, x): ``"euclidean"`` (``"absolute"`` on an interval) by default, ``"squared"``, or a function of
             points and outputs in the unit of distances.
         distance: d(ŝ, x), the error of the guess ŝ, which may be any point: as for the cost, but not a function.
-        mesh: where the control points are; by default chosen for epsilon when a mechanism is designed.
+        mesh: where the control points are. By default a design refines a mesh where the prior and epsilon ask for it,
+            up to some 300 control points; a number says up to how many: the cost falls, and the time grows with the
+            cube. A :class:`privacygames.points.Mesh` is taken as it is.
 
     >>> city = pg.Area(2.0, 2.0)
     >>> pg.PointProblem(pg.PointPrior(city, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.5)])
@@ -89,7 +92,7 @@ class PointProblem(Value):
     """The outputs in the unit of distances, (outputs, axes)."""
     cost: PointCost
     distance: str
-    mesh: Mesh | None
+    mesh: Mesh | int | None
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class PointProblem(Value):
         *,
         cost: str | CostFunction | None = None,
         distance: str | None = None,
-        mesh: Mesh | None = None,
+        mesh: Mesh | int | None = None,
     ) -> None:
         require_instance(prior, PointPrior, "the prior")
         region = prior.region
@@ -108,8 +111,8 @@ class PointProblem(Value):
                 f"{len(prior)} points and {len(observables)} outputs are too many: their costs would have more than "
                 f"{MOST_ENTRIES} entries; aggregate the visits, or use fewer outputs"
             )
-        if mesh is not None and require_instance(mesh, Mesh, "the mesh").region != region:
-            raise InvalidProblem("the mesh and the prior are over different regions")
+        if mesh is not None:
+            _require_mesh(mesh, region)
         name = _named(region.distance_names[0] if distance is None else distance, region, "distance")
         coordinates = output_coordinates(region, observables)
         self._fill(
@@ -136,14 +139,19 @@ class PointProblem(Value):
         """d(ŝ, x), (guesses, points), of points in the unit of distances."""
         return DISTANCES[self.distance](guesses, points)
 
-    def mesh_for(self, epsilon: float | None) -> Mesh:
-        """The mesh of the problem, or the default one for an epsilon."""
-        return Mesh.for_epsilon(self.region, epsilon) if self.mesh is None else self.mesh
+    def first_mesh(self, epsilon: float | None) -> Mesh:
+        """The mesh of the problem, or the one that a design refines for an epsilon."""
+        return self.mesh if isinstance(self.mesh, Mesh) else Mesh.for_epsilon(self.region, epsilon)
 
-    def with_mesh(self, mesh: Mesh) -> "PointProblem":
-        """The same problem on another mesh."""
-        if require_instance(mesh, Mesh, "the mesh").region != self.region:
-            raise InvalidProblem("the mesh and the prior are over different regions")
+    def most_controls(self, first: Mesh) -> int:
+        """The number of control points up to which a design refines its first mesh."""
+        if isinstance(self.mesh, Mesh):
+            return first.controls
+        return default_controls(first) if self.mesh is None else self.mesh
+
+    def with_mesh(self, mesh: Mesh | int) -> "PointProblem":
+        """The same problem on another mesh, or with another number of control points."""
+        _require_mesh(mesh, self.region)
         return self._replace(mesh=mesh)
 
     def with_prior(self, prior: PointPrior) -> "PointProblem":
@@ -220,6 +228,15 @@ def output_coordinates(region: Region, observables: Space) -> FloatArray:
     if isinstance(observables, Numbers):
         return region.project(observables.values)
     raise InvalidProblem("the outputs of an interval are numbers")
+
+
+def _require_mesh(mesh: Mesh | int, region: Region) -> None:
+    """Refuse a mesh over another region, and a number of control points that no mesh has."""
+    if not isinstance(mesh, Mesh):
+        if not (is_integer(mesh) and 2 <= mesh <= MOST_CONTROLS):
+            raise InvalidProblem(f"the mesh must be a Mesh, or a number of control points from 2 to {MOST_CONTROLS}")
+    elif mesh.region != region:
+        raise InvalidProblem("the mesh and the prior are over different regions")
 
 
 def _places(region: Region, outputs: ArrayLike) -> Space:

@@ -28,7 +28,8 @@ MOST_ITERATIONS = 150
 """Iterations before the method gives up; problems of points take 10 to 40."""
 
 STALLED, NARROWER = 12, 0.9
-"""The method gives up after so many iterations in which the gap, once there is one, did not fall by this factor."""
+"""The method gives up after so many iterations in which the absolute gap did not fall by this factor.
+The relative one stays where it is while the value and the bound fall together."""
 
 NEGLIGIBLE = 1e-6
 """Fraction of the uniform mechanism's costs; the gap of a smaller value is measured in units of that."""
@@ -90,16 +91,17 @@ class _Solve:
         for iteration in range(MOST_ITERATIONS):
             self._update(at, iteration)
             if self._gap <= self._tolerance:
-                return self._solution(iteration, finished=True)
-            if self._gap < NARROWER * narrowest or self._value == np.inf:
-                narrowest, last = self._gap, iteration
+                return self._solution(at, iteration, finished=True)
+            width = self._value - self._bound
+            if width < NARROWER * narrowest or width == np.inf:
+                narrowest, last = width, iteration
             if iteration - last > STALLED or not np.isfinite(at.gap):
                 break
             if deadline is not None and monotonic() >= deadline:
                 if self._value == np.inf:
                     message = "the time limit was reached before a mechanism met the limits"
                     raise SolveFailed(message, status=Status.TIME_LIMIT)
-                return self._solution(iteration, finished=False)
+                return self._solution(at, iteration, finished=False)
             try:
                 at = next_point(self._program, at, algebra)
             except FactorisationFailed:
@@ -134,7 +136,7 @@ class _Solve:
         """The relative gap; ∞ without a feasible point."""
         return (self._value - self._bound) / max(abs(self._value), self._negligible) if self._value < np.inf else np.inf
 
-    def _solution(self, iterations: int, *, finished: bool) -> ConeSolution:
+    def _solution(self, at: State, iterations: int, *, finished: bool) -> ConeSolution:
         program, bounded, averages = self._program, len(self._program.bounded), self._program.limits.averages
         alpha = np.ones(len(program.errors))
         alpha[program.bounded] = self._prices[:bounded]
@@ -147,6 +149,7 @@ class _Solve:
             alpha=alpha,
             cost_dual=float(self._prices[bounded]) if averages else 0.0,
             point_duals=self._prices[bounded + averages :],
+            sensitivities=(at.z[0] * at.cones[0]).sum(axis=-1),
         )
 
     def _infeasible(self, at: State) -> Infeasible:

@@ -261,6 +261,8 @@ class ConeSolution:
         alpha: the dual value of each adversary's distortion; 1 where it is maximised.
         cost_dual: the dual value of the cost limit; 0 without.
         point_duals: the dual value of each point's cost, (points,).
+        sensitivities: Σ_o z₀ (A v)₀ of each cone: by how much the value would fall, to first order, for a relative
+            increase of its first coordinate.
     """
 
     v: FloatArray
@@ -271,3 +273,4 @@ class ConeSolution:
     alpha: FloatArray
     cost_dual: float
     point_duals: FloatArray
+    sensitivities: FloatArray

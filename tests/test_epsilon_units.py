@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import privacygames as pg
 from privacygames.cli.app import app
+from privacygames.mechanism_files import load_finite
 from privacygames.problem import Scale
 from privacygames.releases import Budget, Ledger, Memoised, Releases
 
@@ -146,7 +147,7 @@ def test_ledgers_and_commands_name_the_unit(tmp_path: Path) -> None:
     released = run("release", problem, "cell-0", "--ledger", tmp_path / "n.db", "--budget", 2, "--at", 0)
     assert re.search(r"left: total\s+1\.5 per km; 3 between any two secrets", released)
     public = tmp_path / "public.pgm"
-    pg.PublicMechanism.of(pg.load(mechanism)).save(public)
+    pg.PublicMechanism.of(load_finite(mechanism)).save(public)
     assert TOLD in run("verify", public)
     assert run("sample", public, "cell-0").strip() in ("cell-0", "cell-1")
     for text in (shown, released, run("demo"), run("find", problem, "epsilon", "--cost-at-most", 0.4)):

@@ -64,10 +64,10 @@ def test_bounds_say_which_of_them_is_wrong(bounds: dict[str, object], field: str
 def test_a_key_of_a_document_has_its_table_as_location(tmp_path: Path) -> None:
     file = tmp_path / "p.toml"
     file.write_text('[space]\nkind = "numbers"\nfrom = 1\nto = 3\nstep = "x"\n[prior]\nuniform = true\n')
-    from privacygames.problem import read_problem
+    from privacygames.problem import ProblemFile
 
     with pytest.raises(pg.InvalidProblem) as caught:
-        read_problem(file)
+        _ = ProblemFile(file).problem
     assert (caught.value.field, caught.value.location) == ("step", "[space]")
 
 

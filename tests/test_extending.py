@@ -102,6 +102,7 @@ def test_a_space_is_designed_for_saved_and_loaded(tmp_path: Path) -> None:
     assert pg.verify(tmp_path / "hour.pgm") == mechanism.certificate
     (tmp_path / "hour.toml").write_text('[space]\nkind = "test-clock"\nhours = [6, 18]\n[prior]\nuniform = true\n')
     read, _ = pg.read_problem(tmp_path / "hour.toml")
+    assert isinstance(read, pg.Problem)
     assert read.space == Clock([6, 18])
     assert read.distance[0, 1] == 12
 

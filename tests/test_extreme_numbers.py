@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 from privacygames.certificates import loss_scale
 from privacygames.mechanism import certify
+from privacygames.mechanism_files import load_bytes
 from privacygames.problem import Bounds
 from privacygames.solvers import Scaling, solve_scaled
 from privacygames.solvers.protocol import SolveOptions
@@ -157,7 +158,7 @@ def test_files_with_infinite_costs_are_verified() -> None:
     cost = hamming(4)
     cost[1, 2] = inf
     made = pg.design(uniform(2, cost), epsilon=1.0)
-    assert pg.mechanism.load_bytes(made.to_bytes()).certificate.cost == made.certificate.cost
+    assert load_bytes(made.to_bytes()).certificate.cost == made.certificate.cost
     with pytest.raises(pg.GuaranteeViolated, match="never allowed"):
         pg.mechanism.certify(
             uniform(2, cost), Bounds(distortion=0.0), np.full((4, 4), 2**60, dtype=np.int64), origin="forged"

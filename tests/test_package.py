@@ -100,7 +100,7 @@ def test_the_verifier_runs_without_solvers(tmp_path: Path) -> None:
     space = pg.Categories("ab")
     pg.design(pg.Problem(pg.Prior.uniform(space)), epsilon=1.0).save(tmp_path / "m.pgm")
     code = (
-        "import sys; from privacygames.mechanism import verify\n"
+        "import sys; from privacygames import verify\n"
         f"verify({str(tmp_path / 'm.pgm')!r})\n"
         "print(*[m for m in sys.modules if m.startswith(('scipy', 'highspy', 'privacygames.solvers', "
         "'privacygames.programs', 'privacygames.designer'))])"

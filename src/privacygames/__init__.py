@@ -69,6 +69,8 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         PublicMechanism as PublicMechanism,
         RowSampler as RowSampler,
         Sampleable as Sampleable,
+    )
+    from privacygames.mechanism_files import (
         load as load,
         load_public as load_public,
         verify as verify,
@@ -85,6 +87,8 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Bounds as Bounds,
         Problem as Problem,
         max_distortion as max_distortion,
+    )
+    from privacygames.problem_files import (
         read_problem as read_problem,
     )
     from privacygames.progress import (
@@ -180,6 +184,8 @@ _PACKAGES = {
         "PublicMechanism",
         "RowSampler",
         "Sampleable",
+    ),
+    "mechanism_files": (
         "load",
         "load_public",
         "verify",
@@ -194,8 +200,8 @@ _PACKAGES = {
         "Bounds",
         "Problem",
         "max_distortion",
-        "read_problem",
     ),
+    "problem_files": ("read_problem",),
     "progress": (
         "Cancellation",
         "Progress",

@@ -19,6 +19,7 @@ from privacygames import baselines, metrics
 from privacygames.certificates import to_weights
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.mechanism_content import MechanismContent, encode_content
+from privacygames.mechanism_files import load_finite
 from support import problem_of, problems, two_secrets
 
 Array = NDArray[np.float64]
@@ -366,7 +367,7 @@ def test_remapping_a_file_of_fewer_bits(tmp_path: Path) -> None:
         fine.certificate.provenance,
     )
     binary_container.write(tmp_path / "m.pgm", *encode_content(contents))
-    loaded = pg.load(tmp_path / "m.pgm")
+    loaded = load_finite(tmp_path / "m.pgm")
     assert loaded.bits == 53
     remapped = baselines.remap(loaded, problem)
     assert remapped.bits == 62

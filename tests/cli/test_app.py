@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import privacygames as pg
+from privacygames.mechanism_files import load_finite
 from waiting import GUARD
 
 PROBLEM = """
@@ -380,7 +380,7 @@ def test_from_positions_to_a_mechanism_in_one_command(tmp_path: Path) -> None:
     assert "guaranteed epsilon" in done.stdout
     assert "Wrote ann.pgm (private: contains the prior)" in done.stdout
     assert run("verify", tmp_path / "ann.pgm").returncode == 0
-    box = pg.load(tmp_path / "ann.pgm").secrets.box  # type: ignore[attr-defined]
+    box = load_finite(tmp_path / "ann.pgm").secrets.box  # type: ignore[attr-defined]
     assert box == (6.6, 46.5, 6.7, 46.58)  # lines of the public lattice, not the farthest positions and a margin
     for wrong, message in (
         (("--user", "eve"), "holds no visits"),

@@ -9,7 +9,8 @@ from typer.testing import CliRunner, Result
 
 import privacygames as pg
 from privacygames.cli.app import app
-from privacygames.problem import ProblemFile, read_problem
+from privacygames.mechanism_files import load_finite
+from privacygames.problem import ProblemFile
 
 PROBLEM = """
 [space]
@@ -62,7 +63,8 @@ def changed(file: Path, old: str, new: str) -> Path:
 
 
 def test_a_file_names_adversaries(file: Path) -> None:
-    problem, bounds = read_problem(file)
+    document = ProblemFile(file)
+    problem, bounds = document.problem, document.bounds
     habits, side, vague = ProblemFile(file).adversaries_for(problem)
     assert habits.prior == problem.prior.sharpen(3.0)
     assert side.guess_space(problem.space).labels == ("west", "east")
@@ -160,7 +162,7 @@ def test_an_attack_is_told_with_what_it_errs_by_on_average(file: Path, kind: str
     """Not with what it minimised: a sum over secrets, or the worst of them."""
     out = file.with_name("all.pgm")
     assert run("design", file, "--out", out).exit_code == 0
-    made = pg.load(out)
+    made = load_finite(out)
     habits = made.certificate.bounds.distortion[1].adversary
     assert habits.prior is not None
     attack = getattr(pg.attacks, kind)(made, made.problem, adversary=habits)
@@ -211,7 +213,8 @@ def test_find_and_compare_take_them(file: Path) -> None:
     assert "best possible" in done.stdout
     assert figure.with_name("all-adversaries.png").read_bytes().startswith(b"\x89PNG")
     assert "all-adversaries.png" in done.stdout
-    problem, bounds = read_problem(file)
+    document = ProblemFile(file)
+    problem, bounds = document.problem, document.bounds
     near = json.loads(run("compare", file, "--mechanism", "constant", "--within", 1.0, "--json").stdout)["rows"][0]
     assert near["mechanism"] == "optimal against all"
     assert near["cost"] == pytest.approx(pg.design(problem, **bounds, within=1.0).certificate.cost, rel=2e-6)

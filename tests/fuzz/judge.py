@@ -15,7 +15,7 @@ from fuzz.case import SOLVERS, Case
 from fuzz.exact_check import measure
 from fuzz.reference import EDGE, Reference
 from privacygames.certificates import moderate_loss
-from privacygames.mechanism import load_bytes
+from privacygames.mechanism_files import load_bytes
 
 FINE = ("agree", "infeasible", "edge", "refused")
 """Outcomes that are no findings. Edge: so near to a limit that either answer is accepted."""

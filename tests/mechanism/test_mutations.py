@@ -16,7 +16,8 @@ import pytest
 
 import privacygames as pg
 from exact import holds_exactly
-from privacygames.mechanism import Mechanism, certify, load_bytes, read_container
+from privacygames.mechanism import Mechanism, certify, read_container
+from privacygames.mechanism_files import finite_mechanism, load_bytes
 
 WEIGHTS = np.array([[2, 1, 1], [1, 2, 1], [1, 1, 2]], np.int64) << 60
 REFUSED = (pg.InvalidFile, pg.GuaranteeViolated)
@@ -53,7 +54,7 @@ FILES: dict[str, bytes] = {
 def outcome(content: bytes) -> Mechanism | None:
     """The mechanism in a file, with what it says checked once more by exact arithmetic; None where it is refused."""
     try:
-        loaded = load_bytes(content)
+        loaded = finite_mechanism(load_bytes(content))
     except REFUSED:
         return None
     assert holds_exactly(loaded.statement)
@@ -222,7 +223,7 @@ def test_forged_lengths_are_refused(name: str, lengths: bytes) -> None:
 def test_exchanged_weights_and_labels_are_refused_or_another_mechanism(name: str) -> None:
     """Whatever comes back says what it is: its digest is another one, and its guarantees hold of what it has."""
     first, header, body = taken_apart(FILES[name])
-    original = load_bytes(FILES[name])
+    original = finite_mechanism(load_bytes(FILES[name]))
     n, m = original.weights.shape
     seen = 0
     for first_one, second_one in ((0, 1), (1, 2), (0, 2)):
@@ -391,6 +392,7 @@ def test_mutated_public_files_are_refused_or_verified(tmp_path: Path) -> None:
         path.write_bytes(sealed(first, bytes(flipped[:size]), bytes(flipped[size:])))
         try:
             loaded = pg.load_public(path)
+            assert isinstance(loaded, pg.PublicMechanism)
         except REFUSED:
             continue
         assert loaded.certificate.largest_ratio <= 1

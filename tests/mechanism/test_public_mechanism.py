@@ -23,6 +23,7 @@ def test_a_file_holds_neither_prior_nor_cost(tmp_path: Path) -> None:
     assert PRIOR.probabilities.tobytes() not in content
     assert MECHANISM.certificate.hashes.prior.encode() not in content
     again = pg.load_public(tmp_path / "public.pgm")
+    assert isinstance(again, pg.PublicMechanism)
     assert again.digest == public.digest
     assert np.array_equal(again.weights, MECHANISM.weights)
     assert again.secrets == GRID

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 import privacygames as pg
 from privacygames import metrics
 from privacygames.analysis import format_amount, format_percent
+from privacygames.mechanism_files import load_finite
 from privacygames.presentation.explanation import cost_label, distortion_label, epsilon_label
 from privacygames.problem import measure_scale
 from support import Case, cases
@@ -146,7 +147,7 @@ def test_labels_of_axes_name_the_unit() -> None:
 def test_a_unit_survives_a_file(tmp_path: pytest.TempPathFactory) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3], unit="years")))
     pg.design(problem, epsilon=1.0).save(f"{tmp_path}/m.pgm")
-    loaded = pg.load(f"{tmp_path}/m.pgm")
+    loaded = load_finite(f"{tmp_path}/m.pgm")
     assert loaded.secrets.distance_unit("absolute") == "years"
     assert loaded.secrets.distance_unit("hamming") == ""
     assert " years on average" in str(pg.explain(pg.evaluate(loaded, loaded.problem), loaded.problem))

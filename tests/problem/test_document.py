@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import privacygames as pg
-from privacygames.problem import read_problem
+from privacygames.problem import ProblemFile
 from privacygames.spaces import find_label
 
 
 def read(folder: Path, text: str) -> pg.Problem:
     (folder / "p.toml").write_text(text)
-    return read_problem(folder / "p.toml")[0]
+    return ProblemFile(folder / "p.toml").problem
 
 
 def test_grid_over_degrees(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import privacygames as pg
-from privacygames.problem import read_problem
+from privacygames.problem import ProblemFile
 from privacygames.text_files import MAX_BYTES, MAX_NESTING, MAX_TOML_BYTES, parse_toml
 
 DOCUMENT = """
@@ -22,7 +22,7 @@ SECRET = "label:s3cret:secret\na:1:2\n"
 
 def read(folder: Path, path: object) -> pg.Problem:
     (folder / "p.toml").write_text(DOCUMENT.format(path=f'"{path}"'))
-    return read_problem(folder / "p.toml")[0]
+    return ProblemFile(folder / "p.toml").problem
 
 
 def test_files_beside_the_document_and_below_it_are_read(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_no_other_file_is_read(tmp_path: Path) -> None:
     (folder / "v.csv").write_text("label\na\n")
     (folder / "p.toml").write_text(DOCUMENT.format(path='"v.csv"') + pairs)
     with pytest.raises(pg.InvalidProblem, match="beside the document"):
-        read_problem(folder / "p.toml")
+        _ = ProblemFile(folder / "p.toml").problem
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
@@ -66,12 +66,12 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(pg.UnreadableFile, match="not a regular file"):
         read(tmp_path, "pipe.csv")
     with pytest.raises(pg.UnreadableFile, match="not a regular file"):
-        read_problem(tmp_path / "pipe.csv")
+        _ = ProblemFile(tmp_path / "pipe.csv").problem
     (tmp_path / "zero.csv").symlink_to("/dev/zero")
     with pytest.raises(pg.InvalidProblem, match="beside the document"):
         read(tmp_path, "zero.csv")
     with pytest.raises(pg.UnreadableFile, match="not a regular file"):
-        read_problem(Path("/dev/zero"))
+        _ = ProblemFile(Path("/dev/zero")).problem
 
 
 def test_large_files_are_refused_before_they_are_read(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_large_files_are_refused_before_they_are_read(tmp_path: Path) -> None:
     with pytest.raises(pg.TooLarge, match="bytes; at most"):
         read(tmp_path, "v.csv")
     with pytest.raises(pg.TooLarge, match="bytes; at most"):
-        read_problem(tmp_path / "large.toml")
+        _ = ProblemFile(tmp_path / "large.toml").problem
 
 
 @pytest.mark.parametrize("content", [SECRET, "-----BEGIN s3cret KEY-----\nabc\n", '"s3cret\n', "s3cret\x00\n1\n"])
@@ -92,7 +92,7 @@ def test_no_message_shows_what_is_in_a_file(tmp_path: Path, content: str) -> Non
     assert "s3cret" not in str(caught.value)
     (tmp_path / "p.toml").write_text(content)
     with pytest.raises(pg.InvalidProblem) as caught:
-        read_problem(tmp_path / "p.toml")
+        _ = ProblemFile(tmp_path / "p.toml").problem
     assert "s3cret" not in str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_a_table_is_read_in_parts(tmp_path: Path) -> None:
     rows = 25_000
     (tmp_path / "v.csv").write_text("label,n\n" + "a,1\nb,2\n" * (rows // 2))
     (tmp_path / "p.toml").write_text(DOCUMENT.format(path='"v.csv"') + 'count = "n"\n')
-    assert read_problem(tmp_path / "p.toml")[0].prior["b"] == pytest.approx(2 / 3)
+    assert ProblemFile(tmp_path / "p.toml").problem.prior["b"] == pytest.approx(2 / 3)
 
 
 NESTED = {
@@ -117,7 +117,7 @@ NESTED = {
 def test_nested_documents_are_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "p.toml").write_text(NESTED[name])
     with pytest.raises(pg.InvalidProblem, match=f"at most {MAX_NESTING}|more than {MAX_NESTING}"):
-        read_problem(tmp_path / "p.toml")
+        _ = ProblemFile(tmp_path / "p.toml").problem
 
 
 def test_numbers_and_texts_with_dots_are_no_dotted_keys() -> None:

@@ -52,7 +52,7 @@ def test_a_coarser_product_is_answered_and_kept_in_a_file(tmp_path: Path) -> Non
 
 
 def test_a_problem_file_may_have_a_product(tmp_path: Path) -> None:
-    from privacygames.problem import read_problem
+    from privacygames.problem import ProblemFile
 
     path = tmp_path / "p.toml"
     path.write_text(
@@ -60,7 +60,7 @@ def test_a_problem_file_may_have_a_product(tmp_path: Path) -> None:
         'parts = [{ kind = "numbers", from = 20, to = 22 }, { kind = "categories", labels = ["a", "b"] }]\n'
         "[prior]\nuniform = true\n"
     )
-    problem, _ = read_problem(path)
+    problem = ProblemFile(path).problem
     assert problem.space == pg.Product([pg.Numbers([20, 21, 22]), pg.Categories("ab")], scales=[0.1, 1])
     assert problem.distance[0, 5] == pytest.approx(1.2)
 

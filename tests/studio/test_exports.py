@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 import privacygames as pg
 from privacygames.mechanism import read_container
+from privacygames.mechanism_files import load_finite
 from privacygames.studio.exports import private_toml, report, shareable_problem, shareable_report
 from privacygames.studio.problem_source import ProblemSource, tables_from_visits
 from privacygames.studio.stored_mechanism import StoredMechanism
@@ -56,7 +57,7 @@ def test_every_export_says_what_it_is(api: TestClient, mechanism: str, tmp_path:
     exports = api.get(f"/api/mechanisms/{mechanism}").json()["exports"]
     for each in exports.values():
         assert each["name"].split("-")[0] == each["disclosure"].split(":")[0]
-    pg.PublicMechanism.of(pg.load(tmp_path / "m.pgm")).save(tmp_path / "p.pgm")
+    pg.PublicMechanism.of(load_finite(tmp_path / "m.pgm")).save(tmp_path / "p.pgm")
     assert read_container(tmp_path / "p.pgm")[0]["disclosure"] == "private: computed from the prior"
 
 

@@ -13,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import privacygames as pg
+from privacygames.mechanism_files import load_finite
 from privacygames.problem import parse_problem
 from privacygames.studio import Limits
 from privacygames.studio.expiring_store import ExpiringStore
@@ -79,7 +80,7 @@ def test_samples_follow_the_mechanism(api: TestClient, made: str) -> None:
 
 def test_beliefs_are_bayes_rule(api: TestClient, made: str, tmp_path: Path) -> None:
     (tmp_path / "m.pgm").write_bytes(api.get(f"/api/mechanisms/{made}/file").content)
-    mechanism = pg.load(tmp_path / "m.pgm")
+    mechanism = load_finite(tmp_path / "m.pgm")
     attacked = api.post(f"/api/mechanisms/{made}/attack", json={"observable": 23}).json()["attackers"][0]
     assert attacked["belief"] == pytest.approx(mechanism.posterior(23).probabilities, abs=1e-6)
     assert attacked["guess"] == pg.attacks.optimal(mechanism, mechanism.problem).estimate(23)

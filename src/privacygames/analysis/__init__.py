@@ -8,6 +8,7 @@ from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.findings import (
     AdversaryError,
     BestGuess,
+    ConstantOutputs,
     Finding,
     Limitation,
     OddsBound,
@@ -38,6 +39,7 @@ __all__ = [
     "BestGuess",
     "Comparison",
     "ComparisonRow",
+    "ConstantOutputs",
     "Finding",
     "Limitation",
     "OddsBound",

@@ -2,7 +2,7 @@
 
 from privacygames.beliefs.mobility import Mobility, Timestamp, to_seconds
 from privacygames.beliefs.moves import Moves
-from privacygames.beliefs.point_prior import PointPrior
+from privacygames.beliefs.point_prior import MOST_POINTS, PointPrior
 from privacygames.beliefs.prior import Prior, entropy
 
-__all__ = ["Mobility", "Moves", "PointPrior", "Prior", "Timestamp", "entropy", "to_seconds"]
+__all__ = ["MOST_POINTS", "Mobility", "Moves", "PointPrior", "Prior", "Timestamp", "entropy", "to_seconds"]

@@ -8,6 +8,7 @@ import typer
 
 from privacygames.cli.bounds_options import by_name, known_adversaries
 from privacygames.cli.output import Json, print_json, print_rows, working
+from privacygames.cli.point_attack import attack_points
 
 
 class Kind(StrEnum):
@@ -36,17 +37,26 @@ def attack(
 ) -> None:
     """Run an inference attack on a mechanism: the estimate after each output, and the error on average.
 
-    The error of an adversary chosen by name is measured with their own prior and errors.
+    The error of an adversary chosen by name is measured with their own prior and errors. Where the secrets are points,
+    the optimal attack may guess any point; outputs and guesses are printed with the latitude first.
     """
     import numpy as np
 
     from privacygames import attacks, metrics
     from privacygames.errors import InvalidProblem
-    from privacygames.mechanism import load
+    from privacygames.mechanism import Mechanism
+    from privacygames.mechanism_files import load
     from privacygames.problem import ProblemFile
     from privacygames.spaces import display_label
 
     mechanism = load(file)
+    if not isinstance(mechanism, Mechanism):
+        if kind is not Kind.OPTIMAL:
+            raise InvalidProblem(
+                f"the {kind} attack is on mechanisms for cells or labels; on one for points there is --kind optimal"
+            )
+        attack_points(mechanism, adversary, against, rows, as_json=as_json)
+        return
     problem = mechanism.problem
     run = getattr(attacks, kind.value.replace("-", "_"))
     adversary_file = None if adversary is None else ProblemFile(adversary)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privacygames.mechanism import Mechanism
+    from privacygames.point_document import PointProblemFile
+    from privacygames.points import PointMechanism
     from privacygames.problem import Adversary, ProblemFile
 
 BoundOptions = dict[str, Any]
@@ -95,12 +97,15 @@ def by_name(adversaries: "Sequence[Adversary]", name: str) -> "Adversary":
     raise InvalidProblem(f"there is no adversary called {name[:100]!r}; there is {known}")
 
 
-def known_adversaries(mechanism: "Mechanism", file: "ProblemFile | None") -> "list[Adversary]":
+def known_adversaries(
+    mechanism: "Mechanism | PointMechanism", file: "ProblemFile | PointProblemFile | None"
+) -> "list[Adversary]":
     """The adversaries in a mechanism's bounds, and those of a problem file; a name may not stand for two of them."""
     from privacygames.errors import InvalidProblem
 
     known = {adversary.name: adversary for adversary in mechanism.bounds.named_adversaries}
-    for each in [] if file is None else file.adversaries_for(mechanism.problem):
+    problem: Any = mechanism.problem  # of the same kind as the file's
+    for each in [] if file is None else file.adversaries_for(problem):
         if known.setdefault(each.name, each) != each:
             raise InvalidProblem(
                 f"{each.name!r} of {file.path.name if file else ''} is not the {each.name!r} that the mechanism has a "

@@ -48,7 +48,8 @@ def compare(
     from privacygames.analysis import compare as run
     from privacygames.analysis import trade_off
     from privacygames.designer import design
-    from privacygames.mechanism import Disclosure, load
+    from privacygames.mechanism import Disclosure
+    from privacygames.mechanism_files import load_finite
     from privacygames.presentation import explain_comparison
     from privacygames.problem import PROBLEM_ADVERSARY, ProblemFile
 
@@ -88,7 +89,7 @@ def compare(
                     "optimal against all": partial(design, document.problem, **all_bounds, progress=show),
                     **makers,
                 }
-            from_files = {path.name: load(path) for path in file or []}
+            from_files = {path.name: load_finite(path) for path in file or []}
             results = run(
                 document.problem, {**makers, **from_files}, adversaries=adversaries, within=within, progress=show
             )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ from privacygames.cli.output import Json, check_new_file, print_json, print_rows
 from privacygames.cli.traces_input import problem_from_traces, refuse_without_traces
 
 if TYPE_CHECKING:
-    from privacygames.mechanism import Mechanism
+    from privacygames.points import PointProblem
 
 TOLERANCE = 1e-6
 STOPPED = 9
@@ -59,45 +60,74 @@ def design(
 ) -> int:
     """Design the least-cost mechanism for the problem and bounds in PROBLEM, and write it to a file.
 
-    Or from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
+    Where the space of PROBLEM is an area or an interval, its points are the secrets, and epsilon holds between any two
+    of them. Or from positions, with --traces, --user and bounds: the secret is then the cell of a grid. A bound given
     here is added to those in the problem file, or replaces the one of the same name; --against, which may be repeated,
     names the file's [[adversary]] tables. Where the time limit comes before the optimum, every guarantee holds all the
     same; the gap is printed, and the exit status is 9. With --outputs the mechanism is the best with so many
     different outputs, and the gap is relative to all mechanisms.
     """
-    from privacygames.analysis import usefulness_warnings
-    from privacygames.mechanism import Disclosure
-    from privacygames.problem import ProblemFile
+    from privacygames.analysis import ConstantOutputs, usefulness_warnings
+    from privacygames.mechanism import Disclosure, Mechanism
+    from privacygames.problem import Problem
+    from privacygames.problem_files import open_problem
 
     check_new_file(out, force=force)
     use_device_option(device)
     of_traces = {"user": user, "window": window, "columns": columns, "rows": rows, "cost": cost}
     if problem is not None:
         refuse_without_traces(traces, of_traces)
-        document = ProblemFile(problem)
-        described = document.problem
+        document = open_problem(problem)
+        described: Problem | PointProblem = document.problem
         bounds = merged_bounds(problem, document.bounds, bounds, document.adversaries, against or [])
     else:
         described = problem_from_traces(traces, of_traces)
         bounds = merged_bounds(Path(), {}, bounds, against=against or [])
-    secrets, observables = described.shape
-    with working(f"designing: {secrets} secrets, {observables} observables …") as show:
-        run = _designer(outputs, bounds)
+    if isinstance(described, Problem):
+        secrets, observables = described.shape
+        size, run = f"{secrets} secrets, {observables} observables", _designer(outputs, bounds)
+    else:
+        size = f"{len(described.prior)} points, {len(described.observables)} outputs"
+        run = _point_designer(outputs, device)
+    began = monotonic()
+    with working(f"designing: {size} …") as show:
         mechanism = run(described, **bounds, time_limit=time_limit, tolerance=TOLERANCE, progress=show)
+    in_time = time_limit is None or monotonic() < began + time_limit
     mechanism.save(out, dual_solution=dual_solution)
     certificate, disclosure = mechanism.certificate, Disclosure.PRIOR.value
     if as_json:
         print_json({"file": str(out), "disclosure": disclosure, "certificate": certificate.to_dict()})
     else:
         print_rows(f"Wrote {out} ({disclosure})", certificate.rows())
-    warn(usefulness_warnings(certificate.usefulness, described))
-    if certificate.gap is None or certificate.gap <= TOLERANCE or outputs is not None:
+    if isinstance(mechanism, Mechanism):
+        warn(usefulness_warnings(mechanism.certificate.usefulness, mechanism.problem))
+        optimal = certificate.gap is None or certificate.gap <= TOLERANCE or outputs is not None
+    else:  # the gap is to mechanisms of every form, not only to those on this mesh, so there is always some
+        warn([ConstantOutputs()] if mechanism.constant else [])
+        optimal = in_time
+    if optimal:
         return 0
-    warn([f"stopped by --time-limit: the cost may be {certificate.gap:.1%} above the least possible"])
+    worse = "by how much the cost is above the least possible is not known"
+    if certificate.gap is not None:
+        worse = f"the cost may be {certificate.gap:.1%} above the least possible"
+    warn([f"stopped by --time-limit: {worse}"])
     return STOPPED
 
 
-def _designer(outputs: int | None, bounds: dict[str, Any]) -> Callable[..., "Mechanism"]:
+def _point_designer(outputs: int | None, device: str | None) -> Callable[..., Any]:
+    """The function that designs for points, on a device."""
+    from privacygames.designer import design as run
+    from privacygames.errors import InvalidProblem
+    from privacygames.solvers import Interior
+
+    if outputs is not None:
+        raise InvalidProblem(
+            "--outputs is for secrets that are cells or labels; for points, the file's [observables] are the outputs"
+        )
+    return run if device in (None, "auto") else partial(run, solver=Interior(device=str(device)))
+
+
+def _designer(outputs: int | None, bounds: dict[str, Any]) -> Callable[..., Any]:
     """The function that designs: with all outputs, or with so many."""
     from privacygames.approximations import fewer_outputs
     from privacygames.designer import design as run

@@ -25,11 +25,11 @@ def evaluate(
     """
     from privacygames.analysis import ADVERSARY_HEADINGS, adversary_cells
     from privacygames.analysis import evaluate as measure
-    from privacygames.mechanism import load
+    from privacygames.mechanism_files import load_finite
     from privacygames.presentation import explain
     from privacygames.problem import ProblemFile
 
-    mechanism = load(file)
+    mechanism = load_finite(file)
     problem = mechanism.problem
     adversary_file = None if adversary is None else ProblemFile(adversary)
     adversary_prior = None if adversary_file is None else adversary_file.prior_over(mechanism.secrets)

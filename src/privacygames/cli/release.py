@@ -129,18 +129,19 @@ def release(
 
 def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
     """The problem, the mechanism where it is given, and the bounds of the problem file."""
-    from privacygames.mechanism import load
-    from privacygames.problem import read_problem
+    from privacygames.mechanism_files import load_finite
+    from privacygames.problem import ProblemFile
 
     if file.suffix.lower() == ".toml":
-        problem, bounds = read_problem(file)
+        document = ProblemFile(file)
+        problem, bounds = document.problem, document.bounds
         for name in bounds:
             if name not in ("epsilon", "distortion") or not isinstance(bounds[name], int | float):
                 raise InvalidProblem(
                     f"{file.name}, [bounds] {name}: releases over time use only epsilon and distortion"
                 )
         return problem, None, bounds
-    mechanism = load(file)
+    mechanism = load_finite(file)
     return mechanism.problem, mechanism, {}
 
 

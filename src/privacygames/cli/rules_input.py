@@ -51,11 +51,11 @@ def rules_for(
 
 def mechanism_in(path: Path | None) -> Any:
     """The mechanism in a file, with or without its prior and cost."""
-    from privacygames.mechanism import is_public, load, load_public
+    from privacygames.mechanism_files import load_any
 
     if path is None:
         raise InvalidProblem("give a mechanism file, or --fleet")
-    return load_public(path) if is_public(path) else load(path)
+    return load_any(path)
 
 
 def _from_file(path: Path) -> "dict[Any, Rule]":

@@ -15,14 +15,16 @@ def verify(
     jobs: Annotated[int, typer.Option(min=1, help="Processes, for a fleet.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Verify every guarantee of a mechanism file from nothing but its content; exit status 0 if all hold."""
+    """Verify every guarantee of a mechanism file from nothing but its content; exit status 0 if all hold.
+
+    The secrets may be cells, labels or points.
+    """
     if file.is_dir():
         _verify_fleet(file, jobs, as_json)
         return
-    from privacygames.mechanism import is_public, load_public
-    from privacygames.mechanism import verify as check
+    from privacygames.mechanism_files import load_any
 
-    certificate = load_public(file).certificate if is_public(file) else check(file)
+    certificate = load_any(file).certificate
     if as_json:
         print_json(certificate.to_dict())
     else:

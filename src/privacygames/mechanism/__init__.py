@@ -4,6 +4,7 @@ Every :class:`Mechanism` is made by :func:`certify`, which verifies it.
 """
 
 from privacygames.mechanism.binary_container import (
+    POINTS_KIND,
     POINTS_VERSION,
     Arrays,
     Header,
@@ -18,7 +19,7 @@ from privacygames.mechanism.binary_container import read as read_container
 from privacygames.mechanism.binary_container import write as write_container
 from privacygames.mechanism.certification import RealisedBounds, own_version
 from privacygames.mechanism.disclosure import Disclosure
-from privacygames.mechanism.mechanism import Mechanism, certify, load, load_bytes, require_fit, require_secrets, verify
+from privacygames.mechanism.mechanism import Mechanism, certify, require_fit, require_secrets
 from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.mechanism.protocol import (
     EpsilonGuarantee,
@@ -29,10 +30,11 @@ from privacygames.mechanism.protocol import (
     is_sampleable,
     require_finite_mechanism,
 )
-from privacygames.mechanism.public_mechanism import PublicCertificate, PublicMechanism, is_public, load_public
+from privacygames.mechanism.public_mechanism import PublicCertificate, PublicMechanism
 from privacygames.mechanism.sampling import Sampler
 
 __all__ = [
+    "POINTS_KIND",
     "POINTS_VERSION",
     "Arrays",
     "Disclosure",
@@ -53,18 +55,13 @@ __all__ = [
     "decode_record",
     "decode_record_header",
     "encode_record",
-    "is_public",
     "is_sampleable",
-    "load",
-    "load_bytes",
-    "load_public",
     "own_version",
     "parse_container",
     "read_container",
     "require_finite_mechanism",
     "require_fit",
     "require_secrets",
-    "verify",
     "well_formed",
     "write_container",
 ]

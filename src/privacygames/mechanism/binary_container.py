@@ -47,6 +47,9 @@ READABLE_VERSIONS = (1, 2, 3, 4)
 guarantees against several adversaries or for every secret's cost, and is written only where there are some. Version 4
 is for mechanisms whose secrets are points, whose header has the kind "points"."""
 
+POINTS_KIND = "points"
+"""The kind that the header of a mechanism for points names; those of other mechanisms name none."""
+
 MAX_FILE_BYTES = 2**31
 MAX_HEADER_BYTES = 2**23
 MAX_LINE_BYTES = 200

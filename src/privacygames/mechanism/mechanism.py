@@ -12,7 +12,7 @@ from privacygames.arrays import FloatArray, IntArray, as_floats, content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.certificates import Certificate, DualSolution, Statement, Usefulness, Verification, check
-from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
+from privacygames.errors import InvalidProblem
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedBounds, certify_content
 from privacygames.mechanism.mechanism_content import (
@@ -20,7 +20,6 @@ from privacygames.mechanism.mechanism_content import (
     decode_content,
     encode_content,
     oldest_version,
-    refuse_points,
 )
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
@@ -52,6 +51,17 @@ class Mechanism:
         self._content, self._verification = content, verification
         statement = content.statement
         self._table = WeightTable(statement.weights, statement.bits, content.secrets, content.observables)
+
+    @classmethod
+    def from_container(cls, header: binary_container.Header, arrays: binary_container.Arrays) -> "Mechanism":
+        """A mechanism from the header and arrays of a file, every guarantee verified.
+
+        Raises:
+            InvalidFile: they are invalid or inconsistent.
+            GuaranteeViolated: the weights do not keep the guarantees.
+        """
+        content = decode_content(header, arrays)
+        return cls(content, check(content.statement))
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -306,7 +316,7 @@ class Mechanism:
         binary_container.write(path, header, arrays, version=oldest_version(header))
 
     def to_bytes(self, *, dual_solution: bool = True) -> bytes:
-        """The bytes of the file that :meth:`save` writes, for :func:`privacygames.mechanism.load_bytes` to read."""
+        """The bytes of the file that :meth:`save` writes."""
         header, arrays = encode_content(self._content, dual_solution=dual_solution)
         return b"".join(binary_container.content(header, arrays, version=oldest_version(header)))
 
@@ -353,66 +363,6 @@ def certify(
         problem, bounds, table, dual_solution, origin=origin, cheapest=weights, unrepaired=unrepaired
     )
     return Mechanism(content, verification)
-
-
-def load(path: str | os.PathLike[str]) -> Mechanism:
-    """Read a mechanism file, and verify every guarantee in it.
-
-    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
-    >>> mechanism.save("numbers.pgm")
-    >>> pg.load("numbers.pgm").digest == mechanism.digest
-    True
-
-    Raises:
-        InvalidFile: the file is damaged, altered, too large or of another version.
-        GuaranteeViolated: the mechanism in the file does not keep its guarantees.
-    """
-    return _verified(*binary_container.read(path))
-
-
-def load_bytes(content: bytes, *, max_size: int | None = None) -> Mechanism:
-    """Read the bytes of a mechanism file, and verify every guarantee in it.
-
-    >>> from privacygames.mechanism import load_bytes
-    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
-    >>> load_bytes(mechanism.to_bytes()).digest == mechanism.digest
-    True
-
-    Args:
-        content: the bytes.
-        max_size: largest number of rows and of columns of a matrix in it; larger files are refused before anything is
-            computed.
-    """
-    header, arrays = binary_container.parse(content)
-    matrices = [array for array in arrays.values() if array.ndim == 2]
-    if max_size is not None and any(max(matrix.shape) > max_size for matrix in matrices):
-        raise TooLarge(
-            f"the file has a table of more than {max_size} rows or columns; at most {max_size} are taken here"
-        )
-    return _verified(header, arrays)
-
-
-def _verified(header: binary_container.Header, arrays: binary_container.Arrays) -> Mechanism:
-    refuse_points(header)
-    if "withheld" in header:
-        raise InvalidFile("this file was exported without prior and cost: read it with load_public")
-    content = decode_content(header, arrays)
-    return Mechanism(content, check(content.statement))
-
-
-def verify(path: str | os.PathLike[str]) -> Certificate:
-    """Verify every guarantee in a mechanism file, and return its certificate.
-
-    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
-    >>> mechanism.save("to-verify.pgm")
-    >>> pg.verify("to-verify.pgm").verification.largest_ratio <= 1
-    True
-
-    Raises:
-        InvalidFile: the file is damaged, altered, too large or of another version.
-        GuaranteeViolated: the mechanism in the file does not keep its guarantees.
-    """
-    return load(path).certificate
 
 
 def require_secrets(mechanism: Mechanism, prior: Prior) -> None:

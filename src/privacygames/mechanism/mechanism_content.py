@@ -81,12 +81,6 @@ def encode_content(content: MechanismContent, *, dual_solution: bool = True) -> 
     return header, arrays
 
 
-def refuse_points(header: Header) -> None:
-    """Raise for the header of a mechanism whose secrets are points, which :mod:`privacygames.points` reads."""
-    if header.get("kind") == "points":
-        raise InvalidFile("this file holds a mechanism for points: read it with privacygames.points.load")
-
-
 def oldest_version(header: Header) -> int:
     """The oldest version of the format that can express the guarantees in a header: the one to write."""
     return VERSION if set(header["promises"]) <= set(VERSION_2_GUARANTEES) else NEWEST_VERSION

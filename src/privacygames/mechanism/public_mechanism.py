@@ -23,7 +23,6 @@ from privacygames.mechanism import binary_container
 from privacygames.mechanism.binary_container import require_integer, well_formed
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism
-from privacygames.mechanism.mechanism_content import refuse_points
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
@@ -85,7 +84,7 @@ class PublicCertificate:
 class PublicMechanism:
     """A mechanism without prior and cost: its guarantee of ε can be verified and outputs can be drawn, nothing else.
 
-    Get one from :meth:`of` or :func:`load_public`.
+    Get one from :meth:`of` or :func:`privacygames.load_public`.
 
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
     >>> public = pg.PublicMechanism.of(mechanism)
@@ -112,6 +111,17 @@ class PublicMechanism:
         """A mechanism without its prior and cost."""
         spaces = (mechanism.secrets, mechanism.observables)
         return cls(mechanism.weights, mechanism.bits, mechanism.distinguishability, mechanism.bounds, spaces)
+
+    @classmethod
+    def from_container(cls, header: binary_container.Header, arrays: binary_container.Arrays) -> "PublicMechanism":
+        """A mechanism without prior and cost from the header and arrays of a file, every ratio verified.
+
+        Raises:
+            InvalidFile: they are invalid or inconsistent.
+            GuaranteeViolated: the weights do not keep the guaranteed ε.
+        """
+        with well_formed("the content of the file"):
+            return _decode(header, arrays)
 
     @property
     def weights(self) -> IntArray:
@@ -218,7 +228,7 @@ class PublicMechanism:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file without prior and cost, for :func:`load_public` to read."""
+        """Write a file without prior and cost, for :func:`privacygames.load_public` to read."""
         arrays: dict[str, Any] = {"weights": self.weights, "distinguishability": self.distinguishability}
 
         def store(matrix: FloatArray) -> str:
@@ -244,37 +254,6 @@ class PublicMechanism:
             f"{certificate.epsilon:.4g}", certificate.any_pair, within=certificate.within
         )
         return f"PublicMechanism({secrets} secrets, {observables} observables, ε {epsilon})"
-
-
-def load_public(path: str | os.PathLike[str]) -> PublicMechanism:
-    """Read a file without prior and cost, and verify every ratio in it.
-
-    >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
-    >>> pg.PublicMechanism.of(mechanism).save("public.pgm")
-    >>> pg.load_public("public.pgm").bounds.epsilon == mechanism.bounds.epsilon
-    True
-
-    Raises:
-        InvalidFile: the file is damaged, altered, or holds prior and cost.
-        GuaranteeViolated: the weights do not keep the guaranteed ε.
-    """
-    header, arrays = binary_container.read(path)
-    refuse_points(header)
-    if "withheld" not in header:
-        raise InvalidFile("this file has prior and cost in it: read it with load")
-    with well_formed("the content of the file"):
-        return _decode(header, arrays)
-
-
-def is_public(path: str | os.PathLike[str]) -> bool:
-    """Whether a mechanism file was exported without prior and cost.
-
-    >>> from privacygames.mechanism import is_public
-    >>> pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30])))).save("private.pgm")
-    >>> is_public("private.pgm")
-    False
-    """
-    return "withheld" in binary_container.read(path)[0]
 
 
 def _decode(header: Mapping[str, Any], arrays: Mapping[str, Any]) -> PublicMechanism:

@@ -2,12 +2,12 @@
 
 from privacygames.points.certificate import PointCertificate
 from privacygames.points.design import PointDesign, design
-from privacygames.points.files import is_point_file, load, load_bytes, load_public, verify
 from privacygames.points.finite import finite_problem
 from privacygames.points.guesses import BestGuesses, best_guesses
 from privacygames.points.mechanism import (
     PointMechanism,
     PointSampleable,
+    Position,
     PublicPointCertificate,
     PublicPointMechanism,
     certify_points,
@@ -28,18 +28,14 @@ __all__ = [
     "PointProblem",
     "PointSampleable",
     "PointVerification",
+    "Position",
     "PublicPointCertificate",
     "PublicPointMechanism",
     "best_guesses",
     "certify_points",
     "design",
     "finite_problem",
-    "is_point_file",
     "largest_cost",
-    "load",
-    "load_bytes",
-    "load_public",
-    "verify",
 ]
 
 

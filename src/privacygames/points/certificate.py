@@ -8,6 +8,9 @@ from privacygames.certificates import AdversaryResult, Provenance
 from privacygames.points.verification import PointVerification
 from privacygames.problem import Bounds, format_epsilon
 
+BETWEEN = "between any two points"
+"""The pairs that epsilon is about."""
+
 
 @dataclass(frozen=True)
 class PointCertificate:
@@ -72,8 +75,7 @@ class PointCertificate:
     @property
     def per(self) -> str:
         """What epsilon is counted for: ``"per km between any two points"``."""
-        unit = self.unit.removesuffix("s") if len(self.unit) > 2 else self.unit
-        return f"per {unit or 'unit of distance'} between any two points"
+        return f"{per_unit(self.unit)} {BETWEEN}"
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -95,13 +97,9 @@ class PointCertificate:
     def rows(self) -> list[tuple[str, str]]:
         """The certificate as pairs of name and value."""
         bounds, verified = self.bounds, self.verification
-        rows = []
+        rows: list[tuple[str, str]] = []
         if bounds.epsilon is not None:
-            largest = None if np.isinf(self.any_pair) else self.any_pair
-            rows.append(("guaranteed epsilon", format_epsilon(f"{bounds.epsilon:.6g}", self.per)))
-            if largest is not None:
-                rows.append(("largest log-ratio", f"{largest:.6g}, however far apart"))
-            rows.append(("coordinates rounded by", f"at most {self.resolution:.2g} {self.unit}".rstrip()))
+            rows += epsilon_rows(bounds.epsilon, self.unit, self.resolution, self.any_pair)
         for result in self.adversary_results:
             if bounds.named_adversaries:
                 wanted = "as much as possible" if result.guaranteed is None else f"{result.guaranteed:.6g} guaranteed"
@@ -127,3 +125,24 @@ class PointCertificate:
         rows = self.rows()
         width = max(24, *(len(name) + 2 for name, _ in rows))
         return "\n".join(f"{name:<{width}}{value}" for name, value in rows)
+
+
+def per_unit(unit: str) -> str:
+    """What epsilon is counted for, given the unit of distances: ``"per km"``, ``"per unit of distance"``."""
+    single = unit.removesuffix("s") if len(unit) > 2 else unit
+    return f"per {single or 'unit of distance'}"
+
+
+def epsilon_rows(epsilon: float, unit: str, resolution: float, any_pair: float) -> list[tuple[str, str]]:
+    """The guarantee of epsilon as pairs of name and value.
+
+    Args:
+        epsilon: the guarantee, per unit of distance.
+        unit: the unit of distances.
+        resolution: how far coordinates are rounded, at most.
+        any_pair: largest log-ratio between any two points, at most.
+    """
+    rows = [("guaranteed epsilon", format_epsilon(f"{epsilon:.6g}", f"{per_unit(unit)} {BETWEEN}"))]
+    if np.isfinite(any_pair):
+        rows.append(("largest log-ratio", f"{any_pair:.6g}, however far apart"))
+    return [*rows, ("coordinates rounded by", f"at most {resolution:.2g} {unit}".rstrip())]

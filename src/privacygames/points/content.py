@@ -10,15 +10,12 @@ from privacygames.arrays import FloatArray, IntArray, freeze, freeze_floats
 from privacygames.beliefs import PointPrior
 from privacygames.certificates import AdversaryDuals, DualSolution, Provenance, RatioDuals
 from privacygames.errors import InvalidFile
-from privacygames.mechanism import Arrays, Disclosure, Header, well_formed
+from privacygames.mechanism import POINTS_KIND, Arrays, Disclosure, Header, well_formed
 from privacygames.points.mesh import Mesh
 from privacygames.points.problem import GIVEN, PointProblem
 from privacygames.points.relaxation import RelaxedPart
 from privacygames.problem import MAX_ADVERSARIES, Adversary, Bounds, DistortionGuarantee
 from privacygames.spaces import LabelBudget, Region, decode_region, decode_space, encode_region, encode_space
-
-KIND = "points"
-"""The kind of mechanism that the header of a file names; files of other kinds name none."""
 
 BOUND_NAMES = ("epsilon", "distortion", "cost_at_most", "worst_case", "worst_cost_at_most")
 
@@ -70,7 +67,7 @@ def encode_content(content: PointContent, *, dual_solution: bool = True) -> tupl
         arrays["cost"] = problem.costs
     values = bounds.plain_values()
     header: Header = {
-        "kind": KIND,
+        "kind": POINTS_KIND,
         "disclosure": Disclosure.PRIOR.value,
         "mesh": encode_mesh(content.mesh, arrays),
         "observables": encode_space(problem.observables),

@@ -19,9 +19,9 @@ from privacygames.certificates import BITS, Provenance, to_weights
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, SolveFailed, Status
 from privacygames.mechanism import own_version
 from privacygames.points.guesses import best_guesses
-from privacygames.points.mechanism import PointMechanism, certify_points, largest_distortion
+from privacygames.points.mechanism import PointMechanism, certify_points
 from privacygames.points.mesh import Mesh
-from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays
+from privacygames.points.problem import FEASIBLE, PointAdversary, PointProblem, adversary_arrays, largest_distortion
 from privacygames.points.refinement import refine, refinement_sizes
 from privacygames.points.relaxation import RelaxedPart, solve_relaxation
 from privacygames.points.verification import joint_masses
@@ -142,8 +142,9 @@ class PointDesign:
             raise SolveFailed("no round of the design was begun", status=Status.NUMERICAL)
         relaxation: tuple[RelaxedPart, ...] = ()
         if self.prove_bound:
-            limits = replace(self.options, time_limit=self._time_left())
-            if limits.time_limit is None or limits.time_limit > 0:
+            left = self._time_left()
+            if left is None or left > 0:
+                limits = replace(self.options, time_limit=left)
                 relaxation = solve_relaxation(self.problem, self.bounds, self.adversaries, limits)
         return self._repair(probabilities, solution, relaxation)
 
@@ -170,7 +171,7 @@ class PointDesign:
     def _require_feasible(self) -> None:
         """Raise where more distortion is asked for than revealing nothing gives."""
         for adversary in self.adversaries:
-            limit = largest_distortion(self.problem, adversary) * (1 - 1e-12)
+            limit = largest_distortion(self.problem, adversary) * FEASIBLE
             if adversary.distortion is not None and adversary.distortion > limit:
                 whom = f" against {adversary.name!r}" if self.bounds.named_adversaries else ""
                 raise Infeasible(

@@ -1,9 +1,9 @@
 """Mechanisms for points: an exact distribution over finitely many outputs for every point of a region."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike
 from privacygames.arrays import FloatArray, IntArray, content_hash, freeze
 from privacygames.canonical import digest_of
 from privacygames.certificates import Provenance, Usefulness, largest_log_ratio
-from privacygames.errors import GuaranteeViolated, InvalidFile
+from privacygames.errors import Field, GuaranteeViolated, InvalidFile, InvalidProblem
 from privacygames.mechanism import (
+    POINTS_KIND,
     POINTS_VERSION,
+    Arrays,
     Disclosure,
     EpsilonGuarantee,
+    Header,
     Mechanism,
     RandomWords,
     RowSampler,
@@ -23,9 +26,8 @@ from privacygames.mechanism import (
     well_formed,
     write_container,
 )
-from privacygames.points.certificate import PointCertificate
+from privacygames.points.certificate import BETWEEN, PointCertificate, epsilon_rows, per_unit
 from privacygames.points.content import (
-    KIND,
     PointContent,
     decode_content,
     decode_mesh,
@@ -33,14 +35,23 @@ from privacygames.points.content import (
     encode_mesh,
 )
 from privacygames.points.finite import finite_problem
-from privacygames.points.guesses import best_guesses
 from privacygames.points.mesh import Mesh
-from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays
+from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays, largest_distortion
 from privacygames.points.relaxation import RelaxedPart, relaxation_bound
 from privacygames.points.verification import PointVerification, check, check_epsilon, check_weights
 from privacygames.points.weight_table import Point, PointTable
 from privacygames.problem import Bounds
-from privacygames.spaces import LabelBudget, Region, Space, decode_space, encode_space, region_digest, space_digest
+from privacygames.spaces import (
+    Area,
+    LabelBudget,
+    Region,
+    Space,
+    decode_space,
+    encode_space,
+    region_digest,
+    space_digest,
+)
+from privacygames.validation import is_number
 
 SAME_PROBABILITY = 1e-9
 """Largest difference of probabilities between control points at which outputs count as independent of the secret."""
@@ -62,6 +73,17 @@ class PointRowSampler:
     def draw(self, secrets: IntArray, random_words: RandomWords) -> IntArray:
         """The index of an output for each row."""
         return self.table.draw_with(secrets, random_words)
+
+
+class Position(NamedTuple):
+    """A longitude and a latitude in degrees: a pair in the order of points over degrees, with names.
+
+    >>> pg.points.Position(longitude=6.63, latitude=46.52).latitude
+    46.52
+    """
+
+    longitude: float
+    latitude: float
 
 
 class PointSampleable:
@@ -130,8 +152,7 @@ class PointSampleable:
     def epsilon_guarantee(self) -> EpsilonGuarantee:
         """The guarantee of differential privacy of one output, between any two points, with its unit."""
         unit = self.secrets.unit
-        single = unit.removesuffix("s") if len(unit) > 2 else unit
-        return EpsilonGuarantee(self.bounds.epsilon, f"per {single or 'unit of distance'}", unit, self.any_pair)
+        return EpsilonGuarantee(self.bounds.epsilon, per_unit(unit), unit, self.any_pair)
 
     @cached_property
     def any_pair(self) -> float:
@@ -173,6 +194,40 @@ class PointSampleable:
         """
         return self._table.sample(point, generator)
 
+    def sample_at(self, *, latitude: float, longitude: float, generator: np.random.Generator | None = None) -> Position:
+        """A random output for a position, by names: :meth:`sample` for areas over degrees, whatever the order.
+
+        A position outside the area is moved to its nearest point.
+
+        Args:
+            latitude: in degrees, from -90 to 90.
+            longitude: in degrees, from -180 to 180.
+            generator: a seeded generator for experiments; leave it out for anything private.
+
+        Raises:
+            InvalidProblem: the secrets are no positions in degrees, a number is not one of degrees, or the position
+                lies in the area only with both swapped. The message shows none of them.
+
+        >>> lausanne = pg.Area.over((6.5, 46.45, 6.8, 46.6))
+        >>> stations = [(6.5788, 46.5370), (6.6291, 46.5168)]  # longitude, latitude
+        >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(lausanne, stations), stations), epsilon=0.5)
+        >>> mechanism.sample_at(latitude=46.52, longitude=6.63).latitude.__round__(4) in (46.537, 46.5168)
+        True
+        """
+        region = self.secrets
+        if not (isinstance(region, Area) and region.box is not None):
+            coordinates = "(x, y) in kilometres" if isinstance(region, Area) else "numbers"
+            raise InvalidProblem(f"sample_at takes degrees, and the secrets are {coordinates} here: use sample")
+        for name, degrees, limit in (("latitude", latitude, 90), ("longitude", longitude, 180)):
+            if not (is_number(degrees) and abs(degrees) <= limit):
+                raise InvalidProblem(Field(name), f" must be a number of degrees, from -{limit} to {limit}")
+        if region.looks_swapped([(longitude, latitude)]):
+            raise InvalidProblem(
+                "the position lies outside the area, and inside with latitude and longitude swapped: give each its own"
+            )
+        released = cast("tuple[float, float]", self.sample((float(longitude), float(latitude)), generator))
+        return Position(longitude=released[0], latitude=released[1])
+
     def draw(self, points: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
         """The index of a random output for each point."""
         return self._table.draw(self.mesh.encode(self.secrets.clamp(points)), generator)
@@ -186,7 +241,7 @@ class PointMechanism(PointSampleable):
     """A random output for every point of a region, certified for any two points.
 
     Rows of integer weights belong to the control points of a mesh. The distribution at a point is their mean, weighted
-    by the Bernstein polynomials there. Get one from :func:`privacygames.design` or :func:`load`.
+    by the Bernstein polynomials there. Get one from :func:`privacygames.design` or :func:`privacygames.load`.
 
     >>> town = pg.Area(2.0, 2.0)
     >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
@@ -205,6 +260,26 @@ class PointMechanism(PointSampleable):
     ) -> None:
         self._content, self._verification, self._bound, self._adversaries = content, verification, bound, adversaries
         self._table = PointTable(content.mesh, content.problem.observables, content.weights, content.bits)
+
+    @classmethod
+    def from_container(cls, header: Header, arrays: Arrays) -> "PointMechanism":
+        """A mechanism from the header and arrays of a file, every guarantee verified.
+
+        Raises:
+            InvalidFile: they are invalid or inconsistent.
+            GuaranteeViolated: the weights do not keep the guarantees.
+        """
+        content = decode_content(header, arrays)
+        with well_formed("the content of the file"):
+            return certify_points(
+                content.problem,
+                content.bounds,
+                content.mesh,
+                content.weights,
+                content.bits,
+                relaxation=content.relaxation,
+                provenance=content.provenance,
+            )
 
     @property
     def problem(self) -> PointProblem:
@@ -262,7 +337,7 @@ class PointMechanism(PointSampleable):
         }
 
     def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
-        """Write one self-contained file, for :func:`privacygames.points.load` to read.
+        """Write one self-contained file, for :func:`privacygames.load` to read.
 
         Args:
             path: the file.
@@ -326,36 +401,6 @@ def certify_points(
     return mechanism
 
 
-def largest_distortion(problem: PointProblem, adversary: PointAdversary) -> float:
-    """The expected error of an adversary's best guess without an output, rounded down: no mechanism has more."""
-    masses = adversary.probabilities[None]
-    if adversary.errors is not None:
-        return float((adversary.errors @ adversary.probabilities).min()) * (1 - masses.size * 2.0**-51)
-    return best_guesses(masses, adversary.xy, problem.distance).total_lower
-
-
-def decode_mechanism(header: dict[str, Any], arrays: dict[str, Any]) -> PointMechanism:
-    """A mechanism for points from the header and arrays of a file, every guarantee verified.
-
-    Raises:
-        InvalidFile: they are invalid or inconsistent.
-        GuaranteeViolated: the weights do not keep the guarantees.
-    """
-    if "withheld" in header:
-        raise InvalidFile("this file was exported without prior and cost: read it with privacygames.points.load_public")
-    content = decode_content(header, arrays)
-    with well_formed("the content of the file"):
-        return certify_points(
-            content.problem,
-            content.bounds,
-            content.mesh,
-            content.weights,
-            content.bits,
-            relaxation=content.relaxation,
-            provenance=content.provenance,
-        )
-
-
 @dataclass(frozen=True)
 class PublicPointCertificate:
     """What can be verified of a mechanism for points without its prior: epsilon.
@@ -377,6 +422,20 @@ class PublicPointCertificate:
     unit: str
     resolution: float
     any_pair: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self) | {"counted": f"{per_unit(self.unit)} {BETWEEN}"}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The certificate as pairs of name and value."""
+        return [
+            *epsilon_rows(self.epsilon, self.unit, self.resolution, self.any_pair),
+            ("distortion, cost", "cannot be verified: prior and cost are withheld"),
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<24}{value}" for name, value in self.rows())
 
 
 class PublicPointMechanism(PointSampleable):
@@ -404,6 +463,26 @@ class PublicPointMechanism(PointSampleable):
             )
         return cls(mechanism._table, epsilon)
 
+    @classmethod
+    def from_container(cls, header: Header, arrays: Arrays) -> "PublicPointMechanism":
+        """A mechanism without prior and cost from the header and arrays of a file, epsilon verified.
+
+        Raises:
+            InvalidFile: they are invalid or inconsistent.
+            GuaranteeViolated: the weights do not keep the guaranteed ε.
+        """
+        with well_formed("the content of the file"):
+            expected = {"kind", "withheld", "disclosure", "mesh", "observables", "promises", "bits", "arrays", "format"}
+            if set(header) != expected or not set(arrays) <= {"weights", "lines_0", "lines_1", "cells"}:
+                raise InvalidFile("the file must hold exactly the parts of a mechanism without prior and cost")
+            mesh, weights = decode_mesh(header["mesh"], arrays), arrays["weights"]
+            observables = decode_space(header["observables"], size=weights.shape[1], allowance=LabelBudget())
+            if set(header["promises"]) != {"epsilon"} or type(header["bits"]) is not int:
+                raise InvalidFile("a file without prior and cost guarantees epsilon")
+            bounds = Bounds(**header["promises"])
+            table = PointTable(mesh, observables, freeze(weights), header["bits"])
+            return cls(table, cast("float", bounds.epsilon))
+
     @property
     def bounds(self) -> Bounds:
         """What is guaranteed: epsilon."""
@@ -419,10 +498,10 @@ class PublicPointMechanism(PointSampleable):
         return {"certificate": {"withheld": "prior and cost: nothing can be said of distortion"}}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file without prior and cost, for :func:`privacygames.points.load_public` to read."""
+        """Write a file without prior and cost, for :func:`privacygames.load_public` to read."""
         arrays: dict[str, Any] = {"weights": self.weights}
         header = {
-            "kind": KIND,
+            "kind": POINTS_KIND,
             "withheld": WITHHELD,
             "disclosure": Disclosure.COMPUTED.value,
             "mesh": encode_mesh(self.mesh, arrays),
@@ -435,25 +514,3 @@ class PublicPointMechanism(PointSampleable):
     def __repr__(self) -> str:
         epsilon = self.epsilon_guarantee
         return f"PublicPointMechanism({self.mesh!r}, {len(self.observables)} outputs, ε {epsilon})"
-
-
-def decode_public(header: dict[str, Any], arrays: dict[str, Any]) -> PublicPointMechanism:
-    """A mechanism for points without its prior from the header and arrays of a file, epsilon verified.
-
-    Raises:
-        InvalidFile: they are invalid or inconsistent.
-        GuaranteeViolated: the weights do not keep the guaranteed ε.
-    """
-    if "withheld" not in header:
-        raise InvalidFile("this file has prior and cost in it: read it with privacygames.points.load")
-    with well_formed("the content of the file"):
-        expected = {"kind", "withheld", "disclosure", "mesh", "observables", "promises", "bits", "arrays", "format"}
-        if set(header) != expected or not set(arrays) <= {"weights", "lines_0", "lines_1", "cells"}:
-            raise InvalidFile("the file must hold exactly the parts of a mechanism without prior and cost")
-        mesh, weights = decode_mesh(header["mesh"], arrays), arrays["weights"]
-        observables = decode_space(header["observables"], size=weights.shape[1], allowance=LabelBudget())
-        if set(header["promises"]) != {"epsilon"} or type(header["bits"]) is not int:
-            raise InvalidFile("a file without prior and cost guarantees epsilon")
-        bounds = Bounds(**header["promises"])
-        table = PointTable(mesh, observables, freeze(weights), header["bits"])
-        return PublicPointMechanism(table, cast("float", bounds.epsilon))

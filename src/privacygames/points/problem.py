@@ -11,9 +11,10 @@ from privacygames.arrays import FloatArray, as_floats, content_hash, freeze_floa
 from privacygames.beliefs import PointPrior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
+from privacygames.points.guesses import best_guesses
 from privacygames.points.mesh import MOST_CONTROLS, Mesh
 from privacygames.points.refinement import default_controls
-from privacygames.problem import Adversary
+from privacygames.problem import PROBLEM_ADVERSARY, Adversary
 from privacygames.spaces import Area, Grid, Numbers, Places, Region, Space
 from privacygames.validation import is_integer, require_instance
 
@@ -22,6 +23,9 @@ CostFunction = Callable[[FloatArray, FloatArray], ArrayLike]
 
 GIVEN = "given"
 """The name of a cost that is a function of the user's own."""
+
+FEASIBLE = 1 - 1e-12
+"""Share of the largest distortion that a design may be asked for: the rest is room for rounding."""
 
 MOST_ENTRIES = 10**8
 """Largest number of pairs of a point of the prior and an output."""
@@ -139,6 +143,21 @@ class PointProblem(Value):
         """d(ŝ, x), (guesses, points), of points in the unit of distances."""
         return DISTANCES[self.distance](guesses, points)
 
+    def max_distortion(self, adversary: Adversary | None = None) -> float:
+        """The largest distortion privacy of any mechanism: the error of the best guess without an output.
+
+        Rounded down, so that it can be guaranteed and verified.
+
+        >>> problem = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 3.0])
+        >>> problem.max_distortion().__round__(6)
+        1.0
+
+        Args:
+            adversary: against whom; by default one who knows the problem's prior and guesses the point.
+        """
+        arrays = adversary_arrays(self, PROBLEM_ADVERSARY if adversary is None else adversary, None)
+        return largest_distortion(self, arrays) * FEASIBLE
+
     def first_mesh(self, epsilon: float | None) -> Mesh:
         """The mesh of the problem, or the one that a design refines for an epsilon."""
         return self.mesh if isinstance(self.mesh, Mesh) else Mesh.for_epsilon(self.region, epsilon)
@@ -212,6 +231,14 @@ def adversary_arrays(problem: PointProblem, adversary: Adversary, distortion: fl
             f"{len(prior)}: give shape (guesses, points), in the order of prior.points"
         )
     return PointAdversary(adversary.name, prior.xy, prior.probabilities, adversary.errors, distortion)
+
+
+def largest_distortion(problem: PointProblem, adversary: PointAdversary) -> float:
+    """The expected error of an adversary's best guess without an output, rounded down: no mechanism has more."""
+    masses = adversary.probabilities[None]
+    if adversary.errors is not None:
+        return float((adversary.errors @ adversary.probabilities).min()) * (1 - masses.size * 2.0**-51)
+    return best_guesses(masses, adversary.xy, problem.distance).total_lower
 
 
 def output_coordinates(region: Region, observables: Space) -> FloatArray:

@@ -1,7 +1,13 @@
 """The problem and what is asked of a mechanism; the document (TOML) that describes both."""
 
 from privacygames.problem.adversary import Adversary, AdversaryArrays, max_distortion, mixture_groups
-from privacygames.problem.adversary_document import parse_adversaries
+from privacygames.problem.adversary_document import (
+    DocumentAdversary,
+    distortion_bounds,
+    document_adversary,
+    parse_adversaries,
+    read_adversaries,
+)
 from privacygames.problem.bounds import (
     MAX_ADVERSARIES,
     PROBLEM_ADVERSARY,
@@ -10,8 +16,9 @@ from privacygames.problem.bounds import (
     Distortion,
     DistortionGuarantee,
 )
-from privacygames.problem.document import ProblemFile, parse_problem, read_problem
+from privacygames.problem.document import ProblemFile, parse_problem
 from privacygames.problem.measures import Measure, distance_matrix, require_finite
+from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
 from privacygames.problem.units import (
     ANY_PAIR,
@@ -24,6 +31,7 @@ from privacygames.problem.units import (
     format_epsilon,
     measure_scale,
 )
+from privacygames.problem.visit_csv import CountTable, csv_path
 
 __all__ = [
     "ANY_PAIR",
@@ -35,24 +43,30 @@ __all__ = [
     "AdversaryArrays",
     "Bounds",
     "BoundsArguments",
+    "CountTable",
     "Distortion",
     "DistortionGuarantee",
+    "DocumentAdversary",
     "Measure",
     "Problem",
     "ProblemFile",
     "Scale",
     "cheapest_constant",
     "cost_scale",
+    "csv_path",
     "distance_matrix",
     "distance_scale",
     "distinguishability_scale",
+    "distortion_bounds",
     "distortion_rounding",
+    "document_adversary",
     "format_epsilon",
     "max_distortion",
     "measure_scale",
     "mixture_groups",
     "parse_adversaries",
     "parse_problem",
-    "read_problem",
+    "prior_from",
+    "read_adversaries",
     "require_finite",
 ]

@@ -1,5 +1,6 @@
 """The adversaries of a problem document: its ``[[adversary]]`` tables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.problem.adversary import Adversary, max_distortion
+from privacygames.problem.bounds import PROBLEM_ADVERSARY
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
 from privacygames.problem.visit_csv import PAIR_KEYS, csv_path, pairs_from_csv
@@ -47,31 +49,76 @@ def parse_adversaries(
         folder: where the files are that the tables name; None refuses all files.
         most: how many guesses and attribute values there may be; with it, no more than 32 adversaries.
     """
+
+    def read(given: TableReader) -> DocumentAdversary:
+        adversary = _adversary(given, problem, folder, most)
+        adversary.require_fit(problem)
+        return document_adversary(given, adversary, lambda: max_distortion(problem, adversary))
+
+    if most is not None and isinstance(tables, list) and len(tables) > MAX_ADVERSARIES:
+        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MAX_ADVERSARIES} are allowed here")
+    return read_adversaries(tables, KEYS, read)
+
+
+def read_adversaries(
+    tables: object, keys: tuple[str, ...], read: Callable[[TableReader], DocumentAdversary]
+) -> list[DocumentAdversary]:
+    """The adversaries of the ``[[adversary]]`` tables of a document, whose names must differ.
+
+    Args:
+        tables: the tables.
+        keys: the keys that each may have.
+        read: reads one of them.
+    """
     if not isinstance(tables, list):
         raise InvalidProblem("[[adversary]] is written with two brackets, one table for each")
-    if most is not None and len(tables) > MAX_ADVERSARIES:
-        raise TooLarge(f"[[adversary]] there are {len(tables)}; at most {MAX_ADVERSARIES} are allowed here")
     adversaries = []
     for number, table in enumerate(tables, start=1):
-        given = TableReader(table, f"[[adversary]] {number}", KEYS)
+        given = TableReader(table, f"[[adversary]] {number}", keys)
         with error_context(f"[[adversary]] {number}"):
-            adversaries.append(_document_adversary(given, problem, folder, most))
+            adversaries.append(read(given))
+    names = [each.adversary.name for each in adversaries]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidProblem(f"[[adversary]] two are called {name!r}; names tell them apart")
     return adversaries
 
 
-def _document_adversary(
-    given: TableReader, problem: Problem, folder: Path | None, most: int | None
-) -> DocumentAdversary:
-    adversary = _adversary(given, problem, folder, most)
-    adversary.require_fit(problem)
+def document_adversary(given: TableReader, adversary: Adversary, largest: Callable[[], float]) -> DocumentAdversary:
+    """An adversary with the distortion that their table asks for.
+
+    Args:
+        given: the table.
+        adversary: the adversary that it describes.
+        largest: computes the largest distortion possible against them.
+    """
     if "share" in given:
         share = given.number("share")
         if "distortion" in given or not 0 <= share <= 1:
             raise InvalidProblem("share is between 0 and 1, of the largest distortion possible, instead of distortion")
-        return DocumentAdversary(adversary, share * max_distortion(problem, adversary), maximised=False)
+        return DocumentAdversary(adversary, share * largest(), maximised=False)
     if given.value("distortion", None) == MAXIMISED:
         return DocumentAdversary(adversary, None, maximised=True)
     return DocumentAdversary(adversary, given.number("distortion", None), maximised=False)
+
+
+def distortion_bounds(bounds: dict[str, Any], named: list[DocumentAdversary]) -> dict[str, Any]:
+    """The distortion by adversary, where it is about more than the problem's own; else nothing.
+
+    Args:
+        bounds: the bounds of the document.
+        named: its adversaries.
+    """
+    guaranteed = {each.adversary: each.distortion for each in named if each.distortion is not None}
+    maximised = [each.adversary for each in named if each.maximised]
+    if not guaranteed and not maximised:
+        return {}
+    if len(maximised) > 1:
+        raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
+    own = {PROBLEM_ADVERSARY: bounds["distortion"]} if "distortion" in bounds else {}
+    if maximised or "cost_at_most" in bounds:
+        return {"distortion": {(maximised or [PROBLEM_ADVERSARY])[0]: None} | own | guaranteed}
+    return {"distortion": own | guaranteed}
 
 
 def _adversary(given: TableReader, problem: Problem, folder: Path | None, most: int | None) -> Adversary:

@@ -1,5 +1,6 @@
 """The problem document: a small TOML file with the space, the prior, the measures, the bounds and the adversaries.
 
+Secrets are cells or labels here; ``point_document.py`` has the document whose secrets are points.
 docs/reference/problem-file.md describes it; every table and key is checked, and an unknown one is an error.
 """
 
@@ -11,11 +12,10 @@ from privacygames.beliefs import Prior
 from privacygames.bound_fields import BOUND_FIELDS
 from privacygames.errors import InvalidProblem
 from privacygames.problem.adversary import Adversary
-from privacygames.problem.adversary_document import DocumentAdversary, parse_adversaries
-from privacygames.problem.bounds import PROBLEM_ADVERSARY
+from privacygames.problem.adversary_document import DocumentAdversary, distortion_bounds, parse_adversaries
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context
+from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context, refuse_region
 from privacygames.table_reader import TableReader
 from privacygames.text_files import read_toml
 
@@ -24,10 +24,11 @@ MEASURES = ("cost", "distance", "distinguishability")
 
 
 class ProblemFile:
-    """A problem file, parsed once.
+    """A problem file whose secrets are cells or labels, parsed once.
 
     Args:
         path: the TOML file.
+        tables: its tables, where they were parsed already.
 
     Attributes:
         path: the TOML file.
@@ -43,9 +44,11 @@ class ProblemFile:
     (3, {'epsilon': 0.5}, [])
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tables: dict[str, Any] | None = None) -> None:
         self.path = path
-        self._document = TableReader(read_toml(path), path.name, TABLES)
+        given = read_toml(path) if tables is None else tables
+        refuse_region(given.get("space"), name=f"{path.name}, [space]")  # else its tables are mistakes
+        self._document = TableReader(given, path.name, TABLES)
 
     @property
     def problem(self) -> Problem:
@@ -64,7 +67,8 @@ class ProblemFile:
 
     def adversaries_for(self, problem: Problem) -> list[Adversary]:
         """The adversaries of the file, about the secrets of another problem."""
-        return [named.adversary for named in _adversaries(self._document, problem, self.path.parent)]
+        tables = self._document.value("adversary", [])
+        return [named.adversary for named in parse_adversaries(tables, problem, self.path.parent)]
 
     def prior_over(self, space: Space) -> Prior:
         """The prior of the file, over the space of another problem."""
@@ -74,20 +78,6 @@ class ProblemFile:
     @cached_property
     def _content(self) -> "_Content":
         return _described(self._document, self.path.parent)
-
-
-def read_problem(path: Path) -> tuple[Problem, dict[str, Any]]:
-    r"""The problem of a file, and its bounds, as keyword arguments of :func:`privacygames.design`.
-
-    >>> space = ["[space]", 'kind = "numbers"', "from = 20", "to = 40"]
-    >>> lines = [*space, "[prior]", "uniform = true", "[bounds]", "epsilon = 1"]
-    >>> _ = Path("ages.toml").write_text("\n".join(lines))
-    >>> problem, bounds = pg.read_problem(Path("ages.toml"))
-    >>> len(problem.space), bounds["epsilon"]
-    (21, 1)
-    """
-    file = ProblemFile(path)
-    return file.problem, file.bounds
 
 
 def parse_problem(tables: object, *, most: int | None = None) -> tuple[Problem, dict[str, Any]]:
@@ -121,33 +111,8 @@ def _described(document: TableReader, folder: Path | None, most: int | None = No
         observables = _observables(space, document.value("observables", None), allowance)
     with error_context("[problem]"):
         problem = Problem(prior, observables=observables, **measures.table)
-    named = _adversaries(document, problem, folder, most)
-    return problem, bounds.table | _distortion(bounds.table, named), named
-
-
-def _adversaries(
-    document: TableReader, problem: Problem, folder: Path | None, most: int | None = None
-) -> list[DocumentAdversary]:
-    adversaries = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
-    names = [each.adversary.name for each in adversaries]
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidProblem(f"[[adversary]] two are called {name!r}; names tell them apart")
-    return adversaries
-
-
-def _distortion(bounds: dict[str, Any], named: list[DocumentAdversary]) -> dict[str, Any]:
-    """The distortion by adversary, where it is about more than the problem's own; else nothing."""
-    guaranteed = {each.adversary: each.distortion for each in named if each.distortion is not None}
-    maximised = [each.adversary for each in named if each.maximised]
-    if not guaranteed and not maximised:
-        return {}
-    if len(maximised) > 1:
-        raise InvalidProblem('[[adversary]] the distortion of two is "most"; only that of one can be maximised')
-    own = {PROBLEM_ADVERSARY: bounds["distortion"]} if "distortion" in bounds else {}
-    if maximised or "cost_at_most" in bounds:
-        return {"distortion": {(maximised or [PROBLEM_ADVERSARY])[0]: None} | own | guaranteed}
-    return {"distortion": own | guaranteed}
+    named = parse_adversaries(document.value("adversary", []), problem, folder, most=most)
+    return problem, bounds.table | distortion_bounds(bounds.table, named), named
 
 
 def _observables(space: Space, table: object, allowance: LabelBudget) -> Space | None:

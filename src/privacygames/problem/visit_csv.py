@@ -111,11 +111,15 @@ class CountTable:
         """The cell of each row's point; None for points outside the grid that are dropped."""
         if not isinstance(space, Grid) or not ("x" in self._keys and "y" in self._keys):
             raise InvalidProblem("x and y name the columns of coordinates; both are needed, and a grid")
-        names = self._keys.string("x"), self._keys.string("y")
-        columns = [(self.file.column(name), name) for name in names]
-        points = [tuple(self._number(row, column, name) for column, name in columns) for row in rows]
+        points = self.numbers(rows, ("x", "y"))
         positions = space.locate(points, outside=self._keys.string("outside", "error"))
         return [space.labels[position] if position >= 0 else None for position in positions]
+
+    def numbers(self, rows: Rows, keys: tuple[str, ...]) -> list[tuple[float, ...]]:
+        """The numbers of each row in the columns that these keys of the document name."""
+        names = [self._keys.string(key) for key in keys]
+        columns = [(self.file.column(name), name) for name in names]
+        return [tuple(self._number(row, column, name) for column, name in columns) for row in rows]
 
     def _where(self) -> Mapping[str, object]:
         where = self._keys.value("where", {})

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygames.arrays import FloatArray, as_floats
 from privacygames.errors import InvalidProblem
@@ -84,6 +84,12 @@ class Area(Region):
         return self.width, self.height
 
     @property
+    def corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The south-west and the north-east corner: (x, y), or (longitude, latitude) where the area is over degrees."""
+        west, south, east, north = self.box or (0.0, 0.0, self.width, self.height)
+        return (west, south), (east, north)
+
+    @property
     def unit(self) -> str:
         """Kilometres."""
         return "km"
@@ -127,15 +133,19 @@ class Area(Region):
         >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).looks_swapped([(39.9, 116.3)])
         True
         """
-        if self.box is None:
-            return False
         pairs = as_floats(points, "the points")
-        west, south, east, north = self.box
-        inside, swapped = (
-            ((pairs[:, order] >= (west, south)) & (pairs[:, order] <= (east, north))).all(axis=1)
-            for order in ([0, 1], [1, 0])
-        )
-        return not inside.any() and bool(2 * swapped.sum() > len(pairs))
+        swapped = int(self.is_swapped(pairs).sum())
+        return 2 * swapped > len(pairs) and not self.contains(pairs).any()
+
+    def is_swapped(self, points: FloatArray) -> NDArray[np.bool_]:
+        """Whether each of the points lies outside an area over degrees, and inside with its coordinates swapped.
+
+        >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).is_swapped(np.array([[39.9, 116.3], [116.3, 39.9]])).tolist()
+        [True, False]
+        """
+        if self.box is None:
+            return np.zeros(len(points), dtype=bool)
+        return self.contains(points[:, ::-1]) & ~self.contains(points)
 
     def coordinates(self, points: FloatArray) -> FloatArray:
         """Points (x, y) in kilometres as (longitude, latitude), where the area is over degrees.

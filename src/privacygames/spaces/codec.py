@@ -135,6 +135,7 @@ def decode_space(
     Numbers(74 labels)
     """
     kind = table.get("kind") if isinstance(table, Mapping) else None
+    refuse_region(table, name=name)
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidProblem(f"needs a kind: one of {', '.join(KINDS)}", field="kind", location=name)
     keys = TableReader(table, name, ("kind", *KINDS[kind].keys))
@@ -388,6 +389,30 @@ def decode_region(table: object, *, name: str = "[space]") -> Region:
             raise keys.type_error("box", "[west, south, east, north] in degrees")
         area = Area.over(tuple(box))
         return area.with_lengths(keys.number("width", area.width), keys.number("height", area.height))
+
+
+def is_region(table: object) -> bool:
+    """Whether a table describes a region, by its kind.
+
+    >>> is_region({"kind": "area"}), is_region({"kind": "grid"})
+    (True, False)
+    """
+    kind = table.get("kind") if isinstance(table, Mapping) else None
+    return isinstance(kind, str) and kind in REGION_KINDS
+
+
+def refuse_region(table: object, *, name: str = "[space]") -> None:
+    """Raise if a table describes a region, where a space of labels is needed.
+
+    Args:
+        table: the table.
+        name: how messages refer to it.
+    """
+    if is_region(table):
+        raise InvalidProblem(
+            "has points as secrets; what is asked for here needs cells or labels, such as those of a grid",
+            location=name,
+        )
 
 
 def region_digest(region: Region) -> str:

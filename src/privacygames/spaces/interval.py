@@ -53,6 +53,11 @@ class Interval(Region):
         return (self.high - self.low,)
 
     @property
+    def corners(self) -> tuple[tuple[float], tuple[float]]:
+        """The smallest and the largest number."""
+        return (self.low,), (self.high,)
+
+    @property
     def distance_names(self) -> tuple[str, ...]:
         """The absolute difference, and its square."""
         return "absolute", "squared"

@@ -3,9 +3,9 @@
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, as_floats
 from privacygames.immutable import Value
 from privacygames.validation import require_instance
 
@@ -24,6 +24,11 @@ class Region(Value):
     @abstractmethod
     def lengths(self) -> tuple[float, ...]:
         """The length along each axis, in the unit of distances."""
+
+    @property
+    @abstractmethod
+    def corners(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """The lower and the upper end of each axis, in the region's own coordinates."""
 
     @property
     @abstractmethod
@@ -51,6 +56,20 @@ class Region(Value):
     @abstractmethod
     def coordinates(self, points: FloatArray) -> FloatArray:
         """The inverse of :meth:`project`: points (points, axes) in the region's own coordinates."""
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Which points, in the region's own coordinates, lie in the region, its edge included. NaN does not.
+
+        >>> pg.Interval(10.0, 20.0).contains([10.0, 20.5]).tolist()
+        [True, False]
+        >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).contains([(116.5, 39.9), (39.9, 116.5)]).tolist()
+        [True, False]
+        """
+        coordinates = as_floats(points, "the points").reshape(-1, self.dimension)
+        inside = np.ones(len(coordinates), dtype=bool)
+        for axis, (low, high) in enumerate(zip(*self.corners, strict=True)):  # an axis at a time is faster than pairs
+            inside &= (coordinates[:, axis] >= low) & (coordinates[:, axis] <= high)
+        return inside
 
     def clamp(self, points: ArrayLike) -> FloatArray:
         """The nearest points of the region, as :meth:`project` gives them."""

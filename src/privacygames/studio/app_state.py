@@ -8,7 +8,7 @@ from typing import Any
 from privacygames import traces
 from privacygames.errors import Cancelled, InvalidProblem
 from privacygames.immutable import to_json_value
-from privacygames.mechanism import load_bytes
+from privacygames.mechanism_files import finite_mechanism, load_bytes
 from privacygames.studio.expiring_store import ExpiringStore
 from privacygames.studio.http_errors import JobFailed, Refused, with_pointer
 from privacygames.studio.job_queue import POLL_SECONDS, JobQueue, Ticket
@@ -194,7 +194,7 @@ class AppState:
             part = ticket.parts[len(running.parts)]
             bounds = part.get("bounds")
             stored = StoredMechanism(
-                load_bytes(part.pop("mechanism")),
+                finite_mechanism(load_bytes(part.pop("mechanism"))),
                 None if bounds is None else {**running.tables, "bounds": bounds},
                 running.source,
                 running.problem,
@@ -204,7 +204,7 @@ class AppState:
             running.parts.append(part | {"mechanism": self.mechanisms.put(stored)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
             stored = StoredMechanism(
-                load_bytes(ticket.result.pop("mechanism")),
+                finite_mechanism(load_bytes(ticket.result.pop("mechanism"))),
                 running.tables,
                 running.source,
                 running.problem,

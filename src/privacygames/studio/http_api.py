@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.immutable import to_json_value
-from privacygames.mechanism import load_bytes
+from privacygames.mechanism_files import finite_mechanism, load_bytes
 from privacygames.studio.app_state import AppState
 from privacygames.studio.exports import (
     COMMAND,
@@ -193,7 +193,9 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     async def verify(request: Request) -> Json:
         """Verify every guarantee of a mechanism file (the body), and store it."""
         content = await request.body()
-        mechanism = await run_in_threadpool(lambda: load_bytes(content, max_size=state.limits.secrets))
+        mechanism = await run_in_threadpool(
+            lambda: finite_mechanism(load_bytes(content, max_size=state.limits.secrets))
+        )
         stored = StoredMechanism(mechanism, label="from a file")
         problem = problem_view("", ProblemSource({}, mechanism.problem))
         return _json(mechanism_view(state.mechanisms.put(stored), stored) | {"problem": problem})

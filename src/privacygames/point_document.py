@@ -28,7 +28,6 @@ from privacygames.problem import (
 from privacygames.spaces import (
     Area,
     Grid,
-    LabelBudget,
     Numbers,
     Outside,
     Places,
@@ -47,6 +46,12 @@ SOURCES = ("uniform", "points", "csv", "cells")
 """Keys of the prior of which there is exactly one."""
 
 CELL_KEYS = ("columns", "rows", "points")
+KEYS_WITH_CELLS = ("counts", "label", "format", "smoothing")
+"""Keys of the prior that only counts by cell have."""
+
+MOST_OUTPUTS = 1_000_000
+"""Most outputs on an interval: as many as a grid may have cells."""
+
 ADVERSARY_KEYS = ("name", "distortion", "share", "prior")
 OUTSIDE: tuple[Outside, ...] = ("error", "drop", "nearest")
 
@@ -136,6 +141,9 @@ def _prior(region: Region, table: object, folder: Path) -> PointPrior:
     """The prior that a table describes; files are relative to ``folder``."""
     if isinstance(region, Area) and isinstance(table, dict) and "cells" in table:
         return _prior_of_cells(region, table, folder)
+    for key in KEYS_WITH_CELLS:
+        if isinstance(region, Area) and isinstance(table, dict) and key in table:
+            raise InvalidProblem(f"{key} goes with cells = {{ columns = …, rows = … }}")
     coordinates = ("x", "y") if isinstance(region, Area) else ("value",)
     given = TableReader(table, "[prior]", (*SOURCES, "weights", *coordinates, "count", "outside", "where"))
     given.boolean("uniform", False)
@@ -152,6 +160,8 @@ def _prior(region: Region, table: object, folder: Path) -> PointPrior:
     outside = given.string("outside", "error")
     require_choice(outside, OUTSIDE, "outside")
     if sources == ["points"]:
+        if not given.array("points"):
+            raise InvalidProblem("a prior needs at least one point")
         points = as_floats(given.array("points"), "the points")
         weights = as_floats(given.array("weights", [1.0] * len(points)), "the weights")
     else:
@@ -187,25 +197,24 @@ def _visits(given: TableReader, coordinates: tuple[str, ...], folder: Path) -> t
 
 def _inside(region: Region, points: FloatArray, weights: FloatArray, outside: str) -> tuple[FloatArray, FloatArray]:
     """The points of the region and their weights, after what ``outside`` says of the others."""
-    flat = points[:, 0] if region.dimension == 1 and points.ndim == 2 else points
-    if isinstance(region, Area) and points.ndim == 2 and points.shape[1] == 2 and region.looks_swapped(points):
+    if outside == "nearest" or not len(points):
+        return points, weights
+    if isinstance(region, Area) and points.shape == (len(points), 2) and region.looks_swapped(points):
         raise InvalidProblem(
             "no point lies in the area, and most would with longitude and latitude swapped: give (longitude, "
             "latitude), in this order; in a file, x is the column of longitudes and y that of latitudes"
         )
-    if outside == "nearest" or not len(flat):
-        return flat, weights
-    region.project(flat)  # raises unless they are finite numbers of the right shape
-    inside = region.contains(flat)
     if outside == "drop":
-        return flat[inside], weights[inside] if len(weights) == len(inside) else weights
-    missed = int((~inside).sum())
+        inside = region.contains(points)
+        return points[inside], weights[inside]
+    region.project(points)  # raises unless they are finite numbers of the right shape
+    missed = int((~region.contains(points)).sum())
     if missed:
         raise InvalidProblem(
-            f"{missed} of {len(flat)} points lie outside the region; widen it, or say outside = 'drop' to leave them "
+            f"{missed} of {len(points)} points lie outside the region; widen it, or say outside = 'drop' to leave them "
             "out, 'nearest' to move them to its edge"
         )
-    return flat, weights
+    return points, weights
 
 
 def _outputs(region: Region, prior: PointPrior, table: object) -> Space:
@@ -254,9 +263,11 @@ def _output_numbers(interval: Region, prior: PointPrior, given: TableReader) -> 
 
 def _evenly_spaced(region: Region, count: int) -> Numbers:
     """Numbers from one end of an interval to the other, both included."""
-    if count < 2:
-        raise InvalidProblem("count is the number of outputs from one end of the interval to the other: 2 or more")
-    LabelBudget().take_labels(count)
+    if not 2 <= count <= MOST_OUTPUTS:
+        raise InvalidProblem(
+            f"count is the number of outputs from one end of the interval to the other: 2 or more, and {MOST_OUTPUTS} "
+            "at most"
+        )
     return Numbers(region.coordinates(region.lattice((count,), edges=True))[:, 0].tolist(), unit=region.unit)
 
 

@@ -23,7 +23,7 @@ def open_problem(path: Path) -> "ProblemFile | PointProblemFile":
     PointProblem(1 points of Area(3 × 2 km), 6 outputs)
     """
     tables = read_toml(path)
-    if not is_region(tables.get("space")):
+    if not (is_region(tables.get("space")) or "mesh" in tables):
         return ProblemFile(path, tables)
     from privacygames.point_document import PointProblemFile
 

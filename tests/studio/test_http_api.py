@@ -407,3 +407,79 @@ def test_what_is_idle_is_forgotten_though_nobody_asks(monkeypatch: pytest.Monkey
     with client(Limits(idle_seconds=0.1)):
         wait_until(lambda: len(set(expired)) >= 4)
     assert set(expired) == {"problem", "file of traces", "mechanism", "job"}
+
+
+POINTS = {
+    "town": (pg.Area.over((6.55, 46.50, 6.68, 46.56)), [(6.58, 46.52), (6.63, 46.54)]),
+    "plain": (pg.Area(3.0, 2.0), [(0.5, 0.5), (2.5, 1.25)]),
+    "hours": (pg.Interval(0.0, 24.0, unit="hours"), [8.5, 17.25]),
+}
+
+
+@pytest.fixture(scope="module")
+def points(api: TestClient) -> dict[str, dict[str, Any]]:
+    """Mechanisms for points, sent as files."""
+    views = {}
+    for name, (region, visited) in POINTS.items():
+        problem = pg.PointProblem(pg.PointPrior(region, visited), visited)  # type: ignore[arg-type]
+        sent = api.post("/api/verify", content=pg.design(problem, epsilon=0.5).to_bytes())
+        assert sent.status_code == 200, sent.text
+        views[name] = sent.json()
+    return views
+
+
+def test_a_mechanism_for_points_can_be_sent_and_sampled(api: TestClient, points: dict[str, dict[str, Any]]) -> None:
+    for name, at in (("town", {"latitude": 46.52, "longitude": 6.58}), ("plain", {"x": 0.5, "y": 0.5}), ("hours", 8.5)):
+        view = points[name]
+        assert (view["kind"], view["certificate"]["bounds"]["epsilon"]) == ("points", 0.5)
+        drawn = api.post(f"/api/mechanisms/{view['id']}/sample", json={"at": at, "count": 20})
+        assert drawn.status_code == 200, drawn.text
+        assert len(drawn.json()["answers"]) == 20
+        assert all(answer in view["answers"] for answer in drawn.json()["answers"])
+        again = api.get(f"/api/mechanisms/{view['id']}").json()
+        assert again["certificate_rows"] == view["certificate_rows"]
+        file = api.get(f"/api/mechanisms/{view['id']}/file")
+        assert api.post("/api/verify", content=file.content).json()["certificate"] == view["certificate"]
+    assert points["town"]["answers"][0] == {"latitude": 46.52, "longitude": 6.58, "label": "6.58, 46.52"}
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("town", {"at": {"latitude": 6.58, "longitude": 46.52}}, "inside with latitude and longitude swapped"),
+        ("town", {"at": {"x": 6.58, "y": 46.52}}, "latitude and longitude for an area over degrees"),
+        ("town", {"at": 6.58}, "latitude and longitude for an area over degrees"),
+        ("town", {"secret": "cell-0"}, "the secrets of this mechanism are points"),
+        ("town", {"at": {"latitude": 46.52, "longitude": 6.58}, "secret": "cell-0"}, "and no secret"),
+        ("town", {}, "the secrets of this mechanism are points"),
+        ("town", {"at": {"latitude": 146.52, "longitude": 6.58}}, "less than or equal to 90"),
+        ("town", {"at": {"latitude": "46.52", "longitude": 6.58}}, "valid number"),
+        ("town", {"at": [46.52, 6.58]}, "body.at"),
+        ("plain", {"at": {"latitude": 46.52, "longitude": 6.58}}, "x and y for one in kilometres"),
+        ("hours", {"at": True}, "body.at"),
+    ],
+)
+def test_wrong_points_are_refused_without_showing_them(
+    api: TestClient, points: dict[str, dict[str, Any]], name: str, body: dict[str, Any], message: str
+) -> None:
+    refused = api.post(f"/api/mechanisms/{points[name]['id']}/sample", json=body)
+    assert refused.status_code == 422
+    assert message in refused.json()["error"]["message"]
+    assert not re.search(r"46\.52|6\.58", refused.text)
+
+
+def test_what_is_about_labels_refuses_points(api: TestClient, points: dict[str, dict[str, Any]], made: str) -> None:
+    name = points["town"]["id"]
+    for route, body in (
+        ("answers", {"secret": "cell-0"}),
+        ("attack", {"observable": "cell-0"}),
+        ("evaluate", {}),
+        ("send", {"secret": "cell-0"}),
+    ):
+        refused = api.post(f"/api/mechanisms/{name}/{route}", json=body)
+        assert refused.status_code == 422
+        assert "the secrets of this mechanism are points" in refused.json()["error"]["message"]
+    for route in ("table", "recipe", "report", "shareable/problem", "shareable/report"):
+        assert api.get(f"/api/mechanisms/{name}/{route}").status_code == 422
+    refused = api.post(f"/api/mechanisms/{made}/sample", json={"at": 3.5})
+    assert (refused.status_code, "give a secret" in refused.json()["error"]["message"]) == (422, True)

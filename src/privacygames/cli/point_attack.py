@@ -28,14 +28,14 @@ def attack_points(
     """
     import numpy as np
 
-    from privacygames.cli.points_input import PointSource, point_json, point_text
     from privacygames.errors import InvalidProblem
     from privacygames.point_document import PointProblemFile
     from privacygames.points import best_guesses
+    from privacygames.presentation import output_json, output_text, point_json, point_text
     from privacygames.problem import Adversary
     from privacygames.problem_files import open_problem
 
-    region, problem, source = mechanism.secrets, mechanism.problem, PointSource(mechanism)
+    region, problem = mechanism.secrets, mechanism.problem
     document = None if file is None else open_problem(file)
     if document is not None and not isinstance(document, PointProblemFile):
         raise InvalidProblem(f"the secrets of {document.path.name} are cells or labels, and the mechanism's are points")
@@ -58,7 +58,8 @@ def attack_points(
     order = [int(o) for o in np.argsort(-likelihood, kind="stable") if likelihood[o] > 0]
     if as_json:
         estimates = [
-            {"answer": source.json(o), "probability": float(likelihood[o]), "estimate": guesses[o]} for o in order
+            {"answer": output_json(mechanism, o), "probability": float(likelihood[o]), "estimate": guesses[o]}
+            for o in order
         ]
         named = {} if against is None else {"against": against}
         print_json({"attack": "optimal", **named, "distortion": error, "proved": proved, "estimates": estimates})
@@ -67,7 +68,7 @@ def attack_points(
     unit = region.unit if adversary.errors is None and problem.distance == "euclidean" else ""
     print_rows(
         f"The optimal attack{whose} errs by {f'{error:.4g} {unit}'.strip()} on average",
-        [(source.text(o), f"{likelihood[o]:.1%}", str(guesses[o])) for o in order[:rows]],
+        [(output_text(mechanism, o), f"{likelihood[o]:.1%}", str(guesses[o])) for o in order[:rows]],
         ("output", "probability", "best guess"),
     )
     if len(order) > rows:

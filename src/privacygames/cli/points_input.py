@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygames.errors import InvalidProblem
-from privacygames.spaces import Area, Region, display_label
+from privacygames.presentation import output_json, output_text
+from privacygames.spaces import Area, Region
 
 if TYPE_CHECKING:
     from privacygames.points import PointMechanism, PublicPointMechanism
@@ -32,25 +33,10 @@ def parse_point(region: Region, text: str) -> Coordinates:
         return numbers
     latitude, longitude = numbers
     if region.looks_swapped([(longitude, latitude)]):
-        raise InvalidProblem(
-            "it lies outside the area, and inside with both numbers swapped: give the latitude first"
-        )
+        raise InvalidProblem("it lies outside the area, and inside with both numbers swapped: give the latitude first")
     if abs(latitude) > 90 or abs(longitude) > 180:
         raise InvalidProblem("it is not on the Earth: give LATITUDE,LONGITUDE in degrees, the latitude first")
     return longitude, latitude
-
-
-def point_text(region: Region, point: Sequence[float]) -> str:
-    """A point as :func:`parse_point` reads it."""
-    return ",".join(f"{value:.10g}" for value in _written(region, point))
-
-
-def point_json(region: Region, point: Sequence[float]) -> Any:
-    """A point for JSON: a table with names for its coordinates, or a number."""
-    values = [float(f"{value:.10g}") for value in _written(region, point)]
-    if not isinstance(region, Area):
-        return values[0]
-    return dict(zip(("x", "y") if region.box is None else ("latitude", "longitude"), values, strict=True))
 
 
 class PointSource:
@@ -77,16 +63,11 @@ class PointSource:
 
     def text(self, output: int) -> str:
         """An output as a line: its coordinates, as points are given."""
-        if not isinstance(self._region, Area):
-            return display_label(self._mechanism.observables.labels[output])
-        return point_text(self._region, self._mechanism.outputs[output])
+        return output_text(self._mechanism, output)
 
     def json(self, output: int) -> Any:
         """An output for JSON: its coordinates and its label; or its number."""
-        label = self._mechanism.observables.labels[output]
-        if not isinstance(self._region, Area):
-            return label
-        return point_json(self._region, self._mechanism.outputs[output]) | {"label": label}
+        return output_json(self._mechanism, output)
 
     @property
     def warnings(self) -> list[str]:
@@ -94,11 +75,6 @@ class PointSource:
         if not self._outside:
             return []
         return [f"{self._outside} of the points lay outside the region, and were moved to its nearest point"]
-
-
-def _written(region: Region, point: Sequence[float]) -> Sequence[float]:
-    """The coordinates of a point in the order in which they are written."""
-    return point[::-1] if isinstance(region, Area) and region.box is not None else point
 
 
 def _form(region: Region) -> str:

@@ -1,5 +1,6 @@
 """Results for people: findings with their sentences, labels of axes, and pages."""
 
+from privacygames.presentation.coordinates import output_json, output_text, point_json, point_text
 from privacygames.presentation.explanation import (
     Explanation,
     adversary_error,
@@ -23,5 +24,9 @@ __all__ = [
     "explain_comparison",
     "limitations",
     "needed",
+    "output_json",
+    "output_text",
+    "point_json",
+    "point_text",
     "render",
 ]

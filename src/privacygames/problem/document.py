@@ -15,7 +15,17 @@ from privacygames.problem.adversary import Adversary
 from privacygames.problem.adversary_document import DocumentAdversary, distortion_bounds, parse_adversaries
 from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem
-from privacygames.spaces import Grid, LabelBudget, Numbers, Space, Subsets, decode_space, error_context, refuse_region
+from privacygames.spaces import (
+    REGION_KINDS,
+    Grid,
+    LabelBudget,
+    Numbers,
+    Space,
+    Subsets,
+    decode_space,
+    error_context,
+    refuse_region,
+)
 from privacygames.table_reader import TableReader
 from privacygames.text_files import read_toml
 
@@ -104,7 +114,8 @@ def _described(document: TableReader, folder: Path | None, most: int | None = No
     bounds = TableReader(document.value("bounds", {}), "[bounds]", tuple(BOUND_FIELDS))
     measures = TableReader(document.value("problem", {}), "[problem]", MEASURES)
     allowance = LabelBudget(most=most)
-    space = decode_space(document.value("space", None), name="[space]", allowance=allowance)
+    others = () if folder is None else REGION_KINDS  # read by open_problem
+    space = decode_space(document.value("space", None), name="[space]", allowance=allowance, others=others)
     with error_context("[prior]"):
         prior = prior_from(space, document.value("prior", {}), folder)
     with error_context("[observables]"):

@@ -3,6 +3,7 @@
 from privacygames.spaces.area import Area
 from privacygames.spaces.categories import Categories
 from privacygames.spaces.codec import (
+    REGION_KINDS,
     LabelBudget,
     decode_region,
     decode_space,
@@ -28,6 +29,7 @@ from privacygames.spaces.space import DistanceSpace, Label, Space, display_label
 from privacygames.spaces.subsets import Subsets
 
 __all__ = [
+    "REGION_KINDS",
     "Area",
     "Box",
     "Categories",

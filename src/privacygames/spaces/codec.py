@@ -116,6 +116,7 @@ def decode_space(
     matrices: Mapping[str, FloatArray] | None = None,
     size: int | None = None,
     allowance: LabelBudget | None = None,
+    others: Iterable[str] = (),
 ) -> Space:
     """The space that a plain table describes.
 
@@ -126,6 +127,7 @@ def decode_space(
         matrices: stored matrices by the names that tables use.
         size: the number of labels that the space must have.
         allowance: the budget shared by all spaces of a document or file; by default one for this space alone.
+        others: kinds that may stand there and are read elsewhere, for messages.
 
     Raises:
         InvalidProblem: the table describes no space; the message names the wrong key.
@@ -137,7 +139,7 @@ def decode_space(
     kind = table.get("kind") if isinstance(table, Mapping) else None
     refuse_region(table, name=name)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InvalidProblem(f"needs a kind: one of {', '.join(KINDS)}", field="kind", location=name)
+        raise InvalidProblem(f"needs a kind: one of {', '.join([*KINDS, *others])}", field="kind", location=name)
     keys = TableReader(table, name, ("kind", *KINDS[kind].keys))
     with error_context(name):
         return _Decoder(keys, secrets, dict(matrices or {}), size, allowance or LabelBudget()).decode(kind)
@@ -410,7 +412,7 @@ def refuse_region(table: object, *, name: str = "[space]") -> None:
     """
     if is_region(table):
         raise InvalidProblem(
-            "has points as secrets; what is asked for here needs cells or labels, such as those of a grid",
+            "is a region of points; what is asked for here needs cells or labels, such as those of a grid",
             location=name,
         )
 

@@ -21,7 +21,7 @@ from privacygames.studio.problem_source import (
     tables_from_visits,
 )
 from privacygames.studio.requests import JobBody, ProblemBody
-from privacygames.studio.stored_mechanism import StoredMechanism
+from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 
 BYTES_OF_NAME = 150
 """Memory of a user's name, rounded up: a Python string and its entry in a tuple."""
@@ -80,7 +80,7 @@ class AppState:
         self.traces: ExpiringStore[traces.Visits] = ExpiringStore(
             "file of traces", **shared | {"most": MOST_TRACES, "size": _bytes_of_visits}
         )
-        self.mechanisms: ExpiringStore[StoredMechanism] = ExpiringStore("mechanism", **shared)
+        self.mechanisms: ExpiringStore[StoredMechanism | StoredPointMechanism] = ExpiringStore("mechanism", **shared)
         of_jobs: dict[str, Any] = shared | {"most": limits.kept + limits.queue + limits.workers}
         self.jobs: ExpiringStore[RunningJob] = ExpiringStore(
             "job", **of_jobs, on_drop=lambda job: self.queue.cancel(job.ticket)
@@ -112,6 +112,16 @@ class AppState:
     @property
     def _stores(self) -> tuple[ExpiringStore[Any], ...]:
         return self.problems, self.traces, self.mechanisms, self.jobs
+
+    def mechanism(self, name: str) -> StoredMechanism:
+        """A stored mechanism whose secrets are cells or labels."""
+        stored = self.mechanisms.get(name)
+        if isinstance(stored, StoredPointMechanism):
+            raise InvalidProblem(
+                "the secrets of this mechanism are points: outputs can be drawn here, and its guarantees and its file "
+                "had, but nothing else"
+            )
+        return stored
 
     async def read_traces(self, content: bytes, form: str) -> tuple[str, traces.Visits]:
         """Read traces in a worker process, since a small compressed file may be large; returns name and visits."""

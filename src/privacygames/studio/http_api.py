@@ -17,7 +17,8 @@ from starlette.exceptions import HTTPException
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem, PrivacyGamesError
 from privacygames.immutable import to_json_value
-from privacygames.mechanism_files import finite_mechanism, load_bytes
+from privacygames.mechanism import Mechanism
+from privacygames.mechanism_files import load_bytes
 from privacygames.studio.app_state import AppState
 from privacygames.studio.exports import (
     COMMAND,
@@ -44,13 +45,15 @@ from privacygames.studio.requests import (
     SendBody,
 )
 from privacygames.studio.security import LOOPBACK, Asgi, Guard
-from privacygames.studio.stored_mechanism import StoredMechanism
+from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 from privacygames.studio.views import (
     beliefs_view,
+    drawn_at,
     json_label,
     label_from,
     mechanism_view,
     outputs_view,
+    point_mechanism_view,
     problem_view,
     releases_view,
     rounded,
@@ -193,9 +196,10 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     async def verify(request: Request) -> Json:
         """Verify every guarantee of a mechanism file (the body), and store it."""
         content = await request.body()
-        mechanism = await run_in_threadpool(
-            lambda: finite_mechanism(load_bytes(content, max_size=state.limits.secrets))
-        )
+        mechanism = await run_in_threadpool(lambda: load_bytes(content, max_size=state.limits.secrets))
+        if not isinstance(mechanism, Mechanism):
+            points = StoredPointMechanism(mechanism)
+            return _json(point_mechanism_view(state.mechanisms.put(points), points))
         stored = StoredMechanism(mechanism, label="from a file")
         problem = problem_view("", ProblemSource({}, mechanism.problem))
         return _json(mechanism_view(state.mechanisms.put(stored), stored) | {"problem": problem})
@@ -203,14 +207,21 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}", tags=["mechanisms"])
     def mechanism(name: str) -> Json:
         """The guarantees of a mechanism, its measurements, and what they mean."""
-        return mechanism_view(name, state.mechanisms.get(name))
+        stored = state.mechanisms.get(name)
+        if isinstance(stored, StoredPointMechanism):
+            return _json(point_mechanism_view(name, stored))
+        return mechanism_view(name, stored)
 
     @app.post("/api/mechanisms/{name}/sample", tags=["mechanisms"])
     def sample(name: str, body: SampleBody) -> Json:
-        """Random outputs for a secret, from the operating system's randomness."""
+        """Random outputs for a secret or a point, from the operating system's randomness."""
         if body.count > state.limits.samples:
             raise Refused(413, "TOO_LARGE", f"at most {state.limits.samples} outputs are drawn at once")
         mechanism = state.mechanisms.get(name).mechanism
+        if not isinstance(mechanism, Mechanism):
+            return {"answers": drawn_at(mechanism, body)}
+        if body.secret is None or body.at is not None:
+            raise InvalidProblem("give a secret: this mechanism's are cells or labels, not points", field="secret")
         secret = mechanism.secrets.index(label_from(mechanism.secrets, body.secret, "secret"))
         drawn = mechanism.sampler().draw([secret] * body.count)  # type: ignore[arg-type]
         return {"answers": [json_label(mechanism.observables.labels[output]) for output in drawn]}
@@ -218,25 +229,25 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.post("/api/mechanisms/{name}/answers", tags=["mechanisms"])
     def outputs(name: str, body: SecretBody) -> Json:
         """The probability of each output for a secret."""
-        return outputs_view(state.mechanisms.get(name), body.secret)
+        return outputs_view(state.mechanism(name), body.secret)
 
     @app.get("/api/mechanisms/{name}/table", tags=["mechanisms"])
     def table(name: str) -> Json:
         """The whole table p(o|s), a row for each secret, rounded for pictures."""
-        rows = state.mechanisms.get(name).mechanism.probabilities
+        rows = state.mechanism(name).mechanism.probabilities
         return {"probabilities": [rounded(row) for row in rows]}
 
     @app.post("/api/mechanisms/{name}/attack", tags=["mechanisms"])
     def attack(name: str, body: AttackBody) -> Json:
         """Each adversary's belief and best guess after an output, and their error on average."""
-        return _json(beliefs_view(state.mechanisms.get(name), body.observable))
+        return _json(beliefs_view(state.mechanism(name), body.observable))
 
     @app.post("/api/mechanisms/{name}/evaluate", tags=["mechanisms"])
     def evaluate(name: str, body: EvaluateBody) -> Json:
         """Cost and privacy, against an adversary who knows the prior or has another one."""
         from privacygames.analysis import evaluate as evaluated
 
-        stored = state.mechanisms.get(name)
+        stored = state.mechanism(name)
         if body.adversary_prior is None:
             return _json(stored.report.to_dict())
         prior = Prior(stored.mechanism.secrets, body.adversary_prior)
@@ -245,7 +256,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.post("/api/mechanisms/{name}/send", tags=["mechanisms"])
     def send(name: str, body: SendBody) -> Json:
         """Release a secret several times, or a typical day, with the adversary's belief after each release."""
-        stored = state.mechanisms.get(name)
+        stored = state.mechanism(name)
         if body.secret is not None:
             secret = label_from(stored.mechanism.secrets, body.secret, "secret")
             return releases_view(stored, [secret] * body.times, moving=False)
@@ -265,7 +276,7 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:
         """The problem file, Python program and command that design the mechanism again."""
-        tables = state.mechanisms.get(name).tables
+        tables = state.mechanism(name).tables
         if tables is None:
             raise InvalidProblem("this mechanism was not designed here, so there is no problem file for it")
         program = private_python(tables)
@@ -274,20 +285,20 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}/report", tags=["take away"], response_class=Response)
     def private_report(name: str, counts: bool = False) -> Response:
         """One page about the mechanism; with ``counts``, the visit counts of the problem file are part of it."""
-        stored = state.mechanisms.get(name)
+        stored = state.mechanism(name)
         text = report(stored, mechanism_view(name, stored), counts=counts)
         return _attachment(text.encode(), "report-with-counts" if counts else "report", HTML)
 
     @app.get("/api/mechanisms/{name}/shareable/problem", tags=["take away"], response_class=Response)
     def problem_to_share(name: str) -> Response:
         """The problem file with a uniform prior: nothing in it was computed from visits."""
-        text = shareable_problem(state.mechanisms.get(name))
+        text = shareable_problem(state.mechanism(name))
         return _attachment(text.encode(), "shareable-toml", "text/plain; charset=utf-8")
 
     @app.get("/api/mechanisms/{name}/shareable/report", tags=["take away"], response_class=Response)
     def report_to_share(name: str) -> Response:
         """One page about the guarantees: nothing in it was computed from visits."""
-        text = shareable_report(state.mechanisms.get(name))
+        text = shareable_report(state.mechanism(name))
         return _attachment(text.encode(), "shareable-report", HTML)
 
 

@@ -87,10 +87,25 @@ class JobBody(Body):
     names: Annotated[list[str], Field(max_length=20)] | None = None
 
 
-class SampleBody(Body):
-    """A secret, and how many outputs to draw for it."""
+class PositionBody(Body):
+    """A point of an area over degrees."""
 
-    secret: LabelBody
+    latitude: Annotated[float, Field(ge=-90, le=90)]
+    longitude: Annotated[float, Field(ge=-180, le=180)]
+
+
+class PlanePointBody(Body):
+    """A point of an area in kilometres."""
+
+    x: Annotated[float, Field(allow_inf_nan=False)]
+    y: Annotated[float, Field(allow_inf_nan=False)]
+
+
+class SampleBody(Body):
+    """A secret, or a point where the secrets are points (a number, for an interval); and how many outputs to draw."""
+
+    secret: LabelBody | None = None
+    at: PositionBody | PlanePointBody | Annotated[float, Field(allow_inf_nan=False)] | None = None
     count: Annotated[int, Field(ge=1)] = 1
 
 

@@ -7,6 +7,7 @@ from privacygames import attacks
 from privacygames.analysis import Report, evaluate
 from privacygames.attacks import Attack
 from privacygames.mechanism import Mechanism
+from privacygames.points import PointMechanism
 from privacygames.problem import Adversary
 from privacygames.studio.problem_source import ProblemSource, Tables
 
@@ -56,3 +57,21 @@ class StoredMechanism:
             (adversary, attacks.optimal(self.mechanism, problem, adversary=adversary))
             for adversary in (Adversary(PROBLEM_ADVERSARY_NAME), *others)
         ]
+
+
+@dataclass(frozen=True)
+class StoredPointMechanism:
+    """A mechanism for points that the server keeps: its guarantees can be seen, and outputs drawn.
+
+    Attributes:
+        mechanism: the mechanism.
+        problem: the name under which its problem is stored: none is.
+    """
+
+    mechanism: PointMechanism
+    problem: str = ""
+
+    @property
+    def size(self) -> int:
+        """Approximate bytes, with its problem and its dual values."""
+        return 8 * (self.mechanism.weights.nbytes + self.mechanism.problem.costs.nbytes)

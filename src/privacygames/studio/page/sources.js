@@ -53,6 +53,10 @@ export async function load() {
     setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
     const response = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
+    if (response.kind === "points") {
+      forget([response.id]);
+      throw new Error("The secrets of this mechanism are points, which this page does not show. Draw outputs with privacygames sample, or over the HTTP API.");
+    }
     const problem = body.pgm ? response.problem : response;
     state.names.add(response.id);
     const before = state.problem ? [state.problem.id, ...state.results.map((each) => each.id)].filter(Boolean) : [];

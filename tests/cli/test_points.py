@@ -319,3 +319,18 @@ def test_mistakes_in_the_problem_file(tmp_path: Path, old: str, new: str, messag
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr
     assert not re.search(r"46\.52|6\.58", done.stderr)
     assert not (tmp_path / "m.pgm").exists()
+
+
+PAGES = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["how-to/points.md", "reference/problem-file.md"])
+def test_the_problem_files_of_the_documents_are_designed(tmp_path: Path, page: str) -> None:
+    documents = re.findall(r"```toml\n(.*?)```", (PAGES / page).read_text(), flags=re.DOTALL)
+    of_points = [text for text in documents if 'kind = "area"' in text]
+    assert of_points
+    for text in of_points:
+        (tmp_path / "p.toml").write_text(text)
+        problem, bounds = pg.read_problem(tmp_path / "p.toml")
+        assert isinstance(problem, pg.PointProblem)
+        assert pg.design(problem, **bounds).certificate.bounds.epsilon == bounds["epsilon"]

@@ -2,7 +2,8 @@
 
 :class:`Sampleable` is satisfied by :class:`privacygames.Mechanism`, by :class:`privacygames.PublicMechanism` and, with
 a mechanism for each user, by :class:`privacygames.fleet.Fleet`. It says nothing of how secrets are represented: a space
-encodes them (as indices, where it is finite), and a mechanism draws from what its space encodes.
+encodes them (as indices, where it is finite), and a mechanism draws from what its space encodes. Where secrets are the
+points of a region, the mechanism encodes them itself (:class:`RegionMechanism`).
 :class:`FiniteMechanism` adds p(o|s) as an array, for those that have finitely many secrets and outputs.
 """
 
@@ -13,13 +14,13 @@ from inspect import getattr_static
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import Usefulness
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Bounds, format_epsilon
-from privacygames.spaces import Label, Space
+from privacygames.spaces import Label, Region, Space
 
 RandomWords = Callable[[int], NDArray[np.uint64]]
 """A source of random bits: called with 0, 1, 2, …, it returns independent 64-bit words, one for each row."""
@@ -88,8 +89,8 @@ class Sampleable(Protocol):
 
     @property
     @abstractmethod
-    def secrets(self) -> Space:
-        """The space of secrets."""
+    def secrets(self) -> Space | Region:
+        """The space of secrets; a region, where every point of it may be the secret."""
         ...
 
     @property
@@ -148,6 +149,30 @@ class Sampleable(Protocol):
         return {}
 
 
+class RegionMechanism(Sampleable, Protocol):
+    """A mechanism whose secrets are the points of a region.
+
+    >>> problem = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 3.0])
+    >>> mechanism: RegionMechanism = pg.design(problem, epsilon=0.5)
+    >>> mechanism.secrets, mechanism.encode([0.5, 0.5, 2.0]).shape
+    (Interval(0 to 4), (3,))
+    """
+
+    @property
+    @abstractmethod
+    def secrets(self) -> Region:
+        """The region of secrets."""
+        ...
+
+    @abstractmethod
+    def encode(self, points: ArrayLike) -> IntArray:
+        """Points in the region's coordinates as the row sampler takes them: one integer each, 0 or more.
+
+        Points outside are moved to the nearest point of the region.
+        """
+        ...
+
+
 class FiniteMechanism(Sampleable, Protocol):
     """A mechanism with finitely many secrets and outputs, whose p(o|s) are an array: what estimation needs.
 
@@ -155,6 +180,12 @@ class FiniteMechanism(Sampleable, Protocol):
     >>> mechanism.probabilities.tolist(), mechanism.sample(30)
     ([[1.0, 0.0], [0.0, 1.0]], 30)
     """
+
+    @property
+    @abstractmethod
+    def secrets(self) -> Space:
+        """The space of secrets."""
+        ...
 
     @property
     @abstractmethod
@@ -185,6 +216,11 @@ def require_finite_mechanism(value: Any, message: str) -> FiniteMechanism:
     """The value itself, if it has the members of :class:`FiniteMechanism`; else :class:`InvalidProblem` is raised."""
     if not _has(value, _FINITE):
         raise InvalidProblem(message)
+    if isinstance(value.secrets, Region):
+        raise InvalidProblem(
+            f"{message}, and one with finitely many secrets: this one's may be any point of {value.secrets!r}. "
+            "Between the points of a prior, mechanism.at_points(problem) is such a mechanism"
+        )
     mechanism: FiniteMechanism = value
     return mechanism
 

@@ -47,6 +47,7 @@ from privacygames.spaces import (
     Region,
     Space,
     decode_space,
+    encode_region,
     encode_space,
     region_digest,
     space_digest,
@@ -230,11 +231,25 @@ class PointSampleable:
 
     def draw(self, points: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
         """The index of a random output for each point."""
-        return self._table.draw(self.mesh.encode(self.secrets.clamp(points)), generator)
+        return self._table.draw(self.encode(points), generator)
+
+    def encode(self, points: ArrayLike) -> IntArray:
+        """Points as the row sampler takes them: the cell and where in it, as one integer each."""
+        return self.mesh.encode(self.secrets.clamp(points))
 
     def row_sampler(self, users: Any = None) -> RowSampler:  # noqa: ARG002 - of the protocol
         """The sampler for the rows of a batch, the same for all users; secrets are points that the mesh encodes."""
         return PointRowSampler(self._table)
+
+    def to_manifest(self) -> dict[str, Any]:
+        """What the manifest of a release says of this mechanism in particular: nothing of the prior.
+
+        >>> line = pg.Interval(0.0, 4.0)
+        >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
+        >>> pg.design(problem, epsilon=0.5).to_manifest()["certificate"]["region"]
+        {'kind': 'interval', 'low': 0.0, 'high': 4.0, 'unit': ''}
+        """
+        return {"certificate": {"region": encode_region(self.secrets), "resolution": self.mesh.resolution}}
 
 
 class PointMechanism(PointSampleable):
@@ -322,19 +337,6 @@ class PointMechanism(PointSampleable):
         return Mechanism.from_probabilities(
             finite, self._table.probabilities(given.prior.points), origin=f"{self!r}, between the points of a prior"
         )
-
-    def to_manifest(self) -> dict[str, Any]:
-        """The certificate as plain values, for the manifest of a release; nothing of the prior."""
-        certificate = self.certificate
-        return {
-            "certificate": {
-                "cost": certificate.cost,
-                "bound": certificate.bound,
-                "gap": certificate.gap,
-                "region": region_digest(self.secrets),
-                "resolution": certificate.resolution,
-            }
-        }
 
     def save(self, path: str | os.PathLike[str], *, dual_solution: bool = True) -> None:
         """Write one self-contained file, for :func:`privacygames.load` to read.
@@ -492,10 +494,6 @@ class PublicPointMechanism(PointSampleable):
     def certificate(self) -> PublicPointCertificate:
         """The certificate: the verified guarantee of epsilon."""
         return PublicPointCertificate(self._epsilon, self.secrets.unit, self.mesh.resolution, self.any_pair)
-
-    def to_manifest(self) -> dict[str, Any]:
-        """The verified guarantee as plain values, for the manifest of a release."""
-        return {"certificate": {"withheld": "prior and cost: nothing can be said of distortion"}}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file without prior and cost, for :func:`privacygames.load_public` to read."""

@@ -127,6 +127,16 @@ class Area(Region):
             )
         return (pairs - (west, south)) * (self.width / (east - west), self.height / (north - south))
 
+    def can_clamp(self, points: FloatArray) -> NDArray[np.bool_]:
+        """Whether each of the points has a nearest point in the area: it is finite and, over degrees, on the Earth.
+
+        >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).can_clamp(np.array([[2.4, 48.9], [39.9, 116.3]])).tolist()
+        [True, False]
+        """
+        if self.box is None:
+            return super().can_clamp(points)
+        return np.asarray((np.abs(points[:, 0]) <= 180) & (np.abs(points[:, 1]) <= 90))
+
     def looks_swapped(self, points: ArrayLike) -> bool:
         """Whether none of the points lies in the area, and most would with longitude and latitude swapped.
 

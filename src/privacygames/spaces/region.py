@@ -71,6 +71,14 @@ class Region(Value):
             inside &= (coordinates[:, axis] >= low) & (coordinates[:, axis] <= high)
         return inside
 
+    def can_clamp(self, points: FloatArray) -> NDArray[np.bool_]:
+        """Whether each of the points, (points, axes), has a nearest point in the region: all that are finite do.
+
+        >>> pg.Interval(0.0, 24.0).can_clamp(np.array([[30.0], [np.inf]])).tolist()
+        [True, False]
+        """
+        return np.asarray(np.isfinite(points).all(axis=1))
+
     def clamp(self, points: ArrayLike) -> FloatArray:
         """The nearest points of the region, as :meth:`project` gives them."""
         return self.project(points).clip(0.0, self.lengths)

@@ -37,7 +37,7 @@ class Charge:
         per: what ε is counted for: ``"per km"``, ``"per year"``, ``"between secrets at most 2 km apart"``.
         unit: the unit of distinguishability; empty if other columns share none.
         any_pair: the largest log-ratio between any two secrets, however far apart; ∞ if an output rules one out.
-        secrets: the number of secrets.
+        secrets: the number of secrets; None where every point of a region is one.
     """
 
     columns: str
@@ -45,7 +45,7 @@ class Charge:
     per: str
     unit: str
     any_pair: float
-    secrets: int
+    secrets: int | None
 
     @property
     def form(self) -> str:
@@ -161,7 +161,7 @@ def charge_of(rule: ColumnRule) -> Charge:
         per=guarantee.per,
         unit=guarantee.unit,
         any_pair=guarantee.any_pair,
-        secrets=len(rule.rule.mechanism.secrets),
+        secrets=rule.reader.secret_count,
     )
 
 
@@ -201,10 +201,10 @@ class ReleaseAccount:
     def draws(self, charge: Charge) -> int:
         """The largest number of draws of a person's secrets by one rule, or of a row's without a user column.
 
-        With ``repeat="same"`` each distinct secret is drawn once.
+        With ``repeat="same"`` each distinct secret is drawn once. Points are counted as if all were distinct.
         """
         rows = 1 if self.rows is None else self.rows
-        return min(rows, charge.secrets) if self.repeat == "same" else rows
+        return min(rows, charge.secrets) if self.repeat == "same" and charge.secrets is not None else rows
 
     def require(self, limits: CostLimits) -> None:
         """Refuse a cost above the limits."""

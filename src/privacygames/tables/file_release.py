@@ -284,7 +284,7 @@ def _fingerprint(job: FileJob, plan: ReleasePlan, key: ReleaseKey | None) -> str
     """
     stats = [(name, job.input(name).stat()) for name in job.names]
     files = [(name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for name, stat in stats]
-    rules = [(describe_rule(rule), rule.rule.invalid, rule.rule.for_missing) for rule in plan.rules]
+    rules = [(describe_rule(rule), rule.rule.for_unknown, rule.rule.for_missing) for rule in plan.rules]
     key_check = None if key is None else key.check_value()
     parts = (files, rules, asdict(plan.identity), plan.user, plan.repeat, key_check, job.separator)
     return digest_of("file release", *parts)

@@ -81,7 +81,8 @@ class BatchSecrets:
     """The secrets of a batch.
 
     Attributes:
-        by_rule: for each rule, the index of each row's secret; negative for rows without one.
+        by_rule: for each rule, each row's secret as a number (its index, or an encoded point); negative for rows
+            without one.
         keep: mask of the rows that stay; None: all.
         counts: what was counted.
     """
@@ -283,7 +284,7 @@ class Kernel:
                 continue
             for reason, code, treatment in (
                 ("missing", MISSING, rule.rule.for_missing),
-                ("unknown", UNKNOWN, rule.rule.invalid),
+                ("unknown", UNKNOWN, rule.rule.for_unknown),
             ):
                 invalid = positions == code
                 count = int(invalid.sum())
@@ -306,11 +307,11 @@ class Kernel:
         if start is not None and is_position:
             first += start
         where = f"the first at row {first} (from 0)" + ("" if is_position else " of its batch")
-        what = "have no value" if reason == "missing" else "hold what is no secret of the mechanism"
+        what = "have no value" if reason == "missing" else rule.reader.unknown
         hint = rule.reader.hint(columns) if reason == "unknown" else ""
-        nearest = reason == "unknown" and rule.reader.has_nearest and rule.rule.invalid != "nearest"
+        nearest = reason == "unknown" and rule.reader.has_nearest and rule.rule.for_unknown != "nearest"
         choices = "'drop' or 'null'" + (", or 'nearest'" if nearest else "")
-        option = "missing" if reason == "missing" and rule.rule.invalid == "nearest" else "invalid"
+        option = "missing" if reason == "missing" and rule.rule.for_unknown == "nearest" else "invalid"
         rows = f"{rule.name}: {int(invalid.sum())} of {len(invalid)} rows {what}, {where}{hint}; say "
         return InvalidProblem(rows, Field(option), f"={choices}")
 
@@ -349,21 +350,24 @@ def filter_array(array: Any, mask: Any) -> Any:
 
 
 def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], counts: RowCounts) -> IntArray:
-    """The indices of a rule's secrets; rows moved to the nearest secret are counted."""
+    """A rule's secrets as numbers; rows moved to the nearest secret are counted."""
     secrets = rule.reader.positions(columns)
-    if rule.rule.invalid != "nearest" or not (outside := secrets == UNKNOWN).any():
+    if rule.rule.for_unknown != "nearest" or not (outside := secrets == UNKNOWN).any():
         return secrets
-    nearest = rule.reader.positions(columns, nearest=True)
-    moved = outside & (nearest >= 0)
+    mask = import_optional("pyarrow").array(outside)
+    rows_outside = {name: filter_array(columns[name], mask) for name in rule.columns}
+    nearest = rule.reader.positions(rows_outside, nearest=True)
+    moved = nearest >= 0
     by_reason = {
         "unknown": moved,
-        "far": moved & rule.reader.is_far(columns),
-        "exchanged": moved & rule.reader.is_swapped(columns),
+        "far": moved & rule.reader.is_far(rows_outside),
+        "exchanged": moved & rule.reader.is_swapped(rows_outside),
     }
     for reason, rows in by_reason.items():
         if count := int(rows.sum()):
             counts.invalid[rule.name, reason] += count
-    return nearest
+    secrets[outside] = nearest
+    return secrets
 
 
 def require_few_far_rows(rules: Sequence[ColumnRule], counts: RowCounts) -> None:
@@ -377,13 +381,13 @@ def require_few_far_rows(rules: Sequence[ColumnRule], counts: RowCounts) -> None
         moved = f"='nearest' would move {max(far, swapped)} of {counts.rows} rows"
         if mostly_swapped:
             raise InvalidProblem(
-                f"{rule.name}: ", Field("invalid"), f"{moved} to the border of the grid{hint}: swap the two columns"
+                f"{rule.name}: ", Field("invalid"), f"{moved} to the border{hint}: swap the two columns"
             )
         raise InvalidProblem(
             f"{rule.name}: ",
             Field("invalid"),
             f"{moved} by more than one step beyond the outermost secrets{hint}, above the share of "
-            f"{rule.rule.far_share_at_most:g}: correct the columns, design for more secrets, choose ",
+            f"{rule.rule.far_share_at_most:g}: correct the columns, design for more secrets or a larger area, choose ",
             Field("invalid"),
             "='drop', or raise ",
             Field("far_share_at_most"),

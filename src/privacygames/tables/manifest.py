@@ -116,14 +116,18 @@ class Manifest:
 
     def treatment(self, name: str, reason: str) -> str:
         """What became of the invalid rows of a rule: ``"drop"``, ``"null"`` or ``"nearest"``."""
-        rule = next(rule.rule for rule in self.rules if rule.name == name)
-        return rule.for_missing if reason == "missing" else rule.invalid
+        rule = self._rule(name).rule
+        return rule.for_missing if reason == "missing" else rule.for_unknown
+
+    def _rule(self, name: str) -> ColumnRule:
+        return next(rule for rule in self.rules if rule.name == name)
 
     def describe_invalid_rows(self) -> list[tuple[str, str]]:
         """The columns of each rule, and a sentence on how many rows held no secret and what became of them."""
         sentences = []
         for (name, reason), count in sorted(self.counts.invalid.items()):
-            what = NEAREST_COUNTS.get(reason, f"rows were {reason}: {self.treatment(name, reason)}")
+            were = "outside" if reason == "unknown" and self._rule(name).reader.secret_count is None else reason
+            what = NEAREST_COUNTS.get(reason, f"rows were {were}: {self.treatment(name, reason)}")
             sentences.append((name, f"{count:,} {what}"))
         return sentences
 
@@ -150,10 +154,10 @@ def describe_rule(rule: ColumnRule) -> dict[str, Any]:
     description: dict[str, Any] = {
         "columns": list(rule.columns),
         "became": list(rule.outputs),
-        "answer": rule.rule.output_form,
+        "answer": rule.rule.form,
         "original": rule.rule.original,
         "mechanism": mechanism.digest,
-        "secrets": len(mechanism.secrets),
+        "secrets": rule.reader.secret_count,
         "observables": len(mechanism.observables),
         "promises": {
             "epsilon": bounds.epsilon,
@@ -171,7 +175,7 @@ def rule_warnings(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
     warnings = []
     for rule in rules:
         mechanism = rule.rule.mechanism
-        if mechanism.constant and len(mechanism.secrets) > 1:
+        if mechanism.constant and rule.reader.secret_count != 1:
             warnings.append(f"{rule.name}: the outputs do not depend on the secret at all: they tell nobody anything.")
             continue
         if (useful := mechanism.usefulness) is not None:
@@ -186,7 +190,7 @@ def rule_warnings(rules: Sequence[ColumnRule]) -> tuple[str, ...]:
             warnings.append(
                 f"{rule.name}: no differential privacy is guaranteed, only distortion privacy of a single output."
             )
-        if rule.rule.invalid == "null" or rule.rule.for_missing == "null":
+        if rule.rule.for_unknown == "null" or rule.rule.for_missing == "null":
             warnings.append(
                 f"{rule.name}: where an output is null, the released table shows that there was no valid secret."
             )

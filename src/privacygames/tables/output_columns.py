@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import Field, InvalidProblem
-from privacygames.spaces import Grid, Numbers, Product, Space, Subsets
+from privacygames.spaces import Grid, Numbers, Places, Product, Space, Subsets
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_key import Words
 from privacygames.validation import require_choice
@@ -38,7 +38,7 @@ class OutputWriter:
         require_choice(form, get_args(OutputForm), "output_form")
         self.space, self.form = space, form
         within = space.underlying if isinstance(space, Subsets) else space
-        self._grid = within if isinstance(within, Grid) else None
+        self._plane = within if isinstance(within, Grid | Places) else None
         self._numbers = within if isinstance(within, Numbers) else None
         split = split_product and isinstance(space, Product)
         self._parts = tuple(OutputWriter(part, form) for part in space.parts) if split else ()  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ class OutputWriter:
             self._require_possible()
 
     def _require_possible(self) -> None:
-        measured = self._grid is not None or self._numbers is not None
+        measured = self._plane is not None or self._numbers is not None
         if self.form in ("centre", "point", "bounds") and not measured:
             raise InvalidProblem(
                 Field("output_form"), f"={self.form!r} needs places or numbers; {self.space!r} has labels or sets"
@@ -62,7 +62,7 @@ class OutputWriter:
         """What each column appends to the name: nothing if there is one column."""
         if self._parts:
             return tuple(suffix for part in self._parts for suffix in part.suffixes)
-        if self._grid is not None:
+        if self._plane is not None:
             edges = ("_west", "_south", "_east", "_north")
             return {"centre": ("_x", "_y"), "point": ("_x", "_y"), "bounds": edges}.get(self.form, ("",))
         return ("_low", "_high") if self.form == "bounds" else ("",)
@@ -74,7 +74,7 @@ class OutputWriter:
             by_part = (replaced[first:last] for first, last in pairwise(cuts))
             return [kind for part, kinds in zip(self._parts, by_part, strict=True) for kind in part.types(kinds)]
         fitted = [fitting_type(table, kind) for table, kind in zip(self._tables, replaced, strict=True)]
-        if self.form == "point" and self._grid is not None:  # centres may be whole numbers; points are not
+        if self.form == "point" and self._plane is not None:  # centres may be whole numbers; points are not
             types = import_optional("pyarrow").types
             return [
                 kind if types.is_floating(kind) else table.type
@@ -102,10 +102,10 @@ class OutputWriter:
         pa = import_optional("pyarrow")
         if self.form in ("label", "set"):
             return [self._labels]
-        if self.form == "point" and self._grid is None:
+        if self.form == "point" and self._plane is None:
             labels: Any = self._numbers.labels if self._numbers is not None else ()
             return [_numeric(labels)]
-        if self._grid is not None:
+        if self._plane is not None:
             return [pa.array(axis) for axis in (self._edges if self.form == "bounds" else self._middles)]
         return [_numeric(axis) for axis in (self._edges if self.form == "bounds" else self._middles)]
 
@@ -133,16 +133,18 @@ class OutputWriter:
 
     @cached_property
     def _cells(self) -> FloatArray:
-        """West, south, east and north of every cell of the grid."""
-        grid = self._grid
-        if grid is None:
+        """West, south, east and north of every cell of the grid; a place is a cell without extent."""
+        plane = self._plane
+        if plane is None:
             raise InvalidProblem("there is no grid")
-        outlines = [grid.outline(label) for label in grid.labels]
+        if isinstance(plane, Places):
+            return np.hstack([plane.points, plane.points])
+        outlines = [plane.outline(label) for label in plane.labels]
         return np.array([(*corners[0], *corners[2]) for corners in outlines])
 
     @cached_property
     def _middles(self) -> Sequence[Any]:
-        if self._grid is not None:
+        if self._plane is not None:
             cells = self._cells
             centres = np.stack([(cells[:, 0] + cells[:, 2]) / 2, (cells[:, 1] + cells[:, 3]) / 2])
             return [np.array([axis[group].mean() for group in self._members]) for axis in centres]
@@ -153,7 +155,7 @@ class OutputWriter:
 
     @cached_property
     def _edges(self) -> Sequence[Any]:
-        if self._grid is not None:
+        if self._plane is not None:
             cells, members = self._cells, self._members
             reduce = (np.min, np.min, np.max, np.max)
             return [np.array([edge(cells[group, at]) for group in members]) for at, edge in enumerate(reduce)]
@@ -173,7 +175,7 @@ class OutputWriter:
         share = _fractions(bits(f"{purpose}member", known))
         offset = np.minimum((share * sizes[known]).astype(np.int64), sizes[known] - 1)
         member = np.concatenate(self._members)[starts[known] + offset]
-        if self._grid is None:
+        if self._plane is None:
             return [take(self._tables[0], np.where(positions < 0, -1, member), types[0])]
         coordinates = []
         for axis in (0, 1):

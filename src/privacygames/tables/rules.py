@@ -3,13 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import Sampleable, is_sampleable
+from privacygames.mechanism import RegionMechanism, Sampleable, is_sampleable
+from privacygames.spaces import Area, Region, Space
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.output_columns import OutputForm, OutputWriter, in_category_order
-from privacygames.tables.secret_columns import SecretReader, column_names
+from privacygames.tables.point_columns import PointReader
+from privacygames.tables.secret_columns import ColumnReader, SecretReader, column_names
 from privacygames.validation import is_number, require_choice
 
 Original = Literal["replace", "drop", "null"]
@@ -35,18 +37,21 @@ class Rule:
     Attributes:
         mechanism: what draws the outputs: a mechanism, a fleet with one for each person, or whatever else has the
             members of :class:`privacygames.Sampleable`.
-        output_form: how an output is written: its ``"label"``, its ``"centre"``, a random ``"point"`` in it, its
-            ``"bounds"``, or the ``"set"`` of its members.
+        output_form: how an output is written: its ``"label"`` (the default), its ``"centre"`` (its coordinates, the
+            default where secrets are points of an area), a random ``"point"`` in it, its ``"bounds"``, or the ``"set"``
+            of its members.
         into: names of the columns of outputs; by default those of the originals, if there are as many.
         original: what becomes of the original columns: ``"replace"`` puts outputs in their place, ``"drop"`` removes
             them and puts outputs last, ``"null"`` keeps them as empty columns.
-        invalid: what becomes of a row whose value is no secret: ``"error"`` refuses the table, ``"drop"`` drops the
-            row, ``"null"`` makes its output null, ``"nearest"`` takes the nearest secret (places and numbers).
+        invalid: what becomes of a row whose value is no secret: ``"error"`` refuses the table (the default), ``"drop"``
+            drops the row, ``"null"`` makes its output null, ``"nearest"`` takes the nearest secret (places and numbers;
+            the default where secrets are points of a region, whose guarantee covers points outside).
         missing: the same for a row without a value; by default as ``invalid``, and an error where that is
             ``"nearest"``.
         far_share_at_most: with ``"nearest"``, the largest share of rows that may lie outside all secrets by more than
-            one step (a cell, or the distance of the outermost number from its neighbour); above it, the release is
-            refused. It is always refused if most points lie in a grid only with their coordinates swapped.
+            one step (a cell, the distance of the outermost number from its neighbour, or a tenth of an area's width or
+            height); above it, the release is refused. It is always refused if most points lie in the grid or area only
+            with their coordinates swapped.
 
     >>> ages = pg.Problem(pg.Prior.uniform(pg.Numbers(range(20, 30))))
     >>> pg.tables.Rule(mechanism=pg.baselines.geometric(ages, epsilon=0.5), invalid="nearest").for_missing
@@ -54,10 +59,10 @@ class Rule:
     """
 
     mechanism: Sampleable
-    output_form: OutputForm = "label"
+    output_form: OutputForm | None = None
     into: str | Sequence[str] | None = None
     original: Original = "replace"
-    invalid: Invalid = "error"
+    invalid: Invalid | None = None
     missing: Literal["error", "drop", "null"] | None = None
     far_share_at_most: float = 0.05
 
@@ -65,16 +70,27 @@ class Rule:
         if not is_sampleable(self.mechanism):
             raise InvalidProblem(f"a Rule needs a Mechanism, or a Fleet; got {type(self.mechanism).__name__}")
         require_choice(self.original, get_args(Original), "original")
-        require_choice(self.invalid, get_args(Invalid), "invalid")
+        if self.invalid is not None:
+            require_choice(self.invalid, get_args(Invalid), "invalid")
         if self.missing is not None:
             require_choice(self.missing, ("error", "drop", "null"), "missing")
         if not (is_number(self.far_share_at_most) and 0 <= self.far_share_at_most <= 1):
             raise InvalidProblem(Field("far_share_at_most"), " is a share of rows: between 0 and 1")
 
     @property
+    def form(self) -> OutputForm:
+        """How an output is written."""
+        return self.output_form or ("centre" if isinstance(self.mechanism.secrets, Area) else "label")
+
+    @property
+    def for_unknown(self) -> Invalid:
+        """What becomes of rows whose value is no secret."""
+        return self.invalid or ("nearest" if isinstance(self.mechanism.secrets, Region) else "error")
+
+    @property
     def for_missing(self) -> str:
         """What becomes of rows without a value."""
-        return self.missing or ("error" if self.invalid == "nearest" else self.invalid)
+        return self.missing or ("error" if self.for_unknown == "nearest" else self.for_unknown)
 
 
 Rules = Mapping[Any, Sampleable | Rule]
@@ -91,10 +107,8 @@ class ColumnRule:
 
     def __init__(self, place: Any, rule: Rule) -> None:
         self.rule, self.columns = rule, column_names(place)
-        self.reader = SecretReader(rule.mechanism.secrets, place)
-        self.writer = OutputWriter(
-            rule.mechanism.observables, rule.output_form, split_product=not isinstance(place, str)
-        )
+        self.reader = _reader(rule.mechanism, place)
+        self.writer = OutputWriter(rule.mechanism.observables, rule.form, split_product=not isinstance(place, str))
         if rule.invalid == "nearest" and not self.reader.has_nearest:
             raise InvalidProblem(
                 Field("invalid"), f"='nearest' for {self.name}: only places and numbers have a nearest secret"
@@ -118,7 +132,7 @@ class ColumnRule:
             if len(names) != len(suffixes) or not all(isinstance(name, str) for name in names):
                 raise InvalidProblem(
                     Field("output_form"),
-                    f"={rule.output_form!r} for {self.name} makes {len(suffixes)} columns; ",
+                    f"={rule.form!r} for {self.name} makes {len(suffixes)} columns; ",
                     Field("into"),
                     f" names {len(names)}",
                 )
@@ -130,7 +144,7 @@ class ColumnRule:
             return tuple(f"{self.columns[0]}{suffix}{ending}" for suffix in suffixes)
         raise InvalidProblem(
             Field("output_form"),
-            f"={rule.output_form!r} turns the {len(self.columns)} columns {self.name} into {len(suffixes)}: say with ",
+            f"={rule.form!r} turns the {len(self.columns)} columns {self.name} into {len(suffixes)}: say with ",
             Field("into"),
             " what to call them",
         )
@@ -149,9 +163,20 @@ class ColumnRule:
             return [None] * len(self.outputs)
         mechanism = self.rule.mechanism
         types = [schema.field(name).type for name in self.columns]
-        if set(mechanism.observables.labels) <= set(mechanism.secrets.labels):
+        secrets = mechanism.secrets
+        if isinstance(secrets, Space) and set(mechanism.observables.labels) <= set(secrets.labels):
             return types
         return [_unordered(kind) for kind in types]  # the order of categories says nothing of other outputs
+
+
+def _reader(mechanism: Sampleable, place: Any) -> ColumnReader:
+    """The reader of a mechanism's secrets."""
+    secrets = mechanism.secrets
+    if isinstance(secrets, Space):
+        return SecretReader(secrets, place)
+    if not callable(getattr(mechanism, "encode", None)):
+        raise InvalidProblem(f"the mechanism for {secrets!r} has no method that encodes points")
+    return PointReader(cast("RegionMechanism", mechanism), place)
 
 
 def _unordered(kind: Any) -> Any:

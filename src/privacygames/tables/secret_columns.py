@@ -1,5 +1,6 @@
 """Reads secrets from columns: coordinates, numbers, categories, lists of texts, or several columns together."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ UNKNOWN, MISSING = -1, -2
 """In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
 
 SWAPPED = " (inside with latitude and longitude swapped: the longitude comes first)"
-"""A hint about points that lie in a grid only with their coordinates swapped."""
+"""A hint about points that lie in a grid or area only with their coordinates swapped."""
 
 Place = str | tuple[str, ...] | tuple["Place", ...]
 """A column, or columns that belong together: ``("lon", "lat")``, ``(("lon", "lat"), "age")``."""
@@ -33,8 +34,67 @@ def column_names(place: Any) -> tuple[str, ...]:
     return tuple(name for part in place for name in column_names(part))
 
 
+class ColumnReader(ABC):
+    """Reads the secrets of rows from columns, as numbers of 0 or more that row samplers take.
+
+    Attributes:
+        place: the columns that hold the secrets.
+    """
+
+    place: Any
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return column_names(self.place)
+
+    @property
+    @abstractmethod
+    def secret_count(self) -> int | None:
+        """The number of possible secrets; None where they are the points of a region."""
+
+    @property
+    @abstractmethod
+    def has_nearest(self) -> bool:
+        """Whether a value that is no secret may have a nearest one; of a product, in one of its parts."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> str:
+        """What rows do that hold a value which is no secret, for messages."""
+
+    @abstractmethod
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that hold numbers: coordinates, or numbers themselves."""
+
+    @abstractmethod
+    def set_columns(self) -> tuple[str, ...]:
+        """The columns that hold sets."""
+
+    @abstractmethod
+    def positions(self, columns: Mapping[str, Any], *, nearest: bool = False) -> IntArray:
+        """Each row's secret as a number: its index, or an encoded point; or ``UNKNOWN`` or ``MISSING``."""
+
+    @abstractmethod
+    def is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Whether each row lies outside all secrets by more than one step, in one part at least.
+
+        A step is a cell's width or height, the distance of the outermost number from its neighbour, or a tenth of an
+        area's width or height.
+        """
+
+    @abstractmethod
+    def is_swapped(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Whether each row's point lies outside, over degrees, and inside with its coordinates swapped."""
+
+    def hint(self, columns: Mapping[str, Any]) -> str:
+        """A hint about points outside, for messages; empty if there is none."""
+        swapped = self.is_swapped(columns)
+        return SWAPPED if 2 * int(swapped.sum()) > len(swapped) else ""
+
+
 @dataclass(frozen=True)
-class SecretReader:
+class SecretReader(ColumnReader):
     """Finds the index of each row's secret.
 
     Attributes:
@@ -64,6 +124,16 @@ class SecretReader:
         return isinstance(self.space, Grid) and not isinstance(self.place, str) and len(self.place) == 2
 
     @property
+    def secret_count(self) -> int:
+        """The number of secrets."""
+        return len(self.space)
+
+    @property
+    def unknown(self) -> str:
+        """What rows do that hold a value which is no secret, for messages."""
+        return "hold what is no secret of the mechanism"
+
+    @property
     def has_nearest(self) -> bool:
         """Whether a value that is no secret may have a nearest one; of a product, in one of its parts."""
         if self._parts:
@@ -74,15 +144,13 @@ class SecretReader:
     def _numeric(self) -> bool:
         return all(isinstance(label, int | float) for label in self.space.labels)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read."""
-        return column_names(self.place)
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that hold numbers: coordinates, or numbers themselves."""
+        return tuple(name for leaf in self.leaves() if leaf._by_point or leaf._numeric for name in leaf.columns)
 
-    @property
-    def reads_numbers(self) -> bool:
-        """Whether the columns hold numbers: coordinates, or numbers themselves."""
-        return self._by_point or self._numeric
+    def set_columns(self) -> tuple[str, ...]:
+        """The columns that hold sets."""
+        return tuple(name for leaf in self.leaves() if isinstance(leaf.space, Sets) for name in leaf.columns)
 
     def leaves(self) -> "tuple[SecretReader, ...]":
         """The readers of single spaces, one for each part of a product."""
@@ -106,7 +174,7 @@ class SecretReader:
 
     def _by_points(self, axes: list[Any], *, nearest: bool) -> IntArray:
         grid: Any = self.space
-        x, y = (_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
+        x, y = (read_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
         points = np.stack([x, y], axis=1)
         positions = np.asarray(grid.locate(points, outside="drop"))
         if nearest:
@@ -116,7 +184,7 @@ class SecretReader:
         return positions
 
     def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
-        values = _numbers(array, name)
+        values = read_numbers(array, name)
         order, ordered = self._ordered
         with np.errstate(invalid="ignore", over="ignore"):
             index = self._guess_index(values) if self._step and not nearest else np.searchsorted(ordered, values)
@@ -187,16 +255,13 @@ class SecretReader:
         return np.fromiter(rows, dtype=np.int64, count=len(array))
 
     def is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Whether each row lies outside all secrets by more than one step, in one part at least.
-
-        A step is a cell's width or height, or the distance of the outermost number from its neighbour.
-        """
+        """Whether each row lies outside all secrets by more than one step, in one part at least."""
         by_part = [leaf._is_far(columns) for leaf in self.leaves() if leaf.has_nearest]
         return np.asarray(np.logical_or.reduce(by_part), dtype=bool)
 
     def _is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         grid = self.space
-        values = np.stack([_numbers(columns[name], name) for name in self.columns], axis=1)
+        values = np.stack([read_numbers(columns[name], name) for name in self.columns], axis=1)
         if isinstance(grid, Grid):
             west, south, east, north = grid.box or (0.0, 0.0, grid.width, grid.height)
             low, high = np.array([west, south]), np.array([east, north])
@@ -213,20 +278,15 @@ class SecretReader:
         swapped = np.zeros(len(columns[self.columns[0]]), dtype=bool)
         for leaf in self.leaves():
             if leaf._by_point and isinstance(leaf.space, Grid) and leaf.space.box is not None:
-                x, y = (_numbers(columns[name], name) for name in leaf.columns)
+                x, y = (read_numbers(columns[name], name) for name in leaf.columns)
                 inside, inside_swapped = (
                     leaf.space.locate(np.stack(axes, axis=1), outside="drop") >= 0 for axes in ((x, y), (y, x))
                 )
                 swapped |= inside_swapped & ~inside
         return swapped
 
-    def hint(self, columns: Mapping[str, Any]) -> str:
-        """A hint about points outside the grid, for messages; empty if there is none."""
-        swapped = self.is_swapped(columns)
-        return SWAPPED if 2 * int(swapped.sum()) > len(swapped) else ""
 
-
-def _numbers(array: Any, name: str) -> FloatArray:
+def read_numbers(array: Any, name: str) -> FloatArray:
     """A column of numbers as floats; NaN for missing ones."""
     pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
     if pa.types.is_dictionary(array.type):

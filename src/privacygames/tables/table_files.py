@@ -19,7 +19,6 @@ import numpy as np
 
 from privacygames.csv_reader import CsvFile
 from privacygames.errors import InvalidProblem, UnreadableFile
-from privacygames.spaces import Sets
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.rules import ColumnRule
 
@@ -136,14 +135,11 @@ class CsvTable:
         """The batch with numeric secrets as numbers and sets as lists; an empty cell holds no value."""
         arrays = {name: batch.column(name) for name in batch.schema.names}
         for rule in self.rules:
-            for leaf in rule.reader.leaves():
-                for name in leaf.columns:
-                    if name in arrays and leaf.reads_numbers:
-                        arrays[name] = _parse_numbers(arrays[name])
-                    elif name in arrays and isinstance(leaf.space, Sets):
-                        arrays[name] = _parse_sets(arrays[name])
-                    elif name in arrays:
-                        arrays[name] = _without_empty(arrays[name])
+            numbers, sets = rule.reader.number_columns(), rule.reader.set_columns()
+            for name in rule.columns:
+                if name in arrays:
+                    parse = _parse_numbers if name in numbers else _parse_sets if name in sets else _without_empty
+                    arrays[name] = parse(arrays[name])
         return import_optional("pyarrow").RecordBatch.from_pydict(arrays)
 
 

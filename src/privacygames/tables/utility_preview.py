@@ -141,16 +141,16 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
     previews = []
     for rule in column_rules(rules):
         mechanism = require_finite_mechanism(rule.rule.mechanism, "a preview is of one mechanism: a fleet has many")
-        counts, rows_left_out = _count_secrets(rule, files, separator)
+        counts, rows_left_out = _count_secrets(rule, len(mechanism.secrets), files, separator)
         if not counts.sum():
             raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
         previews.append(replace(_simulate(mechanism, counts, rule.name), rows_left_out=rows_left_out))
     return previews
 
 
-def _count_secrets(rule: ColumnRule, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
+def _count_secrets(rule: ColumnRule, secrets: int, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
     """The number of rows with each secret, and of rows without any."""
-    by_secret, rows_left_out, counts = np.zeros(len(rule.rule.mechanism.secrets)), 0, RowCounts()
+    by_secret, rows_left_out, counts = np.zeros(secrets), 0, RowCounts()
     for path in files:
         table = open_table(path, (rule,), separator)
         output_layout(table.schema.names, (rule,), ())  # refuses columns that are not there

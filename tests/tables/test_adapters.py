@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
+from privacygames.points import design
 from privacygames.tables import ReleaseKey, Rule, apply
 
 AGES = pg.Numbers(range(20, 32), unit="years")
@@ -25,12 +26,15 @@ GRID = pg.Grid.over((13.0, 52.0, 13.4, 52.2), columns=4, rows=3)
 PLACE = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(GRID)), epsilon=0.5)
 ILLS = pg.Categories(["asthma", "flu", "none"])
 ILL = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ILLS)), epsilon=1.0)
+TOWN = pg.Area(4.0, 3.0)
+POINT = design(pg.PointProblem(pg.PointPrior(TOWN, [(1, 1), (3, 2)]), TOWN.lattice((3, 2))), epsilon=0.4)
 RULES: dict[Any, Any] = {
     "age": Rule(mechanism=AGE, invalid="drop"),
     ("lon", "lat"): Rule(mechanism=PLACE, output_form="point"),
+    ("x", "y"): POINT,
     "ill": ILL,
 }
-NAMES = ["id", "who", "age", "lon", "lat", "ill", "note"]
+NAMES = ["id", "who", "age", "lon", "lat", "x", "y", "ill", "note"]
 
 
 def frame(rows: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -42,6 +46,8 @@ def frame(rows: int = 400, seed: int = 0) -> pd.DataFrame:
             "age": rng.integers(18, 32, rows),  # 18 and 19 are no secrets
             "lon": rng.uniform(13.0, 13.4, rows),
             "lat": rng.uniform(52.0, 52.2, rows),
+            "x": rng.uniform(-0.2, 4.2, rows),  # a little outside, too
+            "y": rng.uniform(0.0, 3.0, rows),
             "ill": rng.choice(["asthma", "flu", "none"], rows),
             "note": [f"note {i}" for i in range(rows)],
         }

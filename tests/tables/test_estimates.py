@@ -210,7 +210,7 @@ def test_a_preview_tells_what_real_releases_then_show(tmp_path: Any) -> None:
         float(np.sqrt(np.mean(np.square(errors)))), rel=0.6
     )  # five standard errors
     assert mean.released_error == pytest.approx(float(np.sqrt(np.mean(np.square(shifts)))), rel=0.2)
-    assert abs(mean.estimated - mean.truth) < abs((mean.released or 0.0) - mean.truth)
+    assert abs((mean.estimated or 0.0) - mean.truth) < abs((mean.released or 0.0) - mean.truth)
     pd.DataFrame({"age": values}).to_csv(tmp_path / "ages.csv", index=False)
     (from_file,) = preview_file(tmp_path / "ages.csv", {"age": RESPONSE})
     assert from_file.rows_read == rows

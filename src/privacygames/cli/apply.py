@@ -36,7 +36,11 @@ def apply(
     ] = None,
     user: Annotated[str | None, typer.Option(help="The column with the user of each row.")] = None,
     output_form: Annotated[
-        str | None, typer.Option(help="label, centre, point, bounds or set.", show_default="label")
+        str | None,
+        typer.Option(
+            help="label, centre, point, bounds or set.",
+            show_default="label; centre, where secrets are points of an area",
+        ),
     ] = None,
     into: Annotated[str | None, typer.Option(help="Names of the columns of outputs, separated by commas.")] = None,
     original: Annotated[
@@ -45,7 +49,10 @@ def apply(
     ] = None,
     invalid: Annotated[
         str | None,
-        typer.Option(help="Rows whose value is not a secret: error, drop, null or nearest.", show_default="error"),
+        typer.Option(
+            help="Rows whose value is not a secret: error, drop, null or nearest.",
+            show_default="error; nearest, where secrets are points",
+        ),
     ] = None,
     missing: Annotated[
         str | None, typer.Option(help="Rows without a value: error, drop or null.", show_default="as --invalid")

@@ -28,6 +28,7 @@ from privacygames.mechanism.protocol import (
     RegionMechanism,
     RowSampler,
     Sampleable,
+    is_region_mechanism,
     is_sampleable,
     require_finite_mechanism,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "decode_record",
     "decode_record_header",
     "encode_record",
+    "is_region_mechanism",
     "is_sampleable",
     "own_version",
     "parse_container",

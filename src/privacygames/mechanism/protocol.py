@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import getattr_static
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -164,6 +164,12 @@ class RegionMechanism(Sampleable, Protocol):
         """The region of secrets."""
         ...
 
+    @property
+    @abstractmethod
+    def outputs(self) -> FloatArray:
+        """The outputs in the region's coordinates, (outputs, axes)."""
+        ...
+
     @abstractmethod
     def encode(self, points: ArrayLike) -> IntArray:
         """Points in the region's coordinates as the row sampler takes them: one integer each, 0 or more.
@@ -204,6 +210,7 @@ _SAMPLEABLE: tuple[str, ...] = (
     *("row_sampler", "to_manifest"),
 )
 _FINITE = (*_SAMPLEABLE, "probabilities", "sample")
+_OF_REGION = (*_SAMPLEABLE, "outputs", "encode")
 _MISSING = object()
 
 
@@ -212,11 +219,16 @@ def is_sampleable(value: object) -> bool:
     return _has(value, _SAMPLEABLE)
 
 
+def is_region_mechanism(value: object) -> TypeGuard[RegionMechanism]:
+    """Whether a value has the members of :class:`RegionMechanism`; none of them is evaluated."""
+    return _has(value, _OF_REGION)
+
+
 def require_finite_mechanism(value: Any, message: str) -> FiniteMechanism:
     """The value itself, if it has the members of :class:`FiniteMechanism`; else :class:`InvalidProblem` is raised."""
     if not _has(value, _FINITE):
         raise InvalidProblem(message)
-    if isinstance(value.secrets, Region):
+    if is_region_mechanism(value):
         raise InvalidProblem(
             f"{message}, and one with finitely many secrets: this one's may be any point of {value.secrets!r}. "
             "Between the points of a prior, mechanism.at_points(problem) is such a mechanism"

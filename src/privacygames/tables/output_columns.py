@@ -208,6 +208,8 @@ def _fitting_dictionary(table: Any, replaced: Any) -> Any:
     pa = import_optional("pyarrow")
     if fitting_type(table, replaced.value_type) != replaced.value_type:
         return table.type
+    if len(table.unique()) < len(table):  # coordinates: many cells have the same longitude; categories are distinct
+        return replaced.value_type
     index_fits = replaced.index_type.bit_width >= 32 or len(table) <= 2 ** (replaced.index_type.bit_width - 1)
     return replaced if index_fits else pa.dictionary(pa.int32(), replaced.value_type, ordered=replaced.ordered)
 

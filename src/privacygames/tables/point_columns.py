@@ -70,7 +70,7 @@ class PointReader(ColumnReader):
 
     def positions(self, columns: Mapping[str, Any], *, nearest: bool = False) -> IntArray:
         """Each row's point, encoded by the mechanism; or ``UNKNOWN`` or ``MISSING``."""
-        points = self._points(columns)
+        points = self.points(columns)
         possible = self.region.can_clamp(points) if nearest else self.region.contains(points)
         if possible.all():
             return self.mechanism.encode(points)
@@ -82,15 +82,15 @@ class PointReader(ColumnReader):
     def is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Whether each row lies outside by more than a tenth of the region's length along an axis."""
         low, high = (np.array(corner) for corner in self.region.corners)
-        points, step = self._points(columns), STEP_SHARE * (high - low)
+        points, step = self.points(columns), STEP_SHARE * (high - low)
         with np.errstate(invalid="ignore"):
             return np.asarray(((points < low - step) | (points > high + step)).any(axis=1))
 
     def is_swapped(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Whether each row's point lies outside an area over degrees, and inside with its coordinates swapped."""
-        points = self._points(columns)
+        points = self.points(columns)
         return self.region.is_swapped(points) if isinstance(self.region, Area) else np.zeros(len(points), dtype=bool)
 
-    def _points(self, columns: Mapping[str, Any]) -> FloatArray:
+    def points(self, columns: Mapping[str, Any]) -> FloatArray:
         """The coordinates, (rows, axes); NaN for missing ones."""
         return np.stack([read_numbers(columns[name], name) for name in self.columns], axis=1)

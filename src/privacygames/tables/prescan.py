@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privacygames.errors import Field, InvalidProblem
 from privacygames.people_column import require_user_ids
 from privacygames.tables.accounting import ReleaseAccount
-from privacygames.tables.kernel import Kernel, RowCounts
+from privacygames.tables.kernel import Kernel, RowCounts, distinct
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.release_plan import ReleasePlan
 
@@ -103,7 +103,7 @@ class Prescan:
             kernel.require_known_people(columns)
         if not self.plan.identity.by_position:
             tags = np.ascontiguousarray(kernel.tags(columns, count, 0)[:, 0])
-            self.tags.append(tags if self.plan.keys_are_unique else np.unique(tags))
+            self.tags.append(tags if self.plan.keys_are_unique else distinct(tags))
 
     def merge(self, other: "Prescan") -> None:
         """Add the prescan of another part of the table."""
@@ -119,7 +119,7 @@ class Prescan:
         if self.tags:
             tags = np.concatenate(self.tags)
             total = len(tags) if self.plan.keys_are_unique or totals is None else totals[1]
-            self.require_distinct(len(np.unique(tags)), total)
+            self.require_distinct(len(distinct(tags)), total)
         return self.plan.account(totals)
 
     def require_distinct(self, distinct: int, total: int) -> None:

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import RegionMechanism, Sampleable, is_sampleable
+from privacygames.mechanism import Sampleable, is_region_mechanism, is_sampleable
 from privacygames.spaces import Area, Region, Space
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.output_columns import OutputForm, OutputWriter, in_category_order
@@ -171,12 +171,12 @@ class ColumnRule:
 
 def _reader(mechanism: Sampleable, place: Any) -> ColumnReader:
     """The reader of a mechanism's secrets."""
+    if is_region_mechanism(mechanism):
+        return PointReader(mechanism, place)
     secrets = mechanism.secrets
-    if isinstance(secrets, Space):
-        return SecretReader(secrets, place)
-    if not callable(getattr(mechanism, "encode", None)):
-        raise InvalidProblem(f"the mechanism for {secrets!r} has no method that encodes points")
-    return PointReader(cast("RegionMechanism", mechanism), place)
+    if isinstance(secrets, Region):
+        raise InvalidProblem(f"the mechanism for {secrets!r} lacks members of RegionMechanism: it cannot encode points")
+    return SecretReader(secrets, place)
 
 
 def _unordered(kind: Any) -> Any:

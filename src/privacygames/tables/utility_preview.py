@@ -4,7 +4,9 @@ Many releases are simulated from the true counts, with randomness of their own; 
 compute from each are compared with the true ones.
 """
 
+import os
 import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -12,12 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
-from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
+from privacygames.mechanism import (
+    FiniteMechanism,
+    RandomWords,
+    RegionMechanism,
+    is_region_mechanism,
+    require_finite_mechanism,
+)
 from privacygames.spaces import Numbers, Subsets, count_visits
 from privacygames.tables.estimates import estimate
 from privacygames.tables.kernel import RowCounts, require_few_far_rows, secrets_of
+from privacygames.tables.point_columns import PointReader
 from privacygames.tables.rules import ColumnRule, Rules, column_rules, output_layout
 from privacygames.tables.table_files import open_table, table_files_in
 
@@ -25,6 +34,7 @@ TRIALS = 40
 """Number of simulated releases: the relative error of an estimated root-mean-square error is about 11 %."""
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+DISTANCE_QUANTILES = (0.5, 0.9)
 
 
 @dataclass(frozen=True)
@@ -36,8 +46,9 @@ class StatisticAccuracy:
         truth: its value in the data.
         released: computed from the outputs as they are, on average over releases; None if outputs have no such
             statistic.
-        released_error: the root-mean-square error of that.
-        estimated: computed from frequencies of :func:`privacygames.estimate` (maximum likelihood), on average.
+        released_error: the root-mean-square error of that; None for distances, which are errors themselves.
+        estimated: computed from frequencies of :func:`privacygames.estimate` (maximum likelihood), on average; None
+            where secrets are points, which have no frequencies.
         estimated_error: the root-mean-square error of that.
 
     >>> pg.tables.StatisticAccuracy("mean", 34.0, 33.1, 1.2, 34.1, 0.4).estimated_error
@@ -48,8 +59,8 @@ class StatisticAccuracy:
     truth: float
     released: float | None
     released_error: float | None
-    estimated: float
-    estimated_error: float
+    estimated: float | None
+    estimated_error: float | None
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,8 @@ class UtilityPreview:
     Attributes:
         columns: the columns of the secret.
         rows_read: the number of rows that hold a secret.
-        statistics: the statistics. The error of the histogram is the share of rows counted in a wrong bin.
+        statistics: the statistics. The error of the histogram is the share of rows counted in a wrong bin;
+            distances are those of outputs from secrets.
         rows_left_out: the number of rows that hold no secret, which the statistics leave out.
 
     >>> ages = pg.Numbers(range(20, 24), unit="years")
@@ -87,8 +99,8 @@ class UtilityPreview:
             (
                 row.statistic,
                 f"{row.truth:.4g}",
-                "-" if row.released is None else f"{row.released:.4g} ± {row.released_error:.2g}",
-                f"{row.estimated:.4g} ± {row.estimated_error:.2g}",
+                _with_error(row.released, row.released_error),
+                _with_error(row.estimated, row.estimated_error),
             )
             for row in self.statistics
         ]
@@ -98,25 +110,34 @@ class UtilityPreview:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [self.title, f"{'':<16}{'truth':>10}{'as released':>20}{'estimated':>20}"]
-        return "\n".join([*lines, *(f"{a:<16}{b:>10}{c:>20}{d:>20}" for a, b, c, d in self.rows())])
+        lines = [self.title, f"{'':<28}{'truth':>10}{'as released':>20}{'estimated':>20}"]
+        return "\n".join([*lines, *(f"{a:<28}{b:>10}{c:>20}{d:>20}" for a, b, c, d in self.rows())])
 
 
-def preview(mechanism: FiniteMechanism, values: Any) -> UtilityPreview:
+def _with_error(value: float | None, error: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if error is None else f"{value:.4g} ± {error:.2g}"
+
+
+def preview(mechanism: FiniteMechanism | RegionMechanism, values: Any) -> UtilityPreview:
     """Simulate releases of some secrets, and report the error of statistics. It shows the truth: not for recipients.
 
     Args:
         mechanism: the mechanism that would draw the outputs.
-        values: the secrets one by one (a list, an array, a column), or counts by secret.
+        values: the secrets one by one (a list, an array, a column), or counts by secret; of a mechanism for points, the
+            points.
 
     >>> ages = pg.Numbers(range(20, 24), unit="years")
     >>> mechanism = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(ages)), epsilon=1.0)
     >>> pg.tables.preview(mechanism, {20: 30, 22: 10}).rows_read
     40
     """
-    require_finite_mechanism(mechanism, "preview needs a mechanism")
-    positions, weights = count_visits(mechanism.secrets, values)
-    return _simulate(mechanism, np.bincount(positions, weights, len(mechanism.secrets)).astype(np.float64), "secrets")
+    if is_region_mechanism(mechanism):
+        return _simulate_points(mechanism, mechanism.secrets.project(values), "secrets")
+    finite = require_finite_mechanism(mechanism, "preview needs a mechanism")
+    positions, weights = count_visits(finite.secrets, values)
+    return _simulate(finite, np.bincount(positions, weights, len(finite.secrets)).astype(np.float64), "secrets")
 
 
 def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | None = None) -> list[UtilityPreview]:
@@ -138,30 +159,84 @@ def preview_file(source: str | PathLike[str], rules: Rules, *, separator: str | 
     if not path.exists():
         raise InvalidProblem(f"there is no file or folder {path}")
     files = [path] if path.is_file() else [path / name for name in table_files_in(path)]
-    previews = []
-    for rule in column_rules(rules):
-        mechanism = require_finite_mechanism(rule.rule.mechanism, "a preview is of one mechanism: a fleet has many")
-        counts, rows_left_out = _count_secrets(rule, len(mechanism.secrets), files, separator)
-        if not counts.sum():
-            raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
-        previews.append(replace(_simulate(mechanism, counts, rule.name), rows_left_out=rows_left_out))
-    return previews
+    return [_preview_rule(rule, files, separator) for rule in column_rules(rules)]
 
 
-def _count_secrets(rule: ColumnRule, secrets: int, files: list[Path], separator: str | None) -> tuple[FloatArray, int]:
-    """The number of rows with each secret, and of rows without any."""
-    by_secret, rows_left_out, counts = np.zeros(secrets), 0, RowCounts()
+def _preview_rule(rule: ColumnRule, files: list[Path], separator: str | None) -> UtilityPreview:
+    mechanism, reader, rows_left_out = rule.rule.mechanism, rule.reader, 0
+    points: list[FloatArray] = []
+    by_secret = np.zeros(0 if reader.secret_count is None else reader.secret_count)
+    for columns, positions in _secrets_in(rule, files, separator):
+        rows_left_out += int((positions < 0).sum())
+        if isinstance(reader, PointReader):
+            points.append(reader.region.project(reader.points(columns)[positions >= 0]))
+        else:
+            by_secret += np.bincount(positions[positions >= 0], minlength=len(by_secret))
+    if not (by_secret.any() or any(map(len, points))):
+        raise InvalidProblem(f"no row of {rule.name} holds a secret of the mechanism")
+    if isinstance(reader, PointReader):
+        made = _simulate_points(reader.mechanism, np.concatenate(points), rule.name)
+    else:
+        finite = require_finite_mechanism(mechanism, "a preview is of one mechanism: a fleet has many")
+        made = _simulate(finite, by_secret, rule.name)
+    return replace(made, rows_left_out=rows_left_out)
+
+
+def _secrets_in(
+    rule: ColumnRule, files: list[Path], separator: str | None
+) -> Iterator[tuple[dict[str, Any], IntArray]]:
+    """The columns of each batch of rows, and their secrets as numbers."""
+    counts = RowCounts()
     for path in files:
         table = open_table(path, (rule,), separator)
         output_layout(table.schema.names, (rule,), ())  # refuses columns that are not there
         for batch in table.batches(rule.columns):
             columns = {name: batch.column(name) for name in rule.columns}
-            positions = secrets_of(rule, columns, counts)
+            yield columns, secrets_of(rule, columns, counts)
             counts.rows += batch.num_rows
-            by_secret += np.bincount(positions[positions >= 0], minlength=len(by_secret))
-            rows_left_out += int((positions < 0).sum())
     require_few_far_rows((rule,), counts)
-    return by_secret, rows_left_out
+
+
+def _simulate_points(mechanism: RegionMechanism, points: FloatArray, columns: str) -> UtilityPreview:
+    """Simulate releases of rows with these points, (rows, axes) in the unit of distances."""
+    if not len(points):
+        raise InvalidProblem("a preview needs at least one point")
+    region, outputs = mechanism.secrets, mechanism.outputs
+    places, sampler = region.project(outputs), mechanism.row_sampler()
+    codes = mechanism.encode(region.coordinates(points))
+    off, released = [], []
+    for _ in range(TRIALS):
+        drawn = sampler.draw(codes, _system_words(len(codes)))
+        off.append(_mean_and_quantiles(np.linalg.norm(points - places[drawn], axis=1), DISTANCE_QUANTILES))
+        if region.dimension == 1:
+            released.append(_mean_and_quantiles(outputs[drawn, 0], QUANTILES))
+    statistics = []
+    if region.dimension == 1:
+        names, truth = _names(QUANTILES), _mean_and_quantiles(region.coordinates(points)[:, 0], QUANTILES)
+        for name, true_value, values in zip(names, truth, np.array(released).T, strict=True):
+            statistics.append(_accuracy(name, float(true_value), values, None))
+    for name, value in zip(_names(DISTANCE_QUANTILES), np.mean(off, axis=0), strict=True):
+        unit = f" in {region.unit}" if region.unit else ""
+        statistics.append(StatisticAccuracy(f"distance{unit}, {name}", 0.0, float(value), None, None, None))
+    return UtilityPreview(columns, len(points), tuple(statistics))
+
+
+def _mean_and_quantiles(values: FloatArray, shares: Sequence[float]) -> FloatArray:
+    """The mean, and the smallest of the values that at least these shares of them do not exceed."""
+    return np.append(values.mean(), np.quantile(values, shares, method="inverted_cdf"))
+
+
+def _names(shares: Sequence[float]) -> list[str]:
+    return ["mean", *map(_quantile_name, shares)]
+
+
+def _quantile_name(share: float) -> str:
+    return f"{share:.0%} quantile"
+
+
+def _system_words(count: int) -> RandomWords:
+    """Random bits for each row, from the operating system."""
+    return lambda number: np.frombuffer(os.urandom(8 * count), dtype=np.uint64)  # noqa: ARG005
 
 
 def _simulate(mechanism: FiniteMechanism, by_secret: FloatArray, columns: str) -> UtilityPreview:
@@ -185,7 +260,7 @@ def _accuracies(
     accuracies = []
     space, values = mechanism.secrets, _output_values(mechanism)
     if isinstance(space, Numbers):
-        for name, quantile in [("mean", None), *((f"{share:.0%} quantile", share) for share in QUANTILES)]:
+        for name, quantile in [("mean", None), *((_quantile_name(share), share) for share in QUANTILES)]:
             truth = _statistic(space.values, true_shares, quantile)
             as_released = None if values is None else np.array([_statistic(values, row, quantile) for row in released])
             as_estimated = np.array([_statistic(space.values, row, quantile) for row in estimated])
@@ -196,12 +271,13 @@ def _accuracies(
     return accuracies
 
 
-def _accuracy(name: str, truth: float, released: FloatArray | None, estimated: FloatArray) -> StatisticAccuracy:
-    def rms_error(values: FloatArray) -> float:
-        return float(np.sqrt(((values - truth) ** 2).mean()))
+def _accuracy(name: str, truth: float, released: FloatArray | None, estimated: FloatArray | None) -> StatisticAccuracy:
+    def mean_and_error(values: FloatArray | None) -> tuple[float | None, float | None]:
+        if values is None:
+            return None, None
+        return float(values.mean()), float(np.sqrt(((values - truth) ** 2).mean()))
 
-    mean, error = (None, None) if released is None else (float(released.mean()), rms_error(released))
-    return StatisticAccuracy(name, truth, mean, error, float(estimated.mean()), rms_error(estimated))
+    return StatisticAccuracy(name, truth, *mean_and_error(released), *mean_and_error(estimated))
 
 
 def _output_values(mechanism: FiniteMechanism) -> FloatArray | None:

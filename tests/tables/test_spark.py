@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import privacygames as pg
+from privacygames.points import design
 from privacygames.tables import ReleaseKey, Rule, apply
 
 pytest.importorskip("pyspark", reason="Spark is not installed: make spark does that")
@@ -25,7 +26,9 @@ AGES = pg.Numbers(range(20, 32), unit="years")
 AGE = pg.baselines.geometric(pg.Problem(pg.Prior.uniform(AGES)), epsilon=0.4)
 ILLS = pg.Categories(["asthma", "flu", "none"])
 ILL = pg.baselines.randomised_response(pg.Problem(pg.Prior.uniform(ILLS)), epsilon=1.0)
-RULES: dict[Any, Any] = {"age": Rule(mechanism=AGE, invalid="drop"), "ill": ILL}
+TOWN = pg.Area(4.0, 3.0)
+POINT = design(pg.PointProblem(pg.PointPrior(TOWN, [(1, 1), (3, 2)]), TOWN.lattice((3, 2))), epsilon=0.4)
+RULES: dict[Any, Any] = {"age": Rule(mechanism=AGE, invalid="drop"), "ill": ILL, ("x", "y"): POINT}
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,8 @@ def frame(rows: int = 300) -> pd.DataFrame:
             "who": rng.choice(["ann", "bob", "cleo"], rows),
             "age": rng.integers(18, 32, rows),
             "ill": rng.choice(["asthma", "flu", "none"], rows),
+            "x": rng.uniform(-0.2, 4.2, rows),
+            "y": rng.uniform(0.0, 3.0, rows),
         }
     )
 
@@ -77,7 +82,7 @@ def test_spark_gives_what_pandas_gives_in_every_partitioning_and_action(spark: A
         assert manifest.rows_out == told.rows_out
         assert manifest.per_user == told.per_user
         assert manifest.counts.invalid == told.counts.invalid
-    assert released.schema.simpleString() == "struct<id:bigint,who:string,age:bigint,ill:string>"
+    assert released.schema.simpleString() == "struct<id:bigint,who:string,age:bigint,ill:string,x:double,y:double>"
     again = released.filter("age > 25").join(released.select("id", "age"), on=["id", "age"]).count()
     assert again == int((expected["age"] > 25).sum())
 
@@ -194,7 +199,7 @@ def test_spark_has_the_identities_of_other_engines(spark: Any) -> None:
 
 
 def test_rows_of_parquet_files_are_told_apart_by_file_and_position(spark: Any, tmp_path: Path) -> None:
-    key, data = ReleaseKey(), frame()[["age", "ill"]]
+    key, data = ReleaseKey(), frame()[["age", "ill", "x", "y"]]
     data.to_parquet(tmp_path / "in.parquet")
     read = spark.read.parquet(str(tmp_path / "in.parquet"))
     told = read.selectExpr("*", "_metadata.file_path AS file", "_metadata.row_index AS row")

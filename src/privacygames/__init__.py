@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     from privacygames.analysis import (
         Comparison as Comparison,
         Finding as Finding,
+        PointComparison as PointComparison,
+        PointReport as PointReport,
         Report as Report,
         TightestBound as TightestBound,
         TieBreak as TieBreak,
@@ -136,6 +138,8 @@ _PACKAGES = {
     "analysis": (
         "Comparison",
         "Finding",
+        "PointComparison",
+        "PointReport",
         "Report",
         "TightestBound",
         "TieBreak",

@@ -4,7 +4,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, loss_matmul, loss_per_secret
 from privacygames.attacks import Attack
-from privacygames.beliefs import Prior, entropy
+from privacygames.beliefs import Prior, conditional_entropy
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
@@ -148,8 +148,7 @@ def posterior_entropy(mechanism: Mechanism, prior: Prior) -> float:
     0.0
     """
     require_secrets(mechanism, prior)
-    joint = mechanism.probabilities.T * prior.probabilities
-    return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
+    return conditional_entropy(mechanism.probabilities.T * prior.probabilities)
 
 
 def mutual_information(mechanism: Mechanism, prior: Prior) -> float:

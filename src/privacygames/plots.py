@@ -1,20 +1,24 @@
 """Figures: each function takes results and returns a Matplotlib figure; nothing is shown or saved here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from privacygames.analysis import Comparison, ComparisonRow
 from privacygames.arrays import FloatArray
 from privacygames.attacks import Attack
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
+from privacygames.points import PointBaseline, PointSampleable, measure_ratios, point_pairs, snapped
 from privacygames.presentation import cost_label, distortion_label, epsilon_label, needed
-from privacygames.problem import Problem
+from privacygames.problem import Problem, Scale
 from privacygames.spaces import Grid, Label
 
 __all__ = [
     "adversaries",
     "comparison",
+    "ratio_against_distance",
     "story",
     "trade_off",
 ]
@@ -35,6 +39,9 @@ CURVE_COLOURS = ("#c1121f", "#0072b2", "#009e73", "#b8860b", "#7e4e90", "0.4")
 MARKERS = "os^Dv"
 MARKER_DISTANCE = 0.22
 """Vertical distance of markers in one line, in lines."""
+
+SMALLEST_RATIO = 1e-12
+"""Log-ratios below this are rounding errors of equal distributions."""
 
 PAGE_WIDTH = 11.4
 """Largest width of a figure in inches: a page in landscape format."""
@@ -206,6 +213,62 @@ def adversaries(results: Comparison) -> Figure:
     _titled(axes, "Errors of adversaries", "% of the error without an output")
     _tidy(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def ratio_against_distance(
+    mechanisms: Mapping[str, PointSampleable | PointBaseline | Mechanism],
+    *,
+    epsilon: float | None = None,
+    pairs: int = 1200,
+    seed: int = 0,
+) -> Figure:
+    """Log-ratios between points against their distance, for random pairs of points, each mechanism in a panel.
+
+    The middle of many pairs lies on a border between cells. A guarantee between any two points keeps every pair below
+    the line ε · distance. A mechanism for cells does not: its pairs across a border have the same log-ratio however
+    close they are. Pairs with equal distributions are not drawn, for the axes are logarithmic.
+
+    Args:
+        mechanisms: by name, mechanisms for points over one region, or mechanisms for the cells of a grid over it, whose
+            points are replaced by their cells.
+        epsilon: the slope of the line; by default the guarantee of the first mechanism for points.
+        pairs: the number of pairs.
+        seed: of the random pairs.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
+    >>> figure = pg.plots.ratio_against_distance({"ours": pg.design(problem, epsilon=0.5)}, pairs=50)
+    >>> figure.axes[0].get_title(loc="left")
+    'ours'
+    """
+    if not isinstance(mechanisms, Mapping) or not mechanisms:
+        raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms, at least one")
+    regions = [each.secrets for each in mechanisms.values() if not isinstance(each, Mechanism)]
+    region = regions[0] if regions else None
+    drawn = {name: snapped(each, region) if isinstance(each, Mechanism) else each for name, each in mechanisms.items()}
+    known = [each.bounds.epsilon for each in drawn.values() if isinstance(each, PointSampleable)]
+    slope = next((value for value in [epsilon, *known] if value is not None), None)
+    pair = point_pairs(list(drawn.values()), pairs, seed=seed)
+    unit = Scale("", next(iter(drawn.values())).secrets.unit)
+    figure = _canvas((1.0 + 3.4 * len(drawn), 3.9))
+    panels = figure.subplots(1, len(drawn), sharex=True, sharey=True, squeeze=False)[0]
+    for position, (axes, (name, mechanism)) in enumerate(zip(panels, drawn.items(), strict=True)):
+        measured = measure_ratios(mechanism, pair)
+        shown = (measured.log_ratios > SMALLEST_RATIO) & np.isfinite(measured.log_ratios)
+        style = {"s": 7, "linewidths": 0, "alpha": 0.6, "color": CURVE_COLOURS[position % len(CURVE_COLOURS)]}
+        axes.scatter(measured.distances[shown], measured.log_ratios[shown], **style)
+        if slope is not None:
+            ends = np.array([measured.distances.min(), measured.distances.max()])
+            axes.plot(ends, slope * ends, color=INK, linewidth=1.2, label=f"ε · distance, ε = {slope:g}")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(name, fontsize=10, loc="left")
+        axes.set_xlabel(unit.amount("distance of two points,").rstrip(","))
+        _tidy(axes)
+    panels[0].set_ylabel("largest log-ratio of an output")
+    if slope is not None:
+        panels[0].legend(frameon=False, fontsize=9, loc="upper left")
     return figure
 
 

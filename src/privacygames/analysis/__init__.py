@@ -20,6 +20,8 @@ from privacygames.analysis.findings import (
     usefulness_warnings,
 )
 from privacygames.analysis.formatting import format_amount, format_percent
+from privacygames.analysis.point_comparison import PointComparison, PointComparisonRow
+from privacygames.analysis.point_evaluation import PointReport
 from privacygames.analysis.tie_breaking import TieBreak, break_ties
 from privacygames.problem import (
     HAMMING_COST,
@@ -44,6 +46,9 @@ __all__ = [
     "Limitation",
     "OddsBound",
     "OptimalityGap",
+    "PointComparison",
+    "PointComparisonRow",
+    "PointReport",
     "Quantity",
     "Report",
     "Scale",

@@ -18,10 +18,7 @@ def adversary_results(
     mechanism: Mechanism, problem: Problem, adversaries: Iterable[Adversary]
 ) -> tuple[AdversaryResult, ...]:
     """For each adversary, the error guaranteed for the same prior and errors, realised and possible."""
-    known = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
-    names = [each.name for each in known]
-    if len(set(names)) < len(names):
-        raise InvalidProblem("two adversaries have one name; names tell them apart")
+    known = require_adversaries(adversaries)
     guarantees = mechanism.certificate.bounds.adversaries(mechanism.problem)
     results = []
     for each in known:
@@ -38,6 +35,14 @@ def adversary_results(
             AdversaryResult(each.name, guaranteed, adversary_error(mechanism, problem, each), arrays.max_distortion)
         )
     return tuple(results)
+
+
+def require_adversaries(adversaries: Iterable[Adversary]) -> list[Adversary]:
+    """The adversaries as a list, if they have different names."""
+    known = [require_instance(each, Adversary, "an adversary") for each in as_list(adversaries, "adversaries")]
+    if len({each.name for each in known}) < len(known):
+        raise InvalidProblem("two adversaries have one name; names tell them apart")
+    return known
 
 
 def adversary_table(results: Sequence[AdversaryResult]) -> str:

@@ -1,20 +1,22 @@
 """``compare`` and ``trade_off``: cost, privacy and design time of several mechanisms in one table."""
 
-import csv
-import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any, overload
 
 from privacygames.analysis.adversary_results import ADVERSARY_HEADINGS, adversary_cells, aligned
 from privacygames.analysis.calibration import MechanismFactory, calibrated_baselines, target_text
+from privacygames.analysis.csv_rows import write_csv
 from privacygames.analysis.evaluation import Metric, Report, evaluate
 from privacygames.analysis.formatting import format_percent
-from privacygames.atomic_io import write_text
+from privacygames.analysis.point_comparison import ComparedMechanism, PointComparison, compare_points
+from privacygames.analysis.point_evaluation import PointMetric
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
+from privacygames.points import PointProblem
 from privacygames.problem import ANY_PAIR, Adversary, Problem, distinguishability_scale
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.validation import as_list, require_instance
@@ -145,16 +147,13 @@ class Comparison:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write all values to a CSV file, one line for each row."""
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, fieldnames=list(self.rows[0].to_dict()))
-        writer.writeheader()
-        writer.writerows(row.to_dict() for row in self.rows)
-        write_text(path, text.getvalue())
+        write_csv(path, [row.to_dict() for row in self.rows])
 
     def __str__(self) -> str:
         return self.table()
 
 
+@overload
 def compare(
     problem: Problem,
     mechanisms: Mapping[str, Mechanism | MechanismFactory],
@@ -163,8 +162,34 @@ def compare(
     within: float | None = None,
     metrics: Mapping[str, Metric] | None = None,
     progress: ProgressCallback | None = None,
-) -> Comparison:
+) -> Comparison: ...
+@overload
+def compare(
+    problem: PointProblem,
+    mechanisms: Mapping[str, ComparedMechanism | Callable[[], ComparedMechanism]] | None = None,
+    *,
+    epsilon: float | None = None,
+    names: Iterable[str] | None = None,
+    minimum_distance: float | None = None,
+    metrics: Mapping[str, PointMetric] | None = None,
+    progress: ProgressCallback | None = None,
+) -> PointComparison: ...
+def compare(
+    problem: Problem | PointProblem,
+    mechanisms: Mapping[str, Any] | None = None,
+    *,
+    adversaries: Adversaries = None,
+    within: float | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    progress: ProgressCallback | None = None,
+    epsilon: float | None = None,
+    names: Iterable[str] | None = None,
+    minimum_distance: float | None = None,
+) -> Comparison | PointComparison:
     """Compare the cost, privacy and design time of mechanisms against the same adversaries.
+
+    For a :class:`privacygames.PointProblem` give ``epsilon``: the optimal mechanism and known ones are compared, all
+    with this guarantee between any two points; and a mechanism for the cells of a grid, which has it between cells.
 
     Args:
         problem: the problem that defines their cost and privacy.
@@ -177,6 +202,13 @@ def compare(
         within: report ε in the threshold form.
         metrics: further metrics by name, as in :func:`privacygames.evaluate`.
         progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
+        epsilon: for points: ε per unit of distance of the known mechanisms.
+        names: for points: only these: ``"optimal"``, ``"planar-laplace"`` (the noisy point is rounded to the nearest
+            output), ``"planar-laplace+remap"`` (to the best one), ``"exponential"``, ``"exponential+remap"``,
+            ``"snapped-grid"`` (optimal between the cells of a grid), ``"planar-laplace-any-point"`` (the noisy point
+            itself), ``"planar-laplace-any-point+remap"`` (the best of all points), ``"uniform"``, ``"constant"``.
+        minimum_distance: for points: for a snapped grid, which guarantees no ε between close points, its ε between
+            points at least this far apart is stated; by default 0.1/ε.
 
     >>> problem = pg.Problem(pg.Prior.from_counts(pg.Categories(["flu", "cold", "none"]), [1, 2, 3]))
     >>> mechanisms = {"optimal": pg.design(problem, epsilon=1.0), "uniform": pg.baselines.uniform(problem)}
@@ -185,6 +217,22 @@ def compare(
     optimal: cost 0.39
     uniform: cost 0.67
     """
+    if isinstance(problem, PointProblem):
+        if adversaries is not None or within is not None:
+            raise InvalidProblem("adversaries and within are for secrets that are cells or labels, not for points")
+        return compare_points(
+            problem,
+            mechanisms,
+            epsilon=epsilon,
+            names=names,
+            minimum_distance=minimum_distance,
+            metrics=metrics,
+            progress=progress,
+        )
+    if not (epsilon is None and names is None and minimum_distance is None):
+        raise InvalidProblem(
+            "epsilon, names and minimum_distance are for points: give the mechanisms that calibrated_baselines returns"
+        )
     require_instance(problem, Problem, "the problem")
     if not isinstance(mechanisms, Mapping):
         raise InvalidProblem("mechanisms are given by name: a dict from names to mechanisms")

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any, cast, overload
 
 from privacygames import attacks
 from privacygames import metrics as measures
 from privacygames.analysis.adversary_results import adversary_results, adversary_table
 from privacygames.analysis.findings import usefulness_warnings
+from privacygames.analysis.formatting import format_decimals
+from privacygames.analysis.further_metrics import checked_metrics
+from privacygames.analysis.point_evaluation import PointMetric, PointReport, evaluate_points
 from privacygames.arrays import loss_matmul
-from privacygames.beliefs import Prior
+from privacygames.beliefs import PointPrior, Prior
 from privacygames.certificates import AdversaryResult, Usefulness
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
+from privacygames.points import PointBaseline, PointProblem, PointSampleable
 from privacygames.problem import (
     HAMMING_COST,
     HAMMING_DISTANCE,
@@ -22,6 +27,7 @@ from privacygames.problem import (
     distance_scale,
     distinguishability_scale,
 )
+from privacygames.validation import require_instance
 
 UNBOUNDED = "not bounded by design"
 
@@ -121,11 +127,17 @@ class Report:
         """The lines of the table: pairs of a name and a value with its unit."""
         cost, distance = cost_scale(self.problem), distance_scale(self.problem)
         rows = [
-            ("cost, average", cost.amount(_number(self.cost), HAMMING_COST)),
-            ("cost, worst secret", cost.amount(_number(self.worst_cost), HAMMING_COST)),
-            ("distortion, optimal attack", distance.amount(_number(self.distortion), HAMMING_DISTANCE)),
-            ("distortion, Bayesian attack", distance.amount(_number(self.distortion_bayesian), HAMMING_DISTANCE)),
-            ("distortion, before observing", distance.amount(_number(self.distortion_from_prior), HAMMING_DISTANCE)),
+            ("cost, average", cost.amount(format_decimals(self.cost), HAMMING_COST)),
+            ("cost, worst secret", cost.amount(format_decimals(self.worst_cost), HAMMING_COST)),
+            ("distortion, optimal attack", distance.amount(format_decimals(self.distortion), HAMMING_DISTANCE)),
+            (
+                "distortion, Bayesian attack",
+                distance.amount(format_decimals(self.distortion_bayesian), HAMMING_DISTANCE),
+            ),
+            (
+                "distortion, before observing",
+                distance.amount(format_decimals(self.distortion_from_prior), HAMMING_DISTANCE),
+            ),
             ("realised epsilon", self.format_epsilon()),
             ("entropy before → after", f"{self.prior_entropy:.3f} → {self.posterior_entropy:.3f} bits"),
             ("given away by an output", f"{self.mutual_information:.3f} bits"),
@@ -134,14 +146,14 @@ class Report:
         ]
         if self.epsilon_within is not None:
             rows.insert(6, ("realised epsilon, within", self.format_epsilon(self.within)))
-        return rows + [(name, _number(value)) for name, value in self.metrics.items()]
+        return rows + [(name, format_decimals(value)) for name, value in self.metrics.items()]
 
     def format_epsilon(self, within: float | None = None) -> str:
         """The realised ε with its unit, in the metric form or, given the report's threshold, in the threshold form."""
         if not self.epsilon_guaranteed:
             return UNBOUNDED
         value = self.epsilon if within is None or self.epsilon_within is None else self.epsilon_within
-        return distinguishability_scale(self.problem).epsilon(_number(value), self.any_pair, within=within)
+        return distinguishability_scale(self.problem).epsilon(format_decimals(value), self.any_pair, within=within)
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]
@@ -149,6 +161,7 @@ class Report:
         return "\n".join([*map(str, usefulness_warnings(self.usefulness, self.problem)), *lines])
 
 
+@overload
 def evaluate(
     mechanism: Mechanism,
     problem: Problem,
@@ -159,12 +172,36 @@ def evaluate(
     within: float | None = None,
     adversaries: Iterable[Adversary] | None = None,
     metrics: Mapping[str, Metric] | None = None,
-) -> Report:
+) -> Report: ...
+@overload
+def evaluate(
+    mechanism: PointSampleable | PointBaseline,
+    problem: PointProblem | None = None,
+    *,
+    adversary_prior: PointPrior | None = None,
+    truth: PointPrior | None = None,
+    adversaries: Iterable[Adversary] | None = None,
+    metrics: Mapping[str, PointMetric] | None = None,
+) -> PointReport: ...
+def evaluate(
+    mechanism: Mechanism | PointSampleable | PointBaseline,
+    problem: Problem | PointProblem | None = None,
+    *,
+    adversary_prior: Prior | PointPrior | None = None,
+    adversary_distance: Measure | None = None,
+    truth: Prior | PointPrior | None = None,
+    within: float | None = None,
+    adversaries: Iterable[Adversary] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Report | PointReport:
     """Measure the cost and the privacy of a mechanism against a problem.
+
+    For a mechanism for points, attacks may guess any point; costs and errors are those of the prior's points, and so
+    are entropies. See :class:`privacygames.PointReport`.
 
     Args:
         mechanism: the mechanism to measure.
-        problem: costs and distances.
+        problem: costs and distances; for a mechanism for points, by default its own problem.
         adversary_prior: the adversary's belief π̂; by default the problem's prior.
         adversary_distance: the distance that the optimal attack minimises; by default the problem's. Errors are always
             measured in the problem's distance.
@@ -185,8 +222,45 @@ def evaluate(
     >>> report.metrics
     {'outputs': 3.0}
     """
+    if isinstance(mechanism, PointSampleable | PointBaseline):
+        if adversary_distance is not None or within is not None:
+            raise InvalidProblem(
+                "adversary_distance and within are for secrets that are cells or labels, not for points"
+            )
+        return evaluate_points(
+            mechanism,
+            cast("PointProblem | None", problem),
+            adversary_prior=cast("PointPrior | None", adversary_prior),
+            truth=cast("PointPrior | None", truth),
+            adversaries=adversaries,
+            metrics=metrics,
+        )
+    return _evaluate_finite(
+        mechanism,
+        require_instance(problem, Problem, "the problem"),
+        adversary_prior=cast("Prior | None", adversary_prior),
+        adversary_distance=adversary_distance,
+        truth=cast("Prior | None", truth),
+        within=within,
+        adversaries=adversaries,
+        metrics=metrics,
+    )
+
+
+def _evaluate_finite(
+    mechanism: Mechanism,
+    problem: Problem,
+    *,
+    adversary_prior: Prior | None,
+    adversary_distance: Measure | None,
+    truth: Prior | None,
+    within: float | None,
+    adversaries: Iterable[Adversary] | None,
+    metrics: Mapping[str, Metric] | None,
+) -> Report:
+    """The report on a mechanism with finitely many secrets."""
     require_fit(mechanism, problem)
-    further = {} if metrics is None else _checked_metrics(metrics)
+    further = checked_metrics(metrics, {KEYS.get(each.name, each.name) for each in fields(Report)})
     if adversaries is None:
         adversaries = mechanism.certificate.bounds.named_adversaries
     belief = problem.prior if adversary_prior is None else adversary_prior
@@ -220,18 +294,3 @@ def evaluate(
         adversary_results=adversary_results(mechanism, problem, adversaries),
         metrics={name: float(metric(mechanism, problem)) for name, metric in further.items()},
     )
-
-
-def _checked_metrics(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """The metrics, if each is a function under a name that a report does not use already."""
-    if not isinstance(metrics, Mapping) or not all(callable(metric) for metric in metrics.values()):
-        raise InvalidProblem("metrics must be functions by name: a dict from names to functions (mechanism, problem)")
-    taken = {KEYS.get(each.name, each.name) for each in fields(Report)} & set(metrics)
-    if taken:
-        raise InvalidProblem(f"metrics has the name {min(taken)!r}, which a report uses already: choose another")
-    return metrics
-
-
-def _number(value: float) -> str:
-    """Four decimals, or four digits where those would be zeros."""
-    return f"{value:.4g}" if 0 < abs(value) < 0.001 else f"{value:.4f}"

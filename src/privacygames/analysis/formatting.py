@@ -15,3 +15,8 @@ def format_percent(share: float) -> str:
     if 0.99 < share < 1 - CERTAIN:
         return "over 99 %"
     return f"{100 * share:.0f} %"
+
+
+def format_decimals(value: float) -> str:
+    """Four decimals, or four digits where those would be zeros."""
+    return f"{value:.4g}" if 0 < abs(value) < 0.001 else f"{value:.4f}"

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import Field, InvalidProblem
+from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, RealisedBounds, certify
 from privacygames.problem import Bounds, Problem
 
@@ -51,14 +51,6 @@ def _implied_epsilon(problem: Problem, log_ratio_bounds: FloatArray, within: flo
         return inf
     separated = bounded & (distinguishability > 0)
     return float((log_ratio_bounds[separated] / distinguishability[separated]).max(initial=0.0))
-
-
-def require_epsilon(epsilon: float) -> float:
-    """Return ε as a float, or raise where it is no positive number."""
-    validated = Bounds(epsilon=epsilon).epsilon
-    if validated is None:
-        raise InvalidProblem(Field("epsilon"), " is None; give a positive number")
-    return validated
 
 
 def require_same_labels(problem: Problem, name: str) -> None:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
+from privacygames.baselines.certify_baseline import certify_baseline, require_same_labels
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale
+from privacygames.problem import ANY_PAIR, Problem, distinguishability_scale, require_epsilon
 from privacygames.validation import require_instance
 
 

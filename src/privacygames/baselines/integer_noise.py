@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
+from privacygames.baselines.certify_baseline import certify_baseline, require_same_labels
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem, Scale
+from privacygames.problem import Problem, Scale, require_epsilon
 from privacygames.spaces import Numbers
 from privacygames.validation import require_instance
 

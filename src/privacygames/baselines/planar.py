@@ -5,11 +5,11 @@ import os
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.baselines.certify_baseline import certify_baseline, require_epsilon, require_same_labels
+from privacygames.baselines.certify_baseline import certify_baseline, require_same_labels
 from privacygames.baselines.rectangles import quadrant_masses
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.problem import Problem, Scale
+from privacygames.problem import Problem, Scale, require_epsilon
 from privacygames.spaces import Grid
 from privacygames.validation import require_instance
 

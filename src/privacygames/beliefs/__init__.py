@@ -3,6 +3,16 @@
 from privacygames.beliefs.mobility import Mobility, Timestamp, to_seconds
 from privacygames.beliefs.moves import Moves
 from privacygames.beliefs.point_prior import MOST_POINTS, PointPrior
-from privacygames.beliefs.prior import Prior, entropy
+from privacygames.beliefs.prior import Prior, conditional_entropy, entropy
 
-__all__ = ["MOST_POINTS", "Mobility", "Moves", "PointPrior", "Prior", "Timestamp", "entropy", "to_seconds"]
+__all__ = [
+    "MOST_POINTS",
+    "Mobility",
+    "Moves",
+    "PointPrior",
+    "Prior",
+    "Timestamp",
+    "conditional_entropy",
+    "entropy",
+    "to_seconds",
+]

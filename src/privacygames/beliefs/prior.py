@@ -215,3 +215,8 @@ def entropy(probabilities: FloatArray) -> float:
     """Shannon entropy in bits of probabilities that sum to one, with 0·log 0 = 0."""
     positive = probabilities[probabilities > 0]
     return float(-(positive * np.log2(positive)).sum()) + 0.0
+
+
+def conditional_entropy(joint: FloatArray) -> float:
+    """Expected entropy, in bits, of the secret given the output, for joint probabilities (outputs, secrets)."""
+    return entropy(joint.ravel()) - entropy(joint.sum(axis=1))

@@ -4,7 +4,7 @@ from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.certificate import AdversaryResult, Certificate, Provenance
 from privacygames.certificates.dual_solution import AdversaryDuals, DualSolution, RatioDuals
 from privacygames.certificates.loss_scale import NEGLIGIBLE, loss_scale, moderate_loss, objective_scale
-from privacygames.certificates.realised import ROUNDING, largest_log_ratio, realised_epsilon
+from privacygames.certificates.realised import ROUNDING, largest_log_ratio, log_ratios, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
 from privacygames.certificates.statement import BITS, ContentHashes, RatioStatement, Statement, check_form
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
@@ -40,6 +40,7 @@ __all__ = [
     "distortion_below",
     "largest_log_ratio",
     "least_mixture",
+    "log_ratios",
     "loss_scale",
     "moderate_loss",
     "objective_scale",

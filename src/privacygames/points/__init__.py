@@ -1,9 +1,28 @@
 """Guarantees for points: mechanisms whose secrets are coordinates, private between any two points."""
 
+from privacygames.points.attacks import PointAttack, optimal_attack
+from privacygames.points.baselines import (
+    PointBaseline,
+    SnappedGrid,
+    constant,
+    exponential,
+    laplace_cost,
+    planar_laplace,
+    remap,
+    snapped,
+    uniform,
+)
 from privacygames.points.certificate import PointCertificate
 from privacygames.points.design import PointDesign, design
 from privacygames.points.finite import finite_problem
 from privacygames.points.guesses import BestGuesses, best_guesses
+from privacygames.points.measurements import (
+    MeasuredRatios,
+    cost_per_point,
+    joint_probabilities,
+    measure_ratios,
+    point_pairs,
+)
 from privacygames.points.mechanism import (
     PointMechanism,
     PointSampleable,
@@ -20,7 +39,10 @@ from privacygames.points.worst_cost import LargestCost, largest_cost
 __all__ = [
     "BestGuesses",
     "LargestCost",
+    "MeasuredRatios",
     "Mesh",
+    "PointAttack",
+    "PointBaseline",
     "PointCertificate",
     "PointCost",
     "PointDesign",
@@ -31,11 +53,24 @@ __all__ = [
     "Position",
     "PublicPointCertificate",
     "PublicPointMechanism",
+    "SnappedGrid",
     "best_guesses",
     "certify_points",
+    "constant",
+    "cost_per_point",
     "design",
+    "exponential",
     "finite_problem",
+    "joint_probabilities",
+    "laplace_cost",
     "largest_cost",
+    "measure_ratios",
+    "optimal_attack",
+    "planar_laplace",
+    "point_pairs",
+    "remap",
+    "snapped",
+    "uniform",
 ]
 
 

@@ -152,21 +152,21 @@ def check(
     if bounds.epsilon is not None:
         check_epsilon(weights, mesh, bounds.epsilon)
     rows = np.ldexp(weights.astype(np.float64), -bits)
-    rounding = _basis_rounding(mesh)
+    rounding = basis_rounding(mesh)
     own = joint_masses(mesh, rows, problem.prior.xy, problem.prior.probabilities)
     terms = own.size + rounding
     expected = float((own.T * problem.costs).sum()) * (1 + terms * ULP)
     worst = None
     if problem.cost.is_convex:
         worst = largest_cost(mesh, rows, problem.outputs, problem.cost).upper
-    distortion = _error_below(problem, own, problem.prior.xy, None, rounding)
+    distortion = error_below(problem, own, problem.prior.xy, None, rounding)
     distortions = []
     for adversary in adversaries:
         if adversary.name == PROBLEM_ADVERSARY.name and adversary.errors is None and adversary.xy is problem.prior.xy:
             distortions.append(distortion)
             continue
         masses = joint_masses(mesh, rows, adversary.xy, adversary.probabilities)
-        distortions.append(_error_below(problem, masses, adversary.xy, adversary.errors, rounding))
+        distortions.append(error_below(problem, masses, adversary.xy, adversary.errors, rounding))
     verification = PointVerification(expected, worst, distortion, tuple(distortions))
     _check_bounds(bounds, adversaries, verification)
     return verification
@@ -194,13 +194,13 @@ def joint_masses(mesh: Mesh, rows: FloatArray, xy: FloatArray, probabilities: Fl
     return np.ascontiguousarray((mesh.basis_at(xy) @ rows).T * probabilities)
 
 
-def _basis_rounding(mesh: Mesh) -> int:
+def basis_rounding(mesh: Mesh) -> int:
     """Units in the last place by which p(o|x) may be off: products of the basis, and the sum over control points."""
     terms = (mesh.degree + 1) ** mesh.axes * mesh.shared.most_terms
     return mesh.axes * 4 * (mesh.degree + 4) + int(terms)
 
 
-def _error_below(
+def error_below(
     problem: PointProblem, masses: FloatArray, xy: FloatArray, errors: FloatArray | None, rounding: int
 ) -> float:
     """The expected error of the best attack, rounded down."""

@@ -15,6 +15,7 @@ from privacygames.problem.bounds import (
     BoundsArguments,
     Distortion,
     DistortionGuarantee,
+    require_epsilon,
 )
 from privacygames.problem.document import ProblemFile, parse_problem
 from privacygames.problem.measures import Measure, distance_matrix, require_finite
@@ -68,5 +69,6 @@ __all__ = [
     "parse_problem",
     "prior_from",
     "read_adversaries",
+    "require_epsilon",
     "require_finite",
 ]

@@ -340,3 +340,11 @@ def _checked_guarantee(guarantee: DistortionGuarantee, *, open_allowed: bool) ->
         )
     number = checked_number("distortion", guarantee.distortion, f" against {adversary.name!r}")
     return DistortionGuarantee(adversary, number)
+
+
+def require_epsilon(epsilon: float) -> float:
+    """Return ε as a float, or raise where it is no positive number."""
+    validated = Bounds(epsilon=epsilon).epsilon
+    if validated is None:
+        raise InvalidProblem(Field("epsilon"), " is None; give a positive number")
+    return validated

@@ -62,6 +62,18 @@ def test_certificates_name_the_unit() -> None:
     assert "0.7 between secrets at most 2.5 km apart; 0.7 between any two secrets" in str(near)
 
 
+def test_what_is_said_of_a_grid_says_that_epsilon_is_between_cells() -> None:
+    """Once, in each certificate and report; not of numbers, nor where outputs reveal nothing."""
+    for rows in (PLACES.certificate.rows(), pg.PublicMechanism.of(PLACES).certificate.rows()):
+        assert [name for name, _ in rows].count("between coordinates") == 1
+    report = pg.evaluate(PLACES, CITY)
+    assert dict(report.rows())["between coordinates"].startswith("infinite")
+    assert "privacygames.points" in str(report)
+    for mechanism in (YEARS, pg.baselines.constant(CITY)):
+        assert "between coordinates" not in str(mechanism.certificate)
+        assert "between coordinates" not in str(pg.evaluate(mechanism, mechanism.problem))
+
+
 def test_reports_and_comparisons_name_the_unit() -> None:
     report = pg.evaluate(PLACES, CITY, within=2.5)
     assert dict(report.rows())["realised epsilon"] == "0.5000 per km; 1 between any two secrets"

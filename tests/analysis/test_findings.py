@@ -92,3 +92,11 @@ def test_limitations_are_of_what_is_not_guaranteed(bounds: dict[str, float], abo
     found = limitations(pg.Bounds(**bounds))  # type: ignore[arg-type]
     assert [finding.about for finding in found if isinstance(finding, Limitation)] == about
     assert [str(finding) for finding in found] == [LIMITATIONS[each] for each in about]
+
+
+def test_epsilon_of_a_grid_is_between_cells() -> None:
+    town = pg.Grid(2, 2)
+    (_, between, _) = limitations(pg.Bounds(epsilon=1.0), town)
+    assert str(between) == LIMITATIONS["cells"]
+    assert LIMITATIONS["cells"] not in map(str, limitations(pg.Bounds(distortion=0.1), town))
+    assert LIMITATIONS["cells"] not in map(str, limitations(pg.Bounds(epsilon=1.0), pg.Numbers([1, 2])))

@@ -18,6 +18,7 @@ from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.points import PointBaseline, PointProblem, PointSampleable
 from privacygames.problem import (
+    BETWEEN_COORDINATES,
     HAMMING_COST,
     HAMMING_DISTANCE,
     Adversary,
@@ -27,6 +28,7 @@ from privacygames.problem import (
     distance_scale,
     distinguishability_scale,
 )
+from privacygames.spaces import Grid
 from privacygames.validation import require_instance
 
 UNBOUNDED = "not bounded by design"
@@ -144,6 +146,8 @@ class Report:
             ("best guess is exact", f"{self.accuracy_from_prior:.1%} → {self.accuracy:.1%}"),
             ("likeliest guess is exact", f"{self.prior_vulnerability:.1%} → {self.vulnerability:.1%}"),
         ]
+        if self.epsilon_guaranteed and self.any_pair > 0 and isinstance(self.problem.space, Grid):
+            rows.insert(6, BETWEEN_COORDINATES)
         if self.epsilon_within is not None:
             rows.insert(6, ("realised epsilon, within", self.format_epsilon(self.within)))
         return rows + [(name, format_decimals(value)) for name, value in self.metrics.items()]

@@ -309,6 +309,8 @@ class OptimalityGap(Finding):
 
 LIMITATIONS = {
     "single_output": "It holds for one output. Each further output for the same secret reveals more.",
+    "cells": "It holds between cells; close points on two sides of a border differ like their cells. For coordinates, "
+    "use privacygames.points.",
     "no_epsilon": "No ε is guaranteed: an adversary who knows more than your habits may learn more.",
     "no_error": "No error is guaranteed: for an adversary who knows your habits well it may be small.",
     "average_error": "The adversary's error is an average over your habits, not a guarantee for each single output.",

@@ -7,7 +7,7 @@ from privacygames.certificates.realised import largest_log_ratio
 from privacygames.certificates.statement import ContentHashes, Statement
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Verification
-from privacygames.problem import Bounds, Scale, mixture_groups
+from privacygames.problem import BETWEEN_COORDINATES, Bounds, Scale, mixture_groups
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Certificate:
         scale: the scale of the distinguishability, in whose units ε is counted.
         any_pair: largest log-ratio between any two secrets, at any distance; ∞ where an output excludes a secret.
         max_distortions: maximum distortion of any mechanism against each adversary of the bounds, in their order.
+        cells: whether the secrets are the cells of a grid: ε holds between cells, and between coordinates none does.
 
     >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers(range(3))))
     >>> certificate = pg.design(problem, epsilon=1.0).certificate
@@ -85,10 +86,17 @@ class Certificate:
     scale: Scale
     any_pair: float
     max_distortions: tuple[float, ...] = ()
+    cells: bool = False
 
     @classmethod
     def of(
-        cls, statement: Statement, verification: Verification, provenance: Provenance, scale: Scale
+        cls,
+        statement: Statement,
+        verification: Verification,
+        provenance: Provenance,
+        scale: Scale,
+        *,
+        cells: bool = False,
     ) -> "Certificate":
         """The certificate of a verified statement.
 
@@ -97,6 +105,7 @@ class Certificate:
             verification: the result of its verification.
             provenance: solver, version, cost of the repair.
             scale: the scale of its distinguishability.
+            cells: whether its secrets are the cells of a grid.
         """
         bounds = statement.bounds
         cost = verification.cost(worst_case=bounds.worst_case)
@@ -117,6 +126,7 @@ class Certificate:
             scale=scale,
             any_pair=largest_log_ratio(statement.weights),
             max_distortions=tuple(adversary.max_distortion for adversary in statement.adversaries),
+            cells=cells,
         )
 
     @property
@@ -184,6 +194,7 @@ class Certificate:
         if bounds.epsilon is not None:
             epsilon = self.scale.epsilon(f"{bounds.epsilon:.6g}", self.any_pair, within=bounds.within)
             rows.append(("guaranteed epsilon", epsilon))
+            rows += [BETWEEN_COORDINATES] if self.cells and self.any_pair > 0 else []
             rows.append(("largest ratio", f"{verified.largest_ratio:.9f} of what is allowed"))
         if bounds.named_adversaries:
             rows += self._adversary_rows()

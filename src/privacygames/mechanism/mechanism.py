@@ -67,7 +67,8 @@ class Mechanism:
     def certificate(self) -> Certificate:
         """What is guaranteed, and what the verifier found."""
         scale = measure_scale(self.distinguishability, self.secrets)
-        return Certificate.of(self.statement, self._verification, self._content.provenance, scale)
+        cells = isinstance(self.secrets, Grid)
+        return Certificate.of(self.statement, self._verification, self._content.provenance, scale, cells=cells)
 
     @staticmethod
     def from_probabilities(
@@ -196,7 +197,8 @@ class Mechanism:
         ('yes', ['no', 'yes'])
 
         Args:
-            secret: a label of the secrets; or a list, an array or a column of labels.
+            secret: a label of the secrets; or a list, an array or a column of labels. For a coordinate it is the label
+                of its cell (``grid.cell(point)``), and what is protected is the cell.
             generator: a seeded generator, for outputs that are reproducible and not private. By default, randomness
                 comes from the operating system.
         """

@@ -26,8 +26,8 @@ from privacygames.mechanism.mechanism import Mechanism
 from privacygames.mechanism.protocol import EpsilonGuarantee
 from privacygames.mechanism.sampling import Sampler
 from privacygames.mechanism.weight_table import Many, WeightRowSampler, WeightTable
-from privacygames.problem import Bounds, Scale, measure_scale
-from privacygames.spaces import Label, LabelBudget, Space, decode_space, encode_space, space_digest
+from privacygames.problem import BETWEEN_COORDINATES, Bounds, Scale, measure_scale
+from privacygames.spaces import Grid, Label, LabelBudget, Space, decode_space, encode_space, space_digest
 
 WITHHELD = ["prior", "cost"]
 
@@ -55,6 +55,7 @@ class PublicCertificate:
         largest_ratio: the largest ratio of weights as a fraction of what is allowed; at most 1.
         distinguishability: SHA-256 of the distances in whose units ε is counted.
         digest: SHA-256 of the mechanism.
+        cells: whether the secrets are the cells of a grid: ε holds between cells, and between coordinates none does.
     """
 
     epsilon: float
@@ -64,6 +65,7 @@ class PublicCertificate:
     largest_ratio: float
     distinguishability: str
     digest: str
+    cells: bool = False
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -73,6 +75,7 @@ class PublicCertificate:
         """The certificate as pairs of name and value."""
         return [
             ("guaranteed epsilon", self.scale.epsilon(f"{self.epsilon:.6g}", self.any_pair, within=self.within)),
+            *([BETWEEN_COORDINATES] if self.cells and self.any_pair > 0 else []),
             ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
             ("distortion, cost", "cannot be verified: prior and cost are withheld"),
         ]
@@ -176,6 +179,7 @@ class PublicMechanism:
             largest_ratio=self._largest_ratio,
             distinguishability=content_hash(self.distinguishability),
             digest=self.digest,
+            cells=isinstance(self.secrets, Grid),
         )
 
     @overload

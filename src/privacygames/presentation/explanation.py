@@ -26,6 +26,7 @@ from privacygames.analysis import (
 from privacygames.arrays import FloatArray
 from privacygames.certificates import AdversaryResult
 from privacygames.problem import Adversary, Bounds, Problem
+from privacygames.spaces import Grid, Space
 from privacygames.validation import require_instance
 
 
@@ -78,8 +79,12 @@ def explain(report: Report, problem: Problem, *, adversaries: Iterable[Adversary
     )
 
 
-def limitations(bounds: Bounds) -> Explanation:
+def limitations(bounds: Bounds, space: Space | None = None) -> Explanation:
     """What the guarantees of a mechanism do not cover.
+
+    Args:
+        bounds: what is guaranteed.
+        space: the space of the secrets: where they are cells of a grid, ε does not hold between coordinates.
 
     >>> print(limitations(pg.Bounds(epsilon=1.0))[0])
     It holds for one output. Each further output for the same secret reveals more.
@@ -88,6 +93,8 @@ def limitations(bounds: Bounds) -> Explanation:
     about = ["single_output"]
     if bounds.epsilon is None:
         about.append("no_epsilon")
+    elif isinstance(space, Grid):
+        about.append("cells")
     about.append("average_error" if guarantees_error else "no_error")
     return Explanation(map(Limitation, about))
 

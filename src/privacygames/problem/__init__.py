@@ -23,6 +23,7 @@ from privacygames.problem.prior_document import prior_from
 from privacygames.problem.problem import Problem, cheapest_constant, distortion_rounding
 from privacygames.problem.units import (
     ANY_PAIR,
+    BETWEEN_COORDINATES,
     HAMMING_COST,
     HAMMING_DISTANCE,
     Scale,
@@ -36,6 +37,7 @@ from privacygames.problem.visit_csv import CountTable, csv_path
 
 __all__ = [
     "ANY_PAIR",
+    "BETWEEN_COORDINATES",
     "HAMMING_COST",
     "HAMMING_DISTANCE",
     "MAX_ADVERSARIES",

@@ -16,6 +16,13 @@ ANY_PAIR = "between any two secrets"
 """The pairs of secrets that the largest log-ratio of a mechanism refers to; it has no unit."""
 
 
+BETWEEN_COORDINATES = (
+    "between coordinates",
+    "infinite: close points on two sides of a border differ like their cells (privacygames.points)",
+)
+"""The row about ε between coordinates, where secrets are the cells of a grid: its name and its value."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """The scale of a measure: its name and unit, each empty where there is none."""

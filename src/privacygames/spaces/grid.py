@@ -25,6 +25,9 @@ class Grid(Space):
     Cells are numbered from the south-west corner, along each row from west to east, rows from south to north, and
     labelled ``"cell-0"``, ``"cell-1"``, … Distances are between cell centres, in kilometres.
 
+    Guarantees are between cells. Where a coordinate is replaced by its cell, no ε holds between coordinates: close
+    points on two sides of a border differ like their cells. :class:`privacygames.Area` protects coordinates.
+
     >>> city = pg.Grid(columns=20, rows=15, width=15.0, height=8.0)
     >>> city.cell((0.5, 7.9)), city.centre("cell-0")
     ('cell-280', (0.375, 0.26666666666666666))
@@ -89,7 +92,8 @@ class Grid(Space):
     def cell(self, point: tuple[float, float], *, outside: Literal["error", "nearest"] = "error") -> Label:
         """The cell that contains a point: (x, y) in kilometres, or (longitude, latitude) over a box.
 
-        A point outside is an error, or goes to the nearest cell if you say so.
+        A point outside is an error, or goes to the nearest cell if you say so. A mechanism protects the cell: close
+        points on two sides of a border are told apart like their cells.
         """
         require_choice(outside, ("error", "nearest"), "outside, for one point,")
         labels = self.cells([point], outside=outside)
@@ -108,7 +112,10 @@ class Grid(Space):
         return [self.labels[position] for position in self.locate(points, outside=outside) if position >= 0]
 
     def locate(self, points: ArrayLike, *, outside: Outside = "drop") -> IntArray:
-        """The position of the cell that contains each point; −1 for dropped points, which are outside or NaN."""
+        """The position of the cell that contains each point; −1 for dropped points, which are outside or NaN.
+
+        A mechanism protects these cells, not the points; see the class.
+        """
         require_choice(outside, get_args(Outside), "outside")
         try:
             xy = np.asarray(points, dtype=np.float64)

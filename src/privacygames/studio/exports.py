@@ -106,7 +106,7 @@ def shareable_report(stored: StoredMechanism) -> str:
         title="The guarantees of a certified mechanism",
         disclosure=Disclosure.SHAREABLE.value,
         rows=[("secrets", _secrets(stored.mechanism.problem)), *_guarantees(stored)],
-        limitations=limitations(stored.mechanism.certificate.bounds),
+        limitations=limitations(stored.mechanism.certificate.bounds, stored.mechanism.problem.space),
     )
 
 

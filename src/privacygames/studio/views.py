@@ -259,7 +259,7 @@ def findings(stored: StoredMechanism) -> list[Finding]:
     if gap is not None and gap > NEGLIGIBLE_GAP:
         explanation.append(OptimalityGap(gap, certificate.bounds.maximises_distortion))
     explanation.sort(key=lambda finding: finding.severity is not Severity.WARNING)  # stable: warnings come first
-    return [*explanation, *limitations(certificate.bounds)]
+    return [*explanation, *limitations(certificate.bounds, problem.space)]
 
 
 def _sentences(statements: list[Finding], severity: Severity) -> list[str]:

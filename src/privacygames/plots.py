@@ -40,6 +40,8 @@ MARKERS = "os^Dv"
 MARKER_DISTANCE = 0.22
 """Vertical distance of markers in one line, in lines."""
 
+PANELS_IN_A_ROW = 3
+
 SMALLEST_RATIO = 1e-12
 """Log-ratios below this are rounding errors of equal distributions."""
 
@@ -251,9 +253,13 @@ def ratio_against_distance(
     slope = next((value for value in [epsilon, *known] if value is not None), None)
     pair = point_pairs(list(drawn.values()), pairs, seed=seed)
     unit = Scale("", next(iter(drawn.values())).secrets.unit)
-    figure = _canvas((1.0 + 3.4 * len(drawn), 3.9))
-    panels = figure.subplots(1, len(drawn), sharex=True, sharey=True, squeeze=False)[0]
-    for position, (axes, (name, mechanism)) in enumerate(zip(panels, drawn.items(), strict=True)):
+    columns = min(len(drawn), PANELS_IN_A_ROW)
+    rows = -(-len(drawn) // columns)
+    figure = _canvas((1.0 + 3.4 * columns, 0.6 + 3.3 * rows))
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axes in panels[len(drawn) :]:
+        axes.set_visible(False)
+    for position, (axes, (name, mechanism)) in enumerate(zip(panels, drawn.items(), strict=False)):
         measured = measure_ratios(mechanism, pair)
         shown = (measured.log_ratios > SMALLEST_RATIO) & np.isfinite(measured.log_ratios)
         style = {"s": 7, "linewidths": 0, "alpha": 0.6, "color": CURVE_COLOURS[position % len(CURVE_COLOURS)]}
@@ -264,9 +270,12 @@ def ratio_against_distance(
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_title(name, fontsize=10, loc="left")
-        axes.set_xlabel(unit.amount("distance of two points,").rstrip(","))
+        if position + columns >= len(drawn):  # nothing below it
+            axes.set_xlabel(unit.amount("distance of two points,").rstrip(","))
+            axes.tick_params(labelbottom=True)
         _tidy(axes)
-    panels[0].set_ylabel("largest log-ratio of an output")
+    for axes in panels[::columns]:
+        axes.set_ylabel("largest log-ratio of an output")
     if slope is not None:
         panels[0].legend(frameon=False, fontsize=9, loc="upper left")
     return figure

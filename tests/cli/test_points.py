@@ -279,9 +279,11 @@ def test_an_attack_by_others(folder: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("evaluate", "town.pgm"),
+        ("evaluate", "town.pgm", "--within", "2"),
+        ("evaluate", "town.pgm", "--adversary", "grid.toml"),
         ("evaluate", "grid.pgm", "--adversary", "town.toml"),
-        ("compare", "town.toml"),
+        ("compare", "town.toml", "--distortion", "0.1"),
+        ("compare", "grid.toml", "--epsilon", "1", "--minimum-distance", "1"),
         ("compare", "grid.toml", "--file", "town.pgm", "--mechanism", "uniform"),
         ("find", "town.toml", "epsilon", "--cost-at-most", "1"),
         ("release", "town.toml", "--ledger", "ledger", "--budget", "2", "cell-1"),
@@ -334,3 +336,39 @@ def test_the_problem_files_of_the_documents_are_designed(tmp_path: Path, page: s
         problem, bounds = pg.read_problem(tmp_path / "p.toml")
         assert isinstance(problem, pg.PointProblem)
         assert pg.design(problem, **bounds).certificate.bounds.epsilon == bounds["epsilon"]
+
+
+def test_evaluate_measures_with_any_point_as_a_guess(folder: Path) -> None:
+    printed = json.loads(run("evaluate", "plain.pgm", "--json", folder=folder).stdout)
+    attacked = json.loads(run("attack", "plain.pgm", "--json", folder=folder).stdout)
+    assert printed["attack_error"] == pytest.approx(attacked["distortion"], rel=1e-9)
+    assert printed["distortion"] <= printed["attack_error"]
+    assert (printed["epsilon"], printed["epsilon_counted"]) == (1.0, "per km between any two points")
+    assert printed["epsilon_measured"] <= 1.0
+    shown = run("evaluate", "plain.pgm", "--against", "weekday", folder=folder).stdout
+    assert re.search(r"guaranteed epsilon +1 per km between any two points", shown)
+    assert "weekday" in shown
+    elsewhere = run("evaluate", "plain.pgm", "--adversary", "plain.toml", "--json", folder=folder).stdout
+    assert json.loads(elsewhere)["cost"] == printed["cost"]
+    assert "cells or labels" in run("evaluate", "plain.pgm", "--adversary", "grid.toml", folder=folder).stderr
+
+
+def test_compare_puts_known_mechanisms_beside_the_optimal_one(folder: Path) -> None:
+    names = ("--mechanism", "optimal", "--mechanism", "planar-laplace+remap", "--mechanism", "snapped-grid")
+    files = ("--csv", "rows.csv", "--figure", "ratios.png")
+    done = run("compare", "town.toml", *names, "--minimum-distance", 0.2, *files, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "town.toml, at epsilon 0.5 per km between any two points" in done.stdout
+    assert "between points at least 0.2 km apart epsilon is" in done.stdout
+    assert len((folder / "rows.csv").read_text().splitlines()) == 4
+    mine = run("compare", "hours.toml", "--file", "hours.pgm", "--mechanism", "constant", "--json", folder=folder)
+    rows = json.loads(mine.stdout)["rows"]
+    assert [row["mechanism"] for row in rows] == ["constant", "hours.pgm"]
+    assert rows[1]["cost"] < rows[0]["cost"]
+    for options, message in (
+        (("--epsilon", 1, "--epsilon", 2), "one --epsilon"),
+        (("--file", "plain.pgm", "--mechanism", "constant"), "different regions"),
+    ):
+        failed = run("compare", "town.toml", *options, folder=folder)
+        assert (failed.returncode, message in failed.stderr) == (3, True), failed.stderr
+    assert (folder / "ratios.png").stat().st_size > 10_000

@@ -9,6 +9,7 @@ import typer
 
 from privacygames.cli.bounds_options import merged_distortion
 from privacygames.cli.output import Json, check_figure_file, check_writable, print_json, working, write_figure
+from privacygames.cli.point_reports import compare_points
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def compare(
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Also write a figure (PNG, PDF or SVG) there.")] = None,
     table: Annotated[Path | None, typer.Option("--csv", help="Also write every number as CSV there.")] = None,
+    minimum_distance: Annotated[
+        float | None, typer.Option(help="For points: state a snapped grid's epsilon from this distance on.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare known mechanisms, all matched at one epsilon or one distortion: cost, attacks, time to design.
@@ -43,7 +47,8 @@ def compare(
     others named by --mechanism). Adversaries of the file are listed below the mechanisms, with the error that is
     guaranteed, realised and possible against each. Mechanisms: optimal, spanner, planar-laplace, exponential,
     geometric, staircase, randomised-response (these five also with +remap), uniform, constant; by default all that
-    suit the problem.
+    suit the problem. Where the secrets are points, mechanisms are compared at one epsilon between any two points: see
+    the names in the table, one for each --mechanism; --figure draws log-ratios against the distance.
     """
     from privacygames.analysis import compare as run
     from privacygames.analysis import trade_off
@@ -52,10 +57,26 @@ def compare(
     from privacygames.mechanism_files import load_finite
     from privacygames.presentation import explain_comparison
     from privacygames.problem import PROBLEM_ADVERSARY, ProblemFile
+    from privacygames.problem_files import open_problem
 
     check_figure_file(figure)
     check_writable(table)
-    document = ProblemFile(problem)
+    document = open_problem(problem)
+    if not isinstance(document, ProblemFile):
+        of_labels = {"--distortion": distortion, "--adversary": adversary, "--within": within}
+        _refuse(of_labels, "secrets that are cells or labels, and not points")
+        compare_points(
+            document,
+            epsilon or [],
+            mechanism,
+            file or [],
+            minimum_distance=minimum_distance,
+            figure=figure,
+            table=table,
+            as_json=as_json,
+        )
+        return
+    _refuse({"--minimum-distance": minimum_distance}, "secrets that are points, and not cells or labels")
     bounds = document.bounds
     bounds["distortion"] = merged_distortion(bounds.get("distortion"), None, [], [], sought=False)
     named = isinstance(bounds["distortion"], dict) and not (epsilon or distortion)
@@ -110,6 +131,13 @@ def compare(
     for path in (figure, second, table):
         if path is not None:
             typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
+
+
+def _refuse(options: dict[str, Any], kind: str) -> None:
+    """Raise where one of these options is given, which are for problems of another kind."""
+    for name, value in options.items():
+        if value not in (None, []):
+            raise InvalidProblem(f"{name} is for {kind}")
 
 
 def _with_units(problem: "Problem", kind: str, values: list[float], within: float | None) -> str:

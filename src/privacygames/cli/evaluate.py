@@ -7,6 +7,8 @@ import typer
 
 from privacygames.cli.bounds_options import by_name, known_adversaries
 from privacygames.cli.output import Json, explained, print_json, print_rows
+from privacygames.cli.point_reports import evaluate_points
+from privacygames.errors import InvalidProblem
 
 
 def evaluate(
@@ -21,15 +23,22 @@ def evaluate(
     """Measure cost and privacy of a mechanism: against the optimal and Bayesian attacks, and its realised epsilon.
 
     Adversaries that the mechanism has a guarantee against, and those in the [[adversary]] tables of --adversary's
-    file, are listed with the error that is guaranteed, realised and possible against each.
+    file, are listed with the error that is guaranteed, realised and possible against each. Where the secrets are
+    points, attacks may guess any point, and log-ratios are measured at pairs of points.
     """
     from privacygames.analysis import ADVERSARY_HEADINGS, adversary_cells
     from privacygames.analysis import evaluate as measure
-    from privacygames.mechanism_files import load_finite
+    from privacygames.mechanism import Mechanism
+    from privacygames.mechanism_files import load
     from privacygames.presentation import explain
     from privacygames.problem import ProblemFile
 
-    mechanism = load_finite(file)
+    mechanism = load(file)
+    if not isinstance(mechanism, Mechanism):
+        if within is not None:
+            raise InvalidProblem("--within is for secrets that are cells or labels, not for points")
+        evaluate_points(file.name, mechanism, adversary, against, as_json=as_json)
+        return
     problem = mechanism.problem
     adversary_file = None if adversary is None else ProblemFile(adversary)
     adversary_prior = None if adversary_file is None else adversary_file.prior_over(mechanism.secrets)

@@ -7,6 +7,7 @@ import typer
 
 from privacygames.cli.bounds_options import by_name, known_adversaries
 from privacygames.cli.output import print_json, print_rows, working
+from privacygames.cli.point_reports import point_problem_file
 
 if TYPE_CHECKING:
     from privacygames.arrays import FloatArray
@@ -28,17 +29,12 @@ def attack_points(
     """
     import numpy as np
 
-    from privacygames.errors import InvalidProblem
-    from privacygames.point_document import PointProblemFile
     from privacygames.points import best_guesses
     from privacygames.presentation import output_json, output_text, point_json, point_text
     from privacygames.problem import Adversary
-    from privacygames.problem_files import open_problem
 
     region, problem = mechanism.secrets, mechanism.problem
-    document = None if file is None else open_problem(file)
-    if document is not None and not isinstance(document, PointProblemFile):
-        raise InvalidProblem(f"the secrets of {document.path.name} are cells or labels, and the mechanism's are points")
+    document = None if file is None else point_problem_file(file)
     if against is not None:
         adversary = by_name(known_adversaries(mechanism, document), against)
     else:

@@ -1,4 +1,4 @@
-"""What tests of releases share: a small street, draws that are forced, and all that can come out of a choice."""
+"""What tests of releases share: a small street, a line of points, draws that are forced, and all that can come out."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -8,13 +8,35 @@ import numpy as np
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.releases import Preview, Releases
+from privacygames.releases import PointReleases, Preview, Releases
 from privacygames.releases.policies import KEEP, RENEW
 from support import Array, priors
 
 STREET = pg.Grid(3, 1, 3.0, 1.0)
 PROBLEM = pg.Problem(pg.Prior(STREET, [0.5, 0.3, 0.2]), cost="euclidean")
 WALK = pg.Mobility(STREET, [[0.8, 0.2, 0.0], [0.1, 0.8, 0.1], [0.0, 0.3, 0.7]])
+FIXED = pg.design(PROBLEM, epsilon=0.7)
+
+LINE = pg.Interval(0.0, 4.0, unit="hours")
+POINT_PROBLEM = pg.PointProblem(pg.PointPrior(LINE, [1.0, 3.0]), [1.0, 2.0, 3.0])
+ON_LINE = pg.points.design(POINT_PROBLEM, epsilon=0.7, prove_bound=False)
+
+KINDS = ["cells", "points"]
+"""Sessions of a fixed mechanism with ε = 0.7: between cells, and between points."""
+
+
+def session(kind: str, **options: Any) -> Any:
+    """A session of a kind, about a secret that does not change."""
+    if kind == "cells":
+        return Releases(PROBLEM, pg.Mobility.still(STREET), **{"mechanism": FIXED, **options})
+    return PointReleases(ON_LINE, **options)
+
+
+SECRETS: dict[str, list[Any]] = {"cells": ["cell-0", "cell-1"], "points": [1.2345678, 2.7182818]}
+"""Two secrets of each kind."""
+
+ANSWERS: dict[str, list[Any]] = {"cells": list(STREET.labels), "points": [1.0, 2.0, 3.0]}
+"""The outputs of each kind, by their indices."""
 
 
 @st.composite

@@ -102,6 +102,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         Guarantees as Guarantees,
         InferenceTarget as InferenceTarget,
         Ledger as Ledger,
+        PointReleases as PointReleases,
         Release as Release,
         Releases as Releases,
     )
@@ -215,6 +216,7 @@ _PACKAGES = {
         "Guarantees",
         "InferenceTarget",
         "Ledger",
+        "PointReleases",
         "Release",
         "Releases",
     ),

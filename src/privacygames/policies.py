@@ -4,9 +4,18 @@ A policy of your own is a subclass of :class:`Policy`: from the :class:`PublicSt
 :class:`Choice`, which a later look at the secret does not change.
 """
 
-from privacygames.releases import Choice, EvenSpread, Fixed, Memoised, Policy, Predictive, PublicState
+from privacygames.releases import (
+    BudgetPolicy,
+    Choice,
+    EvenSpread,
+    Fixed,
+    Memoised,
+    Policy,
+    Predictive,
+    PublicState,
+)
 
-__all__ = ["Choice", "EvenSpread", "Fixed", "Memoised", "Policy", "Predictive", "PublicState"]
+__all__ = ["BudgetPolicy", "Choice", "EvenSpread", "Fixed", "Memoised", "Policy", "Predictive", "PublicState"]
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 import privacygames as pg
 from privacygames.releases import Budget, EvenSpread, Fixed, Memoised, Policy, Predictive, Releases
+from privacygames.releases.budgets import FiniteAccount
 from sharing import PROBLEM, STREET, WALK
 
 ANY_TWO = np.where(np.eye(3) > 0, 0.0, 1.0)
@@ -60,6 +61,7 @@ def costs_of(releases: Releases, mechanism: pg.Mechanism) -> list[Fraction]:
     table = mechanism.probabilities[:, mechanism.probabilities.any(axis=0)]
     found = []
     for account in releases.accounts:
+        assert isinstance(account, FiniteAccount)
         largest = 0.0
         for a in range(3):
             for b in range(3):

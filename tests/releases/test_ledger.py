@@ -15,10 +15,9 @@ import pytest
 import privacygames as pg
 from privacygames.releases import Budget, Ledger, Memoised, Releases
 from privacygames.releases.ledger.sqlite_file import VERSION
-from sharing import PROBLEM, STREET, WALK
+from sharing import ANSWERS, FIXED, KINDS, PROBLEM, SECRETS, STREET, WALK, session
 from waiting import wait_until
 
-FIXED = pg.design(PROBLEM, epsilon=0.7)
 STILL = pg.Mobility.still(STREET)
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM charges; END"
 
@@ -123,11 +122,12 @@ def test_one_ledger_is_about_one_case(tmp_path: Path) -> None:
     assert Releases(PROBLEM, STILL, epsilon=0.3, budget=budget, ledger=path).ledger.head().release_count == 4
 
 
-def test_a_release_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_release_that_fails_leaves_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from privacygames.releases.ledger import events
 
-    releases = Releases(PROBLEM, STILL, mechanism=FIXED, ledger=tmp_path / "l.db")
-    releases.release("cell-0")
+    releases, secret = session(kind, ledger=tmp_path / "l.db"), SECRETS[kind][0]
+    releases.release(secret)
 
     def broken(*_: object) -> str:
         raise KeyboardInterrupt
@@ -135,25 +135,26 @@ def test_a_release_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setattr(events, "write_head", broken)
         with pytest.raises(KeyboardInterrupt):
-            releases.release("cell-0")
+            releases.release(secret)
     assert releases.ledger.verify().releases == 1
-    assert releases.release("cell-0").number == 2
+    assert releases.release(secret).number == 2
 
 
-def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(kind: str, tmp_path: Path) -> None:
     """Another process spends the rest while this one designs."""
     path = tmp_path / "l.db"
-    rival = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.0, ledger=path)
+    rival = session(kind, budget=1.0, ledger=path)
 
     class Slow(pg.policies.Fixed):
-        def choose(self, public_state: object) -> object:  # type: ignore[override]
+        def next_epsilon(self, *balances: object) -> Decimal | None:
             if rival.ledger.head().release_count == 0:
-                rival.release("cell-1")
-            return super().choose(public_state)  # type: ignore[arg-type]
+                rival.release(SECRETS[kind][1])
+            return super().next_epsilon(*balances)  # type: ignore[arg-type]
 
-    slow = Releases(PROBLEM, STILL, mechanism=FIXED, policy=Slow(), budget=1.0, ledger=path)
+    slow = session(kind, policy=Slow(), budget=1.0, ledger=path)
     with pytest.raises(pg.BudgetExceeded):
-        slow.release("cell-0")
+        slow.release(SECRETS[kind][0])
     assert slow.ledger.verify().spent == {"total": "0.7"}
 
 
@@ -169,46 +170,51 @@ def die(*_: object, **__: object) -> None:
     os._exit(9)
 
 
-def release_and_die(path: Path, module: str, name: str) -> None:
+def release_and_die(kind: str, path: Path, module: str, name: str) -> None:
     """Die where a function is called for the first time."""
     with pytest.MonkeyPatch.context() as patch:
-        releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.4, ledger=path)
+        releases = session(kind, budget=1.4, ledger=path)
         patch.setattr(f"privacygames.releases.{module}.{name}", die)
-        releases.release("cell-1", key="k")
+        releases.release(SECRETS[kind][1], key="k")
 
 
 @pytest.mark.parametrize(
-    ("module", "name", "paid"),
+    ("kind", "module", "name", "paid"),
     [
-        ("session", "draw_output", False),  # before the draw
-        ("ledger.events", "write_head", False),  # drawn and written, but not committed
-        ("session", "release_from_record", True),  # committed, but not returned
+        ("cells", "session", "draw_output", False),  # before the draw
+        ("cells", "ledger.events", "write_head", False),  # drawn and written, but not committed
+        ("cells", "ledger_session", "release_from_record", True),  # committed, but not returned
+        ("points", "point_session", "draw_point_output", False),
+        ("points", "ledger.events", "write_head", False),
+        ("points", "ledger_session", "release_from_record", True),
     ],
 )
-def test_a_process_that_dies_has_paid_or_released_nothing(tmp_path: Path, module: str, name: str, paid: bool) -> None:
+def test_a_process_that_dies_has_paid_or_released_nothing(
+    tmp_path: Path, kind: str, module: str, name: str, paid: bool
+) -> None:
     """What anybody could have seen is on the disk, and asking again for it with its key is free."""
     path = tmp_path / "l.db"
-    Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.4, ledger=path).ledger.close()
-    assert in_child(release_and_die, path, module, name) == 9
+    session(kind, budget=1.4, ledger=path).ledger.close()
+    assert in_child(release_and_die, kind, path, module, name) == 9
     with Ledger.open_existing(path) as ledger:
         assert ledger.verify().releases == int(paid)
-    releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=1.4, ledger=path)
-    assert releases.release("cell-1", key="k").already_made == paid
+    releases = session(kind, budget=1.4, ledger=path)
+    assert releases.release(SECRETS[kind][1], key="k").already_made == paid
     assert releases.ledger.verify().spent == {"total": "0.7"}
 
 
 KILLS, WORKERS = 12, 3
 
 
-def share_until_killed(path: Path, log: Path, budget: float) -> None:
+def share_until_killed(kind: str, path: Path, log: Path, budget: float) -> None:
     """Release again and again until the budget is spent; note each answer only once it was returned."""
-    releases = Releases(PROBLEM, STILL, mechanism=FIXED, budget=budget, ledger=path)
+    releases = session(kind, budget=budget, ledger=path)
     with log.open("a") as file:
         number = 0
         while True:
             key = f"{os.getpid()}-{number}"
             try:
-                release = releases.release("cell-0", key=key)
+                release = releases.release(SECRETS[kind][0], key=key)
             except pg.BudgetExceeded:
                 return
             file.write(f"{key} {release.observable}\n")
@@ -216,13 +222,14 @@ def share_until_killed(path: Path, log: Path, budget: float) -> None:
             number += 1
 
 
-def kill_and_check(folder: Path, kills: int, workers: int, budget: float) -> int:
+def kill_and_check(kind: str, folder: Path, kills: int, workers: int, budget: float) -> int:
     """Kill processes at random instants while they release on one ledger; says how many answers were returned."""
     path, chance = folder / "l.db", random.Random(15)
     context = multiprocessing.get_context("fork")
 
     def start(number: int) -> multiprocessing.process.BaseProcess:
-        process = context.Process(target=share_until_killed, args=(path, folder / f"log-{number}", budget), daemon=True)
+        arguments = (kind, path, folder / f"log-{number}", budget)
+        process = context.Process(target=share_until_killed, args=arguments, daemon=True)
         process.start()
         return process
 
@@ -250,7 +257,7 @@ def kill_and_check(folder: Path, kills: int, workers: int, budget: float) -> int
     lines = [line.split() for log in folder.glob("log-*") for line in log.read_text().splitlines()]
     for key, observable in lines:
         record = records[key]
-        assert STREET.labels[record.output_index] == observable
+        assert str(ANSWERS[kind][record.output_index]) == observable
         assert record.charges == (Decimal("0.7"),)
     assert Decimal(found.spent["total"]) == Decimal("0.7") * len(records) <= Decimal(str(budget))
     assert len({key for key, _ in lines}) == len(lines)
@@ -258,12 +265,15 @@ def kill_and_check(folder: Path, kills: int, workers: int, budget: float) -> int
     return len(lines)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("budget", [1e6, 14.1])
-def test_processes_killed_at_random_instants_leave_the_ledger_in_order(tmp_path: Path, budget: float) -> None:
-    returned = kill_and_check(tmp_path, KILLS, WORKERS, budget)
+def test_processes_killed_at_random_instants_leave_the_ledger_in_order(
+    tmp_path: Path, budget: float, kind: str
+) -> None:
+    returned = kill_and_check(kind, tmp_path, KILLS, WORKERS, budget)
     assert returned > 0 if budget > 100 else returned <= 20
 
 
 @pytest.mark.slow
 def test_two_hundred_kills(tmp_path: Path) -> None:
-    assert kill_and_check(tmp_path, 200, 4, 1e6) > 100
+    assert kill_and_check("cells", tmp_path, 200, 4, 1e6) > 100

@@ -16,9 +16,8 @@ import privacygames as pg
 from privacygames import tracking
 from privacygames.releases import Budget, EvenSpread, Ledger, Memoised, Predictive, Releases
 from privacygames.releases.decimal_epsilon import decimal_rounded_up, float_rounded_down
-from sharing import PROBLEM, STREET, WALK, scripted
+from sharing import FIXED, KINDS, PROBLEM, SECRETS, STREET, WALK, scripted, session
 
-FIXED = pg.design(PROBLEM, epsilon=0.7)
 NOISY = pg.baselines.exponential(PROBLEM, 1.0)
 
 
@@ -81,17 +80,21 @@ def test_amounts_never_fall_below_what_is_certified(value: float) -> None:
     st.lists(st.integers(-3, 30), min_size=1, max_size=25),
     st.sampled_from([1.0, 1.5, 2.1]),
     st.sampled_from([10.0, 25.0, 60.0]),
-    st.sampled_from(["repeat", "belief", "refuse"]),
+    st.sampled_from(
+        [("cells", "repeat"), ("cells", "belief"), ("cells", "refuse"), ("points", "repeat"), ("points", "refuse")]
+    ),
 )
-def test_no_window_ever_exceeds_its_budget(waits: list[int], most: float, every: float, when_spent: Any) -> None:
+def test_no_window_ever_exceeds_its_budget(
+    waits: list[int], most: float, every: float, kind_and_when_spent: tuple[str, str]
+) -> None:
     """Whatever the times, the clock going back included."""
-    budget = [Budget(most, every=every), Budget(5.0)]
-    releases = Releases(PROBLEM, WALK, mechanism=FIXED, budget=budget, when_spent=when_spent)
+    budget, (kind, when_spent) = [Budget(most, every=every), Budget(5.0)], kind_and_when_spent
+    releases = session(kind, budget=budget, when_spent=when_spent)
     at, answered = 1000.0, 0
     for wait in waits:
         at += wait
         try:
-            releases.release("cell-1", at=at)
+            releases.release(SECRETS[kind][1], at=at)
             answered += 1
         except pg.BudgetExceeded:
             continue
@@ -111,13 +114,14 @@ def test_no_window_ever_exceeds_its_budget(waits: list[int], most: float, every:
     assert releases.ledger.verify().releases == answered
 
 
-def test_a_window_that_has_passed_is_free_again_and_not_before() -> None:
-    releases = Releases(PROBLEM, pg.Mobility.still(STREET), mechanism=FIXED, budget=Budget(0.7, every=60))
-    assert releases.release("cell-0", at=0.0).left == 0.0
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_window_that_has_passed_is_free_again_and_not_before(kind: str) -> None:
+    releases, secret = session(kind, budget=Budget(0.7, every=60)), SECRETS[kind][0]
+    assert releases.release(secret, at=0.0).left == 0.0
     for early in (30.0, 60.0):
         with pytest.raises(pg.BudgetExceeded, match="every 1 min"):
-            releases.release("cell-0", at=early)
-    assert releases.release("cell-0", at=60.001).epsilon == 0.7
+            releases.release(secret, at=early)
+    assert releases.release(secret, at=60.001).epsilon == 0.7
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.float32])
@@ -250,32 +254,35 @@ def test_a_design_that_ran_out_of_time_says_its_gap() -> None:
     assert release.epsilon <= 0.5
 
 
-def test_a_repeated_key_returns_the_stored_answer() -> None:
-    releases = Releases(PROBLEM, WALK, mechanism=NOISY, budget=10.0)
-    first = releases.release("cell-0", key="breakfast")
-    again = releases.release("cell-2", key="breakfast")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_repeated_key_returns_the_stored_answer(kind: str) -> None:
+    releases = session(kind, budget=10.0)
+    first = releases.release(SECRETS[kind][0], key="breakfast")
+    again = releases.release(SECRETS[kind][1], key="breakfast")
     assert again.already_made
     assert (again.observable, again.number, again.spent) == (first.observable, 1, first.spent)
     assert len(releases.ledger.records()) == 1
 
 
-def test_times_and_steps_do_not_mix_and_windows_need_times() -> None:
-    timed = Releases(PROBLEM, WALK, mechanism=FIXED)
-    timed.release("cell-0", at=5.0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_and_steps_do_not_mix_and_windows_need_times(kind: str) -> None:
+    timed, secret = session(kind), SECRETS[kind][0]
+    timed.release(secret, at=5.0)
     with pytest.raises(pg.InvalidProblem, match="have timestamps"):
-        timed.release("cell-0")
-    counted = Releases(PROBLEM, WALK, mechanism=FIXED)
-    counted.release("cell-0")
+        timed.release(secret)
+    counted = session(kind)
+    counted.release(secret)
     with pytest.raises(pg.InvalidProblem, match="have no timestamps"):
-        counted.release("cell-0", at=5.0)
+        counted.release(secret, at=5.0)
     with pytest.raises(pg.InvalidProblem, match="per window"):
-        Releases(PROBLEM, WALK, mechanism=FIXED, budget=Budget(1.0, every=60)).release("cell-0")
+        session(kind, budget=Budget(1.0, every=60)).release(secret)
 
 
-def test_a_clock_that_goes_back_stands_still_and_says_so() -> None:
-    releases = Releases(PROBLEM, WALK, mechanism=FIXED)
-    releases.release("cell-0", at=100.0)
-    late = releases.release("cell-0", at=40.0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clock_that_goes_back_stands_still_and_says_so(kind: str) -> None:
+    releases = session(kind)
+    releases.release(SECRETS[kind][0], at=100.0)
+    late = releases.release(SECRETS[kind][0], at=40.0)
     assert late.time == 100.0
     assert late.remarks == ("the clock went back by 60 s; taken as standing still",)
 

@@ -160,6 +160,21 @@ class PointSampleable:
         """The largest ln p(o|x)/p(o|x') between any two points, at most: p(o|x) is a mean over control points."""
         return largest_log_ratio(self.weights)
 
+    def keeps_epsilon(self, epsilon: float) -> bool:
+        """Whether the verifier confirms an ε between any two points, on the very weights that are sampled.
+
+        >>> line = pg.Interval(0.0, 4.0)
+        >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+        >>> mechanism.keeps_epsilon(0.5), mechanism.keeps_epsilon(0.4)
+        (True, False)
+        """
+        try:
+            check_weights(self.weights, self.bits, self.mesh)
+            check_epsilon(self.weights, self.mesh, epsilon)
+        except GuaranteeViolated:
+            return False
+        return True
+
     @property
     def per_user(self) -> bool:
         """False: everybody's outputs are drawn from the same mechanism."""

@@ -1,6 +1,7 @@
 """Releases of one secret over time, against the belief at each time, within budgets of ε.
 
-One release, in the order in which :class:`Releases` (``session.py``) performs it:
+One release, in the order in which :class:`Releases` (``session.py``) performs it. :class:`PointReleases`
+(``point_session.py``), for secrets that are points, maintains no belief. Both are sessions of ``ledger_session.py``.
 
 1. ``timeline.py`` gives the time of the release and advances the belief to it; ``ledger/`` gives what was spent.
 2. ``policies.py`` chooses a mechanism from this public information. ``design_cache.py`` designs it or reuses a design;
@@ -13,8 +14,9 @@ One release, in the order in which :class:`Releases` (``session.py``) performs i
 5. ``ledger/`` commits output, charges, likelihood and belief in the same transaction. Only then ``release.py`` returns
    the :class:`Release`.
 
-The secret is used in two modules: ``session.py`` converts it to its index, and looks up the charge of a memoised secret
-by its keyed mark; ``sampling.py`` computes that mark, and draws.
+The secret is used in these modules: ``session.py`` converts it to its index, ``point_session.py`` checks that it is a
+point; ``ledger_session.py`` looks up the charge of a memoised secret by its keyed mark; ``sampling.py`` computes that
+mark, and draws.
 
 ``guarantees.py`` states what all releases together guarantee; ``validation.py`` checks the arguments.
 """
@@ -23,8 +25,18 @@ from privacygames.releases.budgets import Budget
 from privacygames.releases.guarantees import Guarantees
 from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger import Ledger, LedgerBalances, ReleaseRecord, VerifiedLedger
-from privacygames.releases.policies import Choice, EvenSpread, Fixed, Memoised, Policy, Predictive, PublicState
-from privacygames.releases.release import Balance, Preview, Release, TargetResult
+from privacygames.releases.point_session import PointReleases
+from privacygames.releases.policies import (
+    BudgetPolicy,
+    Choice,
+    EvenSpread,
+    Fixed,
+    Memoised,
+    Policy,
+    Predictive,
+    PublicState,
+)
+from privacygames.releases.release import Balance, PointPreview, Preview, Release, TargetResult
 from privacygames.releases.session import Releases
 from privacygames.releases.timeline import CLOCK_TOLERANCE
 from privacygames.releases.validation import WhenSpent
@@ -33,6 +45,7 @@ __all__ = [
     "CLOCK_TOLERANCE",
     "Balance",
     "Budget",
+    "BudgetPolicy",
     "Choice",
     "EvenSpread",
     "Fixed",
@@ -41,6 +54,8 @@ __all__ = [
     "Ledger",
     "LedgerBalances",
     "Memoised",
+    "PointPreview",
+    "PointReleases",
     "Policy",
     "Predictive",
     "Preview",

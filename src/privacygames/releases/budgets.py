@@ -1,8 +1,9 @@
 """Budgets of ε, in all or per window of time, and what each mechanism is charged to them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,17 +12,10 @@ from privacygames.canonical import digest_of
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import GuaranteeViolated, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
-from privacygames.problem import (
-    Bounds,
-    Measure,
-    Problem,
-    Scale,
-    distance_matrix,
-    distinguishability_scale,
-    measure_scale,
-)
+from privacygames.points import PointSampleable
+from privacygames.problem import Bounds, Measure, Problem, Scale, distance_matrix, measure_scale
 from privacygames.releases.decimal_epsilon import NOTHING, decimal_rounded_up, exact_amount, float_rounded_down, minus
-from privacygames.spaces import Space, space_digest
+from privacygames.spaces import Region, Space, region_digest, space_digest
 from privacygames.validation import as_list, is_number
 
 ROUNDING = 1 - 1e-6
@@ -80,8 +74,9 @@ class Account:
         limit: None: charged without a limit.
         every: the length of its window; None: all time.
         distinguishability_digest: the digest of the distinguishability and of its secrets.
-        distinguishability: the distance that ε counts in.
-        in_problem_distance: whether that is the problem's distinguishability.
+        max_distance: the largest distinguishability between any two secrets.
+        all_distances_one: whether any two secrets are 1 apart.
+        in_problem_distance: whether ε counts in the problem's distinguishability.
         scale: the name and unit of the distinguishability.
     """
 
@@ -89,13 +84,25 @@ class Account:
     limit: Decimal | None
     every: float | None
     distinguishability_digest: str
-    distinguishability: FloatArray
+    max_distance: float
+    all_distances_one: bool
     in_problem_distance: bool
     scale: Scale
 
     def format_epsilon(self, epsilon: Decimal) -> str:
         """ε with its unit, and the bound it implies between any two secrets."""
-        return self.scale.epsilon(str(epsilon), float(epsilon) * float(self.distinguishability.max(initial=0.0)))
+        return self.scale.epsilon(str(epsilon), float(epsilon) * self.max_distance)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteAccount(Account):
+    """An account about finitely many secrets.
+
+    Attributes:
+        distinguishability: the distances that ε counts in.
+    """
+
+    distinguishability: FloatArray
 
 
 @dataclass(frozen=True)
@@ -106,17 +113,54 @@ class Spent:
     releases: int = 0
 
 
-def accounts_for(problem: Problem, budget: float | Budget | Sequence[Budget] | None) -> tuple[Account, ...]:
+Budgets = float | Budget | Sequence[Budget] | None
+"""A limit on the total, one budget, several, or none."""
+
+AnyAccount = TypeVar("AnyAccount", bound=Account)
+
+
+def accounts_for(problem: Problem, budget: Budgets) -> tuple[FiniteAccount, ...]:
     """The accounts of budgets; the first is for all time in the problem's own distinguishability, limited or not."""
-    budgets = [] if budget is None else _listed(budget)
-    limited = [_account(problem, each) for each in budgets]
+    return _with_total(
+        _account(problem, TOTAL, None, None), [_limited_account(problem, each) for each in _listed(budget)]
+    )
+
+
+def point_accounts(region: Region, budget: Budgets, place_side: float | None = None) -> tuple[Account, ...]:
+    """The accounts of budgets for secrets that are points; ε counts in the distance between two of them.
+
+    Args:
+        region: the region of the secrets.
+        budget: the budgets.
+        place_side: where points are moved to the centre of a cell first, the side of these cells: ε then counts in the
+            distance between centres, which is another distinguishability.
+    """
+    name = region.distance_names[0]
+    digest = digest_of("account", region_digest(region), name, place_side)
+    max_distance, scale = float(np.hypot.reduce(region.lengths)), Scale(name, region.unit)
+
+    def account(name: str, limit: Decimal | None, every: float | None) -> Account:
+        return Account(
+            name, limit, every, digest, max_distance, all_distances_one=False, in_problem_distance=True, scale=scale
+        )
+
+    budgets = _listed(budget)
+    if any(each.distinguishability is not None for each in budgets):
+        raise InvalidProblem(
+            "a budget of releases of points counts in the distance between points: leave its distinguishability out"
+        )
+    limited = [
+        account(each.name or _default_name(each), exact_amount(each.epsilon, "epsilon"), each.every) for each in budgets
+    ]
+    return _with_total(account(TOTAL, None, None), limited)
+
+
+def _with_total(own: AnyAccount, limited: list[AnyAccount]) -> tuple[AnyAccount, ...]:
+    """The accounts with limits, after the one for all time in the problem's distinguishability: ``own`` by default."""
     totals = [each for each in limited if each.in_problem_distance and each.every is None]
     if len(totals) > 1:
         raise InvalidProblem("there are two budgets for all time in the problem's distinguishability: give one")
-    distances, own_scale = problem.distinguishability, distinguishability_scale(problem)
-    digest = _distinguishability_digest(problem.space, distances)
-    first = totals or [Account(TOTAL, None, None, digest, distances, in_problem_distance=True, scale=own_scale)]
-    accounts = (*first, *(each for each in limited if each not in totals))
+    accounts = (*(totals or [own]), *(each for each in limited if each not in totals))
     names = [each.name for each in accounts]
     if len(set(names)) < len(names):
         raise InvalidProblem(f"two budgets are called {max(names, key=names.count)!r}: give each its own name")
@@ -131,7 +175,7 @@ def remaining(account: Account, spent: Spent) -> Decimal | None:
 class MechanismCharges:
     """The charge for one draw from a mechanism, in each account; computed once per mechanism."""
 
-    def __init__(self, problem: Problem, accounts: tuple[Account, ...]) -> None:
+    def __init__(self, problem: Problem, accounts: tuple[FiniteAccount, ...]) -> None:
         self._problem, self._accounts = problem, accounts
         self._charges: dict[tuple[str, Decimal | None], tuple[Decimal, ...]] = {}
 
@@ -147,7 +191,7 @@ class MechanismCharges:
             self._charges[key] = tuple(self._charge(mechanism, account, epsilon) for account in self._accounts)
         return self._charges[key]
 
-    def _charge(self, mechanism: Mechanism, account: Account, epsilon: Decimal | None) -> Decimal:
+    def _charge(self, mechanism: Mechanism, account: FiniteAccount, epsilon: Decimal | None) -> Decimal:
         weights = mechanism.weights
         if (weights == weights[0]).all():
             return NOTHING
@@ -160,14 +204,32 @@ class MechanismCharges:
         return epsilon if float(realised) >= ROUNDING * float(epsilon) else realised
 
 
-def _certified_epsilon(mechanism: Mechanism, account: Account) -> float | None:
+def point_charge(mechanism: PointSampleable, epsilon: Decimal | None) -> Decimal:
+    """The charge for one draw from a mechanism for points: the certified ε; nothing where outputs are constant.
+
+    Args:
+        mechanism: its ε is verified again, on its weights.
+        epsilon: what it was designed for; None if that is not known.
+    """
+    certified = mechanism.bounds.epsilon
+    if (mechanism.weights == mechanism.weights[0]).all():
+        return NOTHING
+    if certified is None or not mechanism.keeps_epsilon(certified):
+        raise InvalidProblem("the mechanism keeps no epsilon between points, and no budget covers that")
+    if epsilon is not None and Decimal(certified) <= epsilon:
+        return epsilon
+    rounded = exact_amount(certified, "the mechanism's epsilon")
+    return rounded if mechanism.keeps_epsilon(float_rounded_down(rounded)) else decimal_rounded_up(certified)
+
+
+def _certified_epsilon(mechanism: Mechanism, account: FiniteAccount) -> float | None:
     """The certified ε in an account's distinguishability; None if the certificate is about another one."""
     bounds = mechanism.bounds
     same = np.array_equal(mechanism.distinguishability, account.distinguishability)
     return bounds.epsilon if same and bounds.within is None else None
 
 
-def _verified_epsilon(mechanism: Mechanism, account: Account, problem: Problem) -> Decimal:
+def _verified_epsilon(mechanism: Mechanism, account: FiniteAccount, problem: Problem) -> Decimal:
     """The least ε in an account's distinguishability that the verifier confirms, rounded up."""
     observables = mechanism.observables
     cost = np.zeros((len(observables), len(problem.space)))
@@ -191,6 +253,8 @@ def _verified_epsilon(mechanism: Mechanism, account: Account, problem: Problem) 
 
 
 def _listed(budget: object) -> list[Budget]:
+    if budget is None:
+        return []
     if is_number(budget):
         return [Budget(budget)]  # type: ignore[arg-type]
     budgets = [budget] if isinstance(budget, Budget) else as_list(budget, "budget")
@@ -199,16 +263,39 @@ def _listed(budget: object) -> list[Budget]:
     return budgets
 
 
-def _account(problem: Problem, budget: Budget) -> Account:
-    measure, distances = budget.distinguishability, problem.distinguishability
-    if measure is not None:
-        distances = distance_matrix(measure, "a budget's distinguishability", problem.space)
-    in_problem_distance = np.array_equal(distances, problem.distinguishability)
-    digest = _distinguishability_digest(problem.space, distances)
-    default = TOTAL if budget.every is None else f"every {_duration(budget.every)}"
-    name = budget.name or (default if in_problem_distance else f"{default}, distinguishability {digest[:8]}")
-    limit, scale = exact_amount(budget.epsilon, "epsilon"), measure_scale(distances, problem.space)
-    return Account(name, limit, budget.every, digest, distances, in_problem_distance, scale)
+def _limited_account(problem: Problem, budget: Budget) -> FiniteAccount:
+    distances, default = None, _default_name(budget)
+    if budget.distinguishability is not None:
+        distances = distance_matrix(budget.distinguishability, "a budget's distinguishability", problem.space)
+    account = _account(problem, default, exact_amount(budget.epsilon, "epsilon"), budget.every, distances)
+    in_other_distance = f"{default}, distinguishability {account.distinguishability_digest[:8]}"
+    return replace(account, name=budget.name or (default if account.in_problem_distance else in_other_distance))
+
+
+def _account(
+    problem: Problem,
+    name: str,
+    limit: Decimal | None,
+    every: float | None,
+    distinguishability: FloatArray | None = None,
+) -> FiniteAccount:
+    """An account in a distinguishability, by default the problem's."""
+    distances = problem.distinguishability if distinguishability is None else distinguishability
+    return FiniteAccount(
+        name=name,
+        limit=limit,
+        every=every,
+        distinguishability_digest=_distinguishability_digest(problem.space, distances),
+        max_distance=float(distances.max(initial=0.0)),
+        all_distances_one=bool((distances[~np.eye(len(distances), dtype=bool)] == 1).all()),
+        in_problem_distance=np.array_equal(distances, problem.distinguishability),
+        scale=measure_scale(distances, problem.space),
+        distinguishability=distances,
+    )
+
+
+def _default_name(budget: Budget) -> str:
+    return TOTAL if budget.every is None else f"every {_duration(budget.every)}"
 
 
 def _duration(seconds: float) -> str:

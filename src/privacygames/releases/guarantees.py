@@ -32,6 +32,8 @@ class Guarantees:
         error_now: guarantee 3 under the declared mobility model only: expected error of the optimal attack on the last
             moment.
         errors_past: the same on each moment so far, given all outputs.
+        added_distance: for points with memoised outputs: distances between points count up to this much more, since
+            each point is moved to the centre of its cell; 0 otherwise.
 
     >>> city = pg.Grid(3, 1, 3.0, 1.0)
     >>> problem = pg.Problem(pg.Prior.uniform(city), cost="euclidean")
@@ -53,6 +55,7 @@ class Guarantees:
     moment_any_pair_under_chain: float | None
     error_now: float | None
     errors_past: tuple[float, ...] | None
+    added_distance: float = 0.0
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -67,6 +70,9 @@ class Guarantees:
             "once; the returns themselves show",
         }
         lines = [statements[self.charging]]
+        if self.added_distance:
+            added = self.scale.amount(f"{self.added_distance:.4g}")
+            lines.append(f"between points: each distance counts up to {added} more, for points are moved to centres")
         if self.moment_exponent is not None:
             lines.append(f"one moment, any correlation: odds shift by exp({self.moment_exponent:.4g}) at most")
         if self.moment_epsilon_under_chain is not None:
@@ -106,21 +112,8 @@ def guarantees_after(
         spent: ε charged in the problem's own distinguishability.
         earlier: the releases about earlier problems.
     """
-    max_distance = max(float(problem.distinguishability.max()), earlier.max_distance)
-    epsilon = float(spent)
-    exponent = epsilon * max_distance if epsilon else 0.0
-    returns_show = earlier.memoised_before or (earlier.memoised_now and not mobility.is_still)
-    trace = Guarantees(
-        charging="places" if earlier.memoised_before or earlier.memoised_now else "releases",
-        scale=distinguishability_scale(problem),
-        trace_epsilon=epsilon,
-        trace_any_pair=exponent,
-        moment_exponent=None if returns_show else exponent,
-        moment_epsilon_under_chain=None,
-        moment_any_pair_under_chain=None,
-        error_now=None,
-        errors_past=None,
-    )
+    max_distance, scale = float(problem.distinguishability.max()), distinguishability_scale(problem)
+    trace = trace_guarantees(scale, max_distance, spent, earlier, still=mobility.is_still)
     if observations is None:
         return trace
     smoothing = smoothing_attack(problem, mobility, observations)
@@ -131,4 +124,32 @@ def guarantees_after(
         moment_any_pair_under_chain=float(smoothing.odds_shift(1.0 - np.eye(len(problem.space))).max()),
         error_now=float(filtering.errors[-1]),
         errors_past=tuple(float(error) for error in smoothing.errors),
+    )
+
+
+def trace_guarantees(
+    scale: Scale, max_distance: float, spent: Decimal, earlier: EarlierReleases, *, still: bool
+) -> Guarantees:
+    """The guarantees that no mobility model is needed for.
+
+    Args:
+        scale: of the distinguishability that ε counts in.
+        max_distance: the largest distinguishability between any two secrets.
+        spent: ε charged in it.
+        earlier: the releases about earlier problems.
+        still: whether the secret is known not to change.
+    """
+    epsilon = float(spent)
+    exponent = epsilon * max(max_distance, earlier.max_distance) if epsilon else 0.0
+    returns_show = earlier.memoised_before or (earlier.memoised_now and not still)
+    return Guarantees(
+        charging="places" if earlier.memoised_before or earlier.memoised_now else "releases",
+        scale=scale,
+        trace_epsilon=epsilon,
+        trace_any_pair=exponent,
+        moment_exponent=None if returns_show else exponent,
+        moment_epsilon_under_chain=None,
+        moment_any_pair_under_chain=None,
+        error_now=None,
+        errors_past=None,
     )

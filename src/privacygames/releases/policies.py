@@ -20,7 +20,7 @@ from privacygames.releases.decimal_epsilon import NOTHING, exact_amount, float_r
 from privacygames.spaces import Categories
 from privacygames.validation import is_integer, is_number, require_choice
 
-__all__ = ["EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
+__all__ = ["BudgetPolicy", "EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
 
 Prediction = Literal["last", "belief"]
 KEEP, RENEW = 0, 1
@@ -124,7 +124,38 @@ class Policy(ABC):
         """How to draw the next output; None if the budget is spent."""
 
 
-class Fixed(Policy):
+class BudgetPolicy(Policy):
+    """Policies that choose ε from the balances alone. They need no belief, so they work for secrets that are points.
+
+    A subclass defines :meth:`next_epsilon`.
+
+    >>> class HalfTheRest(pg.policies.BudgetPolicy):
+    ...     varies_epsilon = True
+    ...     def next_epsilon(self, accounts, spent):
+    ...         return (accounts[0].limit - spent[0].amount) / 2
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
+    >>> releases = pg.PointReleases(problem, policy=HalfTheRest(), budget=2.0)
+    >>> [releases.release(1.2).epsilon for _ in range(2)]
+    [1.0, 0.5]
+    """
+
+    @abstractmethod
+    def next_epsilon(self, accounts: tuple[Account, ...], spent: tuple[Spent, ...]) -> Decimal | None:
+        """ε of the next release; 0 if the budget is spent, None if a fixed mechanism determines it.
+
+        Args:
+            accounts: the accounts that releases are charged to.
+            spent: what counts against each of them, in the same order.
+        """
+
+    def choose(self, public_state: PublicState) -> Choice | None:
+        """One mechanism with this ε."""
+        epsilon = self.next_epsilon(public_state.accounts, public_state.spent)
+        return None if epsilon == 0 else Choice(public_state.mechanism_for(epsilon), epsilon)
+
+
+class Fixed(BudgetPolicy):
     """The same ε for every release.
 
     Args:
@@ -140,14 +171,14 @@ class Fixed(Policy):
     def __init__(self, epsilon: float | None = None) -> None:
         self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
 
-    def choose(self, public_state: PublicState) -> Choice | None:
-        """One mechanism with this ε."""
-        if self.epsilon is not None and not affordable(public_state, self.epsilon):
-            return None
-        return Choice(public_state.mechanism_for(self.epsilon), self.epsilon)
+    def next_epsilon(self, accounts: tuple[Account, ...], spent: tuple[Spent, ...]) -> Decimal | None:
+        """The same ε, while the budgets have room for it."""
+        if self.epsilon is not None and not affordable(accounts, spent, self.epsilon):
+            return NOTHING
+        return self.epsilon
 
 
-class EvenSpread(Policy):
+class EvenSpread(BudgetPolicy):
     """The budget spread evenly over an expected number of releases.
 
     Each release gets what is left, divided by the number of releases still expected, in all or in the budget's window.
@@ -170,18 +201,17 @@ class EvenSpread(Policy):
             raise InvalidProblem(f"releases is {repr(releases)[:40]}; it must be a whole number, 1 or more")
         self.releases = int(releases)
 
-    def choose(self, public_state: PublicState) -> Choice | None:
-        """One mechanism with an even share of what is left."""
+    def next_epsilon(self, accounts: tuple[Account, ...], spent: tuple[Spent, ...]) -> Decimal | None:
+        """An even share of what is left."""
         shares = []
-        for account, spent in zip(public_state.accounts, public_state.spent, strict=True):
-            left = remaining(account, spent)
+        for account, charged in zip(accounts, spent, strict=True):
+            left = remaining(account, charged)
             if account.in_problem_distance and left is not None:
-                expected = self.releases - spent.releases
+                expected = self.releases - charged.releases
                 shares.append(ROUND_DOWN.divide(left, Decimal(expected)) if expected > 0 else NOTHING)
         if not shares:
             raise InvalidProblem("an even spread needs a budget in the problem's distinguishability to spread")
-        share = min(shares)
-        return Choice(public_state.mechanism_for(share), share) if share > 0 else None
+        return max(min(shares), NOTHING)
 
 
 class Predictive(Policy):
@@ -222,7 +252,7 @@ class Predictive(Policy):
         """A test and a mechanism; without anything to predict from, the mechanism alone."""
         prediction = public_state.last_output if self.prediction == "last" else best_blind_output(public_state.problem)
         tested = NOTHING if prediction is None else self.test_epsilon
-        if not affordable(public_state, total([self.epsilon or NOTHING, tested])):
+        if not affordable(public_state.accounts, public_state.spent, total([self.epsilon or NOTHING, tested])):
             return None
         mechanism = public_state.mechanism_for(self.epsilon)
         if prediction is None:
@@ -245,9 +275,14 @@ class Memoised(Policy):
     An observer sees *that* the user returned. Distinct secrets are therefore charged instead of releases: ε is charged
     once for each, in all and in every window, and says nothing about returns (docs/theory/sharing.md).
 
+    Two fixes of one place never have the same coordinates. Between points, ``place`` therefore says how large a place
+    is: each point is moved to the centre of its cell first. What is guaranteed is then about these centres: distances
+    between two points count up to one diagonal of a cell more than they are.
+
     Args:
         key: at least 16 random bytes that only the user has; whoever has it can look up the secrets of outputs.
         epsilon: how much; None if a fixed mechanism determines it.
+        place: for points: the side of the square cells that count as one place, in the unit of distances.
 
     >>> ages = pg.Numbers([20, 30, 40])
     >>> problem, still = pg.Problem(pg.Prior.uniform(ages)), pg.Mobility.still(ages)
@@ -260,18 +295,26 @@ class Memoised(Policy):
     charging = "places"
     guarantees_distortion = False
 
-    def __init__(self, key: bytes, epsilon: float | None = None) -> None:
+    def __init__(self, key: bytes, epsilon: float | None = None, *, place: float | None = None) -> None:
         if not isinstance(key, bytes) or len(key) < MIN_KEY_BYTES:
             raise InvalidProblem(f"a memoised policy's key must be at least {MIN_KEY_BYTES} random bytes")
+        if place is not None and not (is_number(place) and 0 < place < np.inf):
+            raise InvalidProblem(Field("place"), " must be a positive number, in the unit of distances")
         self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
+        self.place = None if place is None else float(place)
         self._key = key
+
+    @property
+    def memo_key(self) -> bytes:
+        """The key, which must not appear in messages or logs."""
+        return self._key
 
     def choose(self, public_state: PublicState) -> Choice | None:
         """Always the mechanism designed for the initial belief: another one would be another function."""
         return Choice(public_state.initial_mechanism_for(self.epsilon), self.epsilon, memo_key=self._key)
 
     def __repr__(self) -> str:
-        return f"Memoised(epsilon={self.epsilon})"
+        return f"Memoised(epsilon={self.epsilon}{'' if self.place is None else f', place={self.place:g}'})"
 
 
 def prediction_test(problem: Problem, prediction: int, epsilon: float, within: float) -> Mechanism:
@@ -310,8 +353,8 @@ def best_blind_output(problem: Problem) -> int:
     return int((problem.cost @ problem.prior.probabilities).argmin())
 
 
-def affordable(public_state: PublicState, epsilon: Decimal) -> bool:
+def affordable(accounts: tuple[Account, ...], spent: tuple[Spent, ...], epsilon: Decimal) -> bool:
     """Whether every account in the problem's own distinguishability has this much left."""
-    pairs = zip(public_state.accounts, public_state.spent, strict=True)
-    left = [remaining(account, spent) for account, spent in pairs if account.in_problem_distance]
+    pairs = zip(accounts, spent, strict=True)
+    left = [remaining(account, charged) for account, charged in pairs if account.in_problem_distance]
     return all(each is None or epsilon <= each for each in left)

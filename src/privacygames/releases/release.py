@@ -1,20 +1,28 @@
 """A release before and after it is drawn: :class:`Preview` and :class:`Release`."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
+from privacygames.points import PointSampleable
 from privacygames.problem import DistortionGuarantee, Problem, format_epsilon
 from privacygames.releases.budgets import Spent
 from privacygames.releases.ledger import LedgerBalances, ReleaseRecord, max_log_ratio
 from privacygames.releases.policies import Choice
 from privacygames.releases.timeline import ReleaseTime
-from privacygames.spaces import Label, Space
+from privacygames.spaces import Label, display_label
+
+Point = float | tuple[float, float]
+"""The coordinates of a point."""
+
+Output = TypeVar("Output", bound=Label | Point)
+"""The type of outputs: labels, or coordinates of points."""
 
 Source = Literal["drawn", "kept", "memoised", "repeated", "belief"]
 SOURCES: dict[str, str] = {
@@ -28,19 +36,13 @@ SOURCES: dict[str, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Preview:
-    """The next release, from public information alone: no secret was read.
+class NextRelease:
+    """What public information determines of the next release, whatever the secrets are.
 
     Attributes:
         number: its number in the ledger, from 1.
         when: the time it would be recorded with.
-        problem: the problem, with the belief at that time as its prior.
-        choice: the mechanism, and the test before it; None if the budget is spent.
         charges: the largest possible charge to each account; a memoised secret that was charged already costs nothing.
-        expected_error: of the optimal attack on the present secret, under the mobility model; None if it is not known.
-        targets: the adversaries with other inference targets by then, and the distortion guaranteed against each.
-        target_errors: the expected error of each of them.
-        log_belief: the logarithms of the belief.
         spent: what counts against each account at that time.
         last_output: the index of the last output about this problem; None before the first.
         used_before: whether memoised outputs of the same function were released before.
@@ -48,16 +50,47 @@ class Preview:
 
     number: int
     when: ReleaseTime
+    charges: tuple[Decimal, ...]
+    spent: tuple[Spent, ...]
+    last_output: int | None
+    used_before: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PointPreview(NextRelease):
+    """The next release of a point, from public information alone: no secret was read.
+
+    Attributes:
+        mechanism: the mechanism; None if the budget is spent.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
+    >>> pg.PointReleases(problem, epsilon=0.5).preview().charges
+    (Decimal('0.5'),)
+    """
+
+    mechanism: PointSampleable | None
+
+
+@dataclass(frozen=True, eq=False)
+class Preview(NextRelease):
+    """The next release, from public information alone: no secret was read.
+
+    Attributes:
+        problem: the problem, with the belief at that time as its prior.
+        choice: the mechanism, and the test before it; None if the budget is spent.
+        expected_error: of the optimal attack on the present secret, under the mobility model; None if it is not known.
+        targets: the adversaries with other inference targets by then, and the distortion guaranteed against each.
+        target_errors: the expected error of each of them.
+        log_belief: the logarithms of the belief.
+    """
+
     problem: Problem
     choice: Choice | None
-    charges: tuple[Decimal, ...]
     expected_error: float | None
     targets: tuple[DistortionGuarantee, ...]
     target_errors: tuple[float, ...]
     log_belief: FloatArray = field(repr=False)
-    spent: tuple[Spent, ...]
-    last_output: int | None
-    used_before: bool
 
     @property
     def belief(self) -> Prior:
@@ -109,11 +142,11 @@ class TargetResult:
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[Output]):
     """One released output, its charges, and what adversaries can infer after it.
 
     Attributes:
-        observable: the output.
+        observable: the output: a label, or the coordinates of a point.
         epsilon: ε charged for it, in the problem's distinguishability.
         spent: ε charged so far, including this release.
         counted: what ε is counted for: ``"per km"``.
@@ -147,7 +180,7 @@ class Release:
     True
     """
 
-    observable: Label
+    observable: Output
     epsilon: float
     spent: float
     counted: str
@@ -177,7 +210,7 @@ class Release:
 
     def rows(self) -> list[tuple[str, str]]:
         """Names and values, as a table prints them."""
-        rows = [("output", str(self.observable)), ("source", SOURCES[self.source])]
+        rows = [("output", output_text(self.observable)), ("source", SOURCES[self.source])]
         rows.append(("epsilon charged", format_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
         rows.append(("epsilon spent", format_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
         for balance in self.balances:
@@ -192,17 +225,31 @@ class Release:
         return [*rows, *(("remark", remark) for remark in self.remarks)]
 
 
+def output_text(output: Label | Point) -> str:
+    """An output as text: a label, or the coordinates of a point."""
+    return ", ".join(f"{each:.10g}" for each in output) if isinstance(output, tuple) else display_label(output)
+
+
 def release_from_record(
-    record: ReleaseRecord, balances: LedgerBalances, observables: Space, *, already_made: bool
-) -> Release:
-    """A release from its record in the ledger."""
+    record: ReleaseRecord, balances: LedgerBalances, outputs: Sequence[Output], *, already_made: bool
+) -> Release[Output]:
+    """A release from its record in the ledger.
+
+    Args:
+        record: the record.
+        balances: those of the ledger.
+        outputs: all outputs, by their indices.
+        already_made: whether an earlier call made it.
+    """
     try:
-        return _from_record(record, balances, observables, already_made=already_made)
+        return _from_record(record, balances, outputs, already_made=already_made)
     except (KeyError, IndexError, TypeError, ValueError):
         raise InvalidFile(f"release {record.number} of the ledger has an invalid report: it was altered") from None
 
 
-def _from_record(record: ReleaseRecord, balances: LedgerBalances, observables: Space, *, already_made: bool) -> Release:
+def _from_record(
+    record: ReleaseRecord, balances: LedgerBalances, outputs: Sequence[Output], *, already_made: bool
+) -> Release[Output]:
     report = record.report
     if record.output_index < 0:
         raise IndexError(record.output_index)
@@ -214,7 +261,7 @@ def _from_record(record: ReleaseRecord, balances: LedgerBalances, observables: S
     pairs = zip(left, own, strict=True)
     limits = [most for most, in_problem_distance in pairs if in_problem_distance and most is not None]
     return Release(
-        observable=observables.labels[record.output_index],
+        observable=outputs[record.output_index],
         epsilon=charges[0],
         spent=float(record.totals[0]),
         counted=first.scale.per(),

@@ -1,14 +1,17 @@
 """Drawing an output: the only module that draws with the secret, or computes its keyed mark."""
 
 import hmac
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.canonical import encode
 from privacygames.mechanism import Mechanism
+from privacygames.points import PointSampleable
 from privacygames.releases.decimal_epsilon import total
 from privacygames.releases.policies import KEEP, Choice
 from privacygames.releases.release import Source
@@ -66,9 +69,61 @@ def draw_output(
     return DrawnOutput(output_index, "drawn", choice.mechanism.digest, likelihood, charges)
 
 
+def draw_point_output(
+    mechanism: PointSampleable, point: FloatArray, charges: tuple[Decimal, ...], generator: np.random.Generator | None
+) -> DrawnOutput:
+    """One output of a mechanism for points.
+
+    Args:
+        mechanism: the mechanism.
+        point: the secret in the region's coordinates, (1, axes).
+        charges: by account.
+        generator: for reproducible experiments; None: the operating system's randomness.
+    """
+    return DrawnOutput(int(mechanism.draw(point, generator)[0]), "drawn", mechanism.digest, None, charges)
+
+
+Secret = TypeVar("Secret")
+
+
+class KeyedFunction(ABC, Generic[Secret]):
+    """A deterministic function from secrets to outputs, pseudo-randomly drawn from a mechanism by a key."""
+
+    key: bytes
+    """Random bytes that only the user has."""
+
+    @property
+    @abstractmethod
+    def content(self) -> tuple[object, ...]:
+        """What makes this another function than that of the same key for another mechanism."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the function in a ledger without revealing the key."""
+        return "memoised " + hmac.digest(self.key, encode(("memoised name", *self.content)), "sha256").hex()
+
+    @abstractmethod
+    def output(self, secret: Secret) -> int:
+        """The index of the output for a secret."""
+
+    def likelihood(self, output_index: int) -> FloatArray | None:  # noqa: ARG002 - of subclasses
+        """The values ln p(o|s) for every secret; None where there are infinitely many."""
+        return None
+
+    def mark(self, secret: Secret) -> str:
+        """A mark by which a ledger recognises a secret; without the key it reveals nothing else."""
+        return self._keyed_hash("memoised place", secret).hex()
+
+    def _keyed_word(self, *values: object) -> int:
+        return int.from_bytes(self._keyed_hash("memoised answer", *values)[: WORD_BITS // 8], "big")
+
+    def _keyed_hash(self, purpose: str, *values: object) -> bytes:
+        return hmac.digest(self.key, encode((purpose, *self.content, *values)), "sha256")
+
+
 @dataclass(frozen=True, eq=False)
-class MemoisedFunction:
-    """A deterministic function from secrets to outputs, pseudo-randomly drawn from a mechanism by a key.
+class MemoisedFunction(KeyedFunction[int]):
+    """A memoised function of finitely many secrets, which are given by their indices.
 
     Attributes:
         mechanism: the distribution of the outputs.
@@ -79,28 +134,60 @@ class MemoisedFunction:
     key: bytes = field(repr=False)
 
     @property
-    def name(self) -> str:
-        """Identifies the function in a ledger without revealing the key."""
-        return "memoised " + hmac.digest(self.key, encode(("memoised name", self.mechanism.digest)), "sha256").hex()
+    def content(self) -> tuple[object, ...]:
+        """The mechanism."""
+        return (self.mechanism.digest,)
 
-    def output(self, secret_index: int) -> int:
+    def output(self, secret: int) -> int:
         """The index of the output for the index of a secret."""
-        word = int.from_bytes(self._keyed_hash("memoised answer", secret_index)[: WORD_BITS // 8], "big")
-        uniform = word >> (WORD_BITS - self.mechanism.bits)
-        return int(np.searchsorted(np.cumsum(self.mechanism.weights[secret_index]), uniform, side="right"))
+        uniform = self._keyed_word(secret) >> (WORD_BITS - self.mechanism.bits)
+        return int(np.searchsorted(np.cumsum(self.mechanism.weights[secret]), uniform, side="right"))
 
-    def mark(self, secret_index: int) -> str:
-        """A mark by which a ledger recognises a secret; without the key it reveals nothing else."""
-        return self._keyed_hash("memoised place", secret_index).hex()
-
-    def _keyed_hash(self, purpose: str, secret_index: int) -> bytes:
-        return hmac.digest(self.key, encode((purpose, self.mechanism.digest, secret_index)), "sha256")
+    def likelihood(self, output_index: int) -> FloatArray:
+        """The values ln p(o|s) for every secret."""
+        return _log_likelihood(self.mechanism, output_index)
 
 
-def memoised_output(function: MemoisedFunction, secret_index: int, charges: tuple[Decimal, ...]) -> DrawnOutput:
+Cell = tuple[int, ...]
+"""The position of a cell along each axis, counted from the region's lower ends."""
+
+
+@dataclass(frozen=True, eq=False)
+class MemoisedPlaces(KeyedFunction[Cell]):
+    """A memoised function of the cells of a region: every point of a cell has the output of the cell's centre.
+
+    Attributes:
+        mechanism: the distribution of the outputs.
+        key: random bytes that only the user has.
+        side: the side of the cells, in the unit of distances.
+    """
+
+    mechanism: PointSampleable
+    key: bytes = field(repr=False)
+    side: float
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The mechanism and the cells."""
+        return self.mechanism.digest, self.side
+
+    def cell(self, point: FloatArray) -> Cell:
+        """The cell of a point in the region's coordinates, (1, axes)."""
+        region = self.mechanism.secrets
+        last = np.ceil(np.array(region.lengths) / self.side) - 1
+        return tuple(np.minimum(region.clamp(point)[0] // self.side, last).astype(np.int64).tolist())
+
+    def output(self, secret: Cell) -> int:
+        """The index of the output for a cell."""
+        centre = np.minimum((np.array([secret]) + 0.5) * self.side, self.mechanism.secrets.lengths)
+        words = lambda number: np.array([self._keyed_word(secret, number)], dtype=np.uint64)  # noqa: E731
+        return int(self.mechanism.row_sampler().draw(self.mechanism.mesh.encode(centre), words)[0])
+
+
+def memoised_output(function: KeyedFunction[Secret], secret: Secret, charges: tuple[Decimal, ...]) -> DrawnOutput:
     """The memoised output of a secret, with the charges of its first release."""
-    output_index = function.output(secret_index)
-    likelihood, secret_mark = _log_likelihood(function.mechanism, output_index), function.mark(secret_index)
+    output_index = function.output(secret)
+    likelihood, secret_mark = function.likelihood(output_index), function.mark(secret)
     return DrawnOutput(output_index, "memoised", function.name, likelihood, charges, secret_mark)
 
 

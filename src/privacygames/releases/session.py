@@ -10,25 +10,25 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Mobility, Prior, Timestamp, entropy
-from privacygames.errors import BudgetExceeded, InvalidFile, InvalidProblem
-from privacygames.mechanism import Mechanism
+from privacygames.errors import Field, InvalidFile, InvalidProblem
+from privacygames.mechanism import Mechanism, require_fit
 from privacygames.problem import DistortionGuarantee, Problem, max_distortion
-from privacygames.releases.budgets import Budget, MechanismCharges, Spent, accounts_for, remaining
-from privacygames.releases.decimal_epsilon import NOTHING, minus, total
+from privacygames.releases.budgets import Budgets, MechanismCharges, accounts_for
+from privacygames.releases.decimal_epsilon import total
 from privacygames.releases.design_cache import PRESENT_SECRET, DesignCache, DesignSettings, WhenImpossible, best_error
-from privacygames.releases.guarantees import EarlierReleases, Guarantees, guarantees_after
+from privacygames.releases.guarantees import Guarantees, guarantees_after
 from privacygames.releases.inference_targets import InferenceTarget, TargetInference
 from privacygames.releases.ledger import (
     Ledger,
     LedgerHead,
     ReleaseEntry,
-    ReleaseRecord,
     WhenChanged,
     format_1_scope,
     ledger_scope,
 )
-from privacygames.releases.policies import Choice, Policy, PublicState, best_blind_output
-from privacygames.releases.release import Preview, Release, release_from_record
+from privacygames.releases.ledger_session import LedgerSession
+from privacygames.releases.policies import Choice, Memoised, Policy, PublicState, best_blind_output
+from privacygames.releases.release import Preview, Release
 from privacygames.releases.sampling import DrawnOutput, MemoisedFunction, draw_output, memoised_output
 from privacygames.releases.timeline import CLOCK_TOLERANCE, ReleaseTime, Timeline
 from privacygames.releases.validation import (
@@ -37,16 +37,15 @@ from privacygames.releases.validation import (
     checked_policy,
     checked_targets,
     require_guaranteed,
-    require_key,
 )
 from privacygames.solvers import SolveOptions, Solver
-from privacygames.spaces import Label, display_label
+from privacygames.spaces import Label
 from privacygames.tracking import Observations, best_guess, normalise
 
 IMPOSSIBLE = "this output is impossible under the belief: prior or mobility is wrong, and the belief was left as it was"
 
 
-class Releases:
+class Releases(LedgerSession[int, Label, Preview]):
     """Releases of one secret over time, with everything they reveal accounted for.
 
     Each release is chosen from public information only: the previous outputs, the clock and the settings given here.
@@ -100,7 +99,7 @@ class Releases:
         adversaries: Sequence[InferenceTarget] = (),
         mechanism: Mechanism | None = None,
         policy: Policy | None = None,
-        budget: float | Budget | Sequence[Budget] | None = None,
+        budget: Budgets = None,
         when_spent: WhenSpent = "refuse",
         when_impossible: WhenImpossible = "largest",
         ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -123,27 +122,31 @@ class Releases:
             clock_tolerance=clock_tolerance,
         )
         self.problem, self.mobility, self.when_spent = problem, mobility, when_spent
-        self.policy = checked_policy(problem, epsilon, mechanism, policy)
+        if mechanism is not None:
+            require_fit(mechanism, problem)
+        self.policy = checked_policy(epsilon, policy, fixed_mechanism=mechanism is not None)
+        if isinstance(self.policy, Memoised) and self.policy.place is not None:
+            raise InvalidProblem(Field("place"), " says how large a place is where secrets are points; leave it out")
         targets = checked_targets(adversaries)
         require_guaranteed(self.policy, mechanism, [distortion, *(target.distortion for target in targets)])
         self._guarantees = () if distortion is None else (DistortionGuarantee(PRESENT_SECRET, float(distortion)),)
         self._fixed_mechanism, self._generator = mechanism, generator
         options = SolveOptions(tolerance=tolerance, time_limit=time_limit)
         self._designs = DesignCache(DesignSettings(when_impossible, float(reuse), solver, options))
-        self.accounts = accounts_for(problem, budget)
-        self._charges = MechanismCharges(problem, self.accounts)
-        windows = any(account.every is not None for account in self.accounts)
-        self._timeline = Timeline(problem.prior, mobility, windows=windows, clock_tolerance=clock_tolerance)
+        accounts = accounts_for(problem, budget)
+        self.accounts = accounts
+        self._charges = MechanismCharges(problem, accounts)
+        windows = any(account.every is not None for account in accounts)
+        self._outputs = problem.observables.labels
+        self._clock = self._timeline = Timeline(
+            problem.prior, mobility, windows=windows, clock_tolerance=clock_tolerance
+        )
         self._targets = TargetInference(problem, mobility, self._timeline, targets)
         self._belief_is_known = self.policy.charging == "releases" or mobility.is_still
         if targets and not self._belief_is_known:
             raise InvalidProblem("memoised outputs about a secret that changes: adversaries' errors are not known")
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        arguments = problem, mobility, self.policy.charging, self.accounts
-        self._scope = ledger_scope(*arguments)
-        self._scope_event = self.ledger.set_scope(self._scope, when_changed, format_1_scope(*arguments))
-        pairs = zip(self.accounts, self.ledger.balances().scope_period.terms, strict=True)
-        self.accounts = tuple(replace(each, name=held.name) for each, held in pairs)  # as an older version named them
+        arguments = problem, mobility, self.policy.charging, accounts
+        self._open(ledger, ledger_scope(*arguments), when_changed, format_1_scope(*arguments))
 
     @property
     def belief(self) -> Prior:
@@ -152,7 +155,7 @@ class Releases:
         head = self._head()
         return Prior(self.problem.space, normalise(head.log_belief)) if head.releases_in_scope else self.problem.prior
 
-    def release(self, secret: Label | set[str], at: Timestamp | None = None, key: str | None = None) -> Release:
+    def release(self, secret: Label | set[str], at: Timestamp | None = None, key: str | None = None) -> Release[Label]:
         """Draw one output for the present secret; it is charged and committed before it is returned.
 
         Args:
@@ -166,20 +169,7 @@ class Releases:
             BudgetExceeded: if ``when_spent`` is ``"refuse"``, or there is no output to repeat yet.
             Infeasible: if the belief allows no such distortion, and ``when_impossible`` is ``"refuse"``.
         """
-        secret_index = self.problem.space.index(secret)
-        require_key(key)
-        release = self._try_release(secret_index, at, key)
-        if release is None:  # another process wrote meanwhile: choose again while nobody else can write
-            with self.ledger.exclusive():
-                release = self._try_release(secret_index, at, key)
-        if release is None:
-            raise AssertionError("the ledger changed under a lock")
-        return release
-
-    def preview(self, at: Timestamp | None = None) -> Preview:
-        """The mechanism and the charges of the next release; nothing is drawn or charged, and no secret is needed."""
-        head = self._head()
-        return self._preview(head, self._timeline.release_time(head, at))
+        return self._release(self.problem.space.index(secret), at, key)
 
     def observations(self) -> Observations:
         """All outputs about this problem so far, as the tracking attacks take them."""
@@ -199,21 +189,6 @@ class Releases:
         observations = self.observations() if head.releases_in_scope and self._belief_is_known else None
         spent = self.ledger.spent(self.accounts[:1], head.time)[0]
         return guarantees_after(self.problem, self.mobility, observations, spent.amount, self._earlier_releases())
-
-    def _try_release(self, secret_index: int, at: Timestamp | None, key: str | None) -> Release | None:
-        """The stored release with this key, or a new one; None if the ledger changed meanwhile."""
-        stored = None if key is None else self.ledger.find(key)
-        if stored is not None:
-            self._require_same_outputs(stored)
-            return self._returned(stored, already_made=True)
-        head = self._head()
-        preview = self._preview(head, self._timeline.release_time(head, at))
-        record = self.ledger.append(head, lambda: self._entry(preview, secret_index, key))
-        return None if record is None else self._returned(record, already_made=False)
-
-    def _returned(self, record: ReleaseRecord, *, already_made: bool) -> Release:
-        balances = self.ledger.balances()
-        return release_from_record(record, balances, self.problem.observables, already_made=already_made)
 
     def _preview(self, head: LedgerHead, when: ReleaseTime) -> Preview:
         """Compute the belief and the balances, choose from public information, and check every budget."""
@@ -251,10 +226,6 @@ class Releases:
             used_before=used_before,
         )
 
-    @property
-    def _no_charges(self) -> tuple[Decimal, ...]:
-        return (NOTHING,) * len(self.accounts)
-
     def _largest_charges(self, choice: Choice) -> tuple[Decimal, ...]:
         charges = self._charges.of(choice.mechanism, choice.epsilon)
         if choice.test is None:
@@ -262,13 +233,8 @@ class Releases:
         test_charges = self._charges.of(choice.test, choice.test_epsilon)
         return tuple(total(pair) for pair in zip(charges, test_charges, strict=True))
 
-    def _affordable(self, charges: tuple[Decimal, ...], spent: tuple[Spent, ...]) -> bool:
-        left = [remaining(account, each) for account, each in zip(self.accounts, spent, strict=True)]
-        return all(each is None or charge <= each for charge, each in zip(charges, left, strict=True))
-
-    def _entry(self, preview: Preview, secret_index: int, key: str | None) -> ReleaseEntry:
-        """Draw the output, and record everything that follows from it. Runs inside the ledger's transaction."""
-        drawn, before = self._output(preview, secret_index), preview.log_belief
+    def _entry(self, preview: Preview, secret: int, key: str | None) -> ReleaseEntry:
+        drawn, before = self._output(preview, secret), preview.log_belief
         likelihood = drawn.likelihood
         impossible = likelihood is not None and not (before + likelihood).max() > -np.inf
         if impossible:  # an error would depend on the secret, so the belief stays as it was
@@ -276,9 +242,8 @@ class Releases:
         after = before if likelihood is None else before + likelihood
         belief = normalise(after)
         known = self._belief_is_known
-        report: dict[str, object] = {  # the keys are part of the file format
-            "answer": display_label(self.problem.observables.labels[drawn.output_index]),
-            "source": drawn.source,
+        report = self._report(drawn, preview, [*self._remarks(preview), *([IMPOSSIBLE] if impossible else [])])
+        report |= {
             "promised": preview.expected_error,
             "realised": best_guess(belief, self.problem.distance)[1] if known else None,
             "entropy": entropy(belief) if known else None,
@@ -287,9 +252,6 @@ class Releases:
                 for target, error in zip(preview.targets, preview.target_errors, strict=True)
             ],
             "gap": preview.gap,
-            "left": self._remaining_after(preview.spent, drawn.charges),
-            "own": [account.in_problem_distance for account in self.accounts],
-            "remarks": [*self._remarks(preview), *([IMPOSSIBLE] if impossible else [])],
         }
         return ReleaseEntry(
             key=key,
@@ -304,13 +266,6 @@ class Releases:
             log_belief=after - after.max(),
         )
 
-    def _remaining_after(self, spent: tuple[Spent, ...], charges: tuple[Decimal, ...]) -> list[float | None]:
-        """What each account has left after these charges."""
-        left = [remaining(account, each) for account, each in zip(self.accounts, spent, strict=True)]
-        return [
-            None if limit is None else float(minus(limit, charge)) for limit, charge in zip(left, charges, strict=True)
-        ]
-
     def _output(self, preview: Preview, secret_index: int) -> DrawnOutput:
         choice = preview.choice
         if choice is not None and choice.memo_key is None:
@@ -321,8 +276,7 @@ class Releases:
             memoised = self._memoised_output(choice.mechanism, choice.memo_key, preview, secret_index)
             if memoised is not None:
                 return memoised
-        if self.when_spent == "refuse" or (self.when_spent == "repeat" and preview.last_output is None):
-            raise BudgetExceeded(self._spent_message(preview))
+        self._require_fallback(preview)
         uninformative = np.zeros(len(self.problem.space))
         if self.when_spent == "repeat" and preview.last_output is not None:
             return DrawnOutput(preview.last_output, "repeated", None, uninformative, self._no_charges)
@@ -331,60 +285,19 @@ class Releases:
     def _memoised_output(
         self, mechanism: Mechanism, key: bytes, preview: Preview, secret_index: int
     ) -> DrawnOutput | None:
-        """The memoised output, charged unless its secret was charged already; None if a budget has no room for it.
-
-        Whether a secret was charged already follows from its returns, which memoised outputs do not protect.
-        """
-        drawn = memoised_output(MemoisedFunction(mechanism, key), secret_index, preview.charges)
-        charges = self.ledger.due(drawn.secret_mark, drawn.charges, preview.when.time)
-        if not self._affordable(charges, preview.spent):
-            return None
-        likelihood = drawn.likelihood if self.mobility.is_still else None
-        if self.mobility.is_still and charges[0] < drawn.charges[0]:  # released before: it carries no information
-            likelihood = np.zeros(len(self.problem.space))
-        return replace(drawn, likelihood=likelihood, charges=charges)
-
-    def _spent_message(self, preview: Preview) -> str:
-        left = [
-            f"{account.name}: {remaining(account, each)} of {account.format_epsilon(account.limit)} left"
-            for account, each in zip(self.accounts, preview.spent, strict=True)
-            if account.limit is not None
-        ]
-        return f"the budget has no room for another release ({'; '.join(left)}); nothing was released or charged"
-
-    def _head(self) -> LedgerHead:
-        """The head of the ledger, provided that it is still about this problem."""
-        head = self.ledger.head()
-        if head.scope_event != self._scope_event:
-            raise InvalidProblem(
-                f"{self.ledger.name} was switched to a different problem after this session began; "
-                "create a new session with the current settings"
-            )
-        return head
-
-    def _earlier_releases(self) -> EarlierReleases:
-        balances = self.ledger.balances()
-        memoised = [period.about.get("counts") == "places" for period in balances.scope_periods]
-        max_distance = balances.max_distance_before(self.accounts[0].name)
-        return EarlierReleases(memoised_before=any(memoised[:-1]), memoised_now=memoised[-1], max_distance=max_distance)
-
-    def _require_same_outputs(self, stored: ReleaseRecord) -> None:
-        """Refuse to interpret an output from before a change as if it came from the present set of outputs."""
-        periods = self.ledger.balances().scope_periods
-        about = next(period.about for period in periods if period.scope_event == stored.scope_event)
-        if about.get("observables") != self._scope.about["observables"]:
-            raise InvalidProblem(
-                "this key belongs to a release made before the problem changed, with a different set of outputs: "
-                "choose another key; `privacygames ledger show` has the output"
-            )
+        """The memoised output, charged unless its secret was charged already; None if a budget has no room for it."""
+        first = memoised_output(MemoisedFunction(mechanism, key), secret_index, preview.charges)
+        drawn = self._charged_once(first, preview)
+        if drawn is None or not self.mobility.is_still:
+            return None if drawn is None else replace(drawn, likelihood=None)
+        if drawn.charges[0] < first.charges[0]:  # released before: it carries no information
+            return replace(drawn, likelihood=np.zeros(len(self.problem.space)))
+        return drawn
 
     def _remarks(self, preview: Preview) -> list[str]:
-        remarks = []
-        if preview.when.clock_behind:
-            remarks.append(f"the clock went back by {preview.when.clock_behind:g} s; taken as standing still")
         choice = preview.choice
-        if choice is not None and choice.memo_key is not None and preview.number > 1 and not preview.used_before:
-            remarks.append("another key or mechanism than before: every secret gets a new output, charged anew")
+        new_function = choice is not None and choice.memo_key is not None and not preview.used_before
+        remarks = self._general_remarks(preview, new_function=new_function)
         for guarantee in (*self._guarantees, *preview.targets) if choice is not None else ():
             largest = max_distortion(preview.problem, guarantee.adversary)
             if guarantee.distortion is not None and guarantee.distortion > largest:
@@ -392,8 +305,6 @@ class Releases:
                     f"the belief allows no such distortion against {guarantee.adversary.name!r}: {largest:.6g} is "
                     f"guaranteed instead of {guarantee.distortion:g}"
                 )
-        if self._generator is not None:
-            remarks.append("drawn with a generator passed by the caller: reproducible, so not private")
         return remarks
 
     def _mechanism(

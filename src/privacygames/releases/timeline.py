@@ -31,8 +31,45 @@ class ReleaseTime:
     clock_behind: float = 0.0
 
 
-class Timeline:
-    """The passage of time between releases.
+class ReleaseClock:
+    """The times that releases are recorded with: by the clock, or counted in steps.
+
+    Args:
+        windows: whether there are budgets per window, which need times.
+        clock_tolerance: seconds that a release may be ahead of this machine's clock; None: any number.
+    """
+
+    def __init__(self, *, windows: bool, clock_tolerance: float | None) -> None:
+        self._windows, self._clock_tolerance = windows, clock_tolerance
+
+    def release_time(self, head: LedgerHead, at: Timestamp | None) -> ReleaseTime:
+        """The time of a release, never before the previous one."""
+        if at is not None:
+            return self._by_clock(head, to_seconds(at))
+        if self._windows:
+            raise InvalidProblem("a budget per window needs times: pass at=, such as time.time()")
+        if head.release_count and head.clocked:
+            raise InvalidProblem("earlier releases have timestamps: pass at=")
+        return ReleaseTime(head.time + 1 if head.release_count else 0.0, clocked=False)
+
+    def _by_clock(self, head: LedgerHead, time: float) -> ReleaseTime:
+        ahead = time - system_time()
+        if self._clock_tolerance is not None and ahead > self._clock_tolerance:
+            raise InvalidProblem(
+                f"at is {ahead:.0f} s ahead of this machine's clock, and every later release would be recorded at that "
+                f"time; the tolerance is {self._clock_tolerance:g} s. Set the clock, or pass clock_tolerance=None "
+                "for simulated times"
+            )
+        if head.release_count and not head.clocked:
+            raise InvalidProblem("earlier releases have no timestamps: leave at out, or use a new ledger")
+        behind = head.time - time if head.release_count else 0.0
+        if behind > 0:
+            return ReleaseTime(head.time, clocked=True, clock_behind=behind)
+        return ReleaseTime(time, clocked=True)
+
+
+class Timeline(ReleaseClock):
+    """The passage of time between releases, and the belief at each time.
 
     Args:
         prior: the belief before the first release.
@@ -42,20 +79,16 @@ class Timeline:
     """
 
     def __init__(self, prior: Prior, mobility: Mobility, *, windows: bool, clock_tolerance: float | None) -> None:
-        self._prior, self._mobility, self._windows = prior, mobility, windows
-        self._clock_tolerance = clock_tolerance
+        super().__init__(windows=windows, clock_tolerance=clock_tolerance)
+        self._prior, self._mobility = prior, mobility
 
     def release_time(self, head: LedgerHead, at: Timestamp | None) -> ReleaseTime:
         """The time of a release, never before the previous one."""
         if at is not None:
-            return self._by_clock(head, at)
-        if self._windows:
-            raise InvalidProblem("a budget per window needs times: pass at=, such as time.time()")
-        if self._mobility.by_hour:
+            self._mobility.slot(at)  # raises where the mobility counts in steps, and this is a datetime
+        elif self._mobility.by_hour:
             raise InvalidProblem("the mobility depends on the hour of the day: pass at=")
-        if head.release_count and head.clocked:
-            raise InvalidProblem("earlier releases have timestamps: pass at=")
-        return ReleaseTime(head.time + 1 if head.release_count else 0.0, clocked=False)
+        return super().release_time(head, at)
 
     def slot(self, time: float, *, clocked: bool) -> int:
         """The time step that contains a time."""
@@ -70,20 +103,3 @@ class Timeline:
         return advance_log_belief(
             head.log_belief, self._mobility, start, self.slot(when.time, clocked=when.clocked) - start
         )
-
-    def _by_clock(self, head: LedgerHead, at: Timestamp) -> ReleaseTime:
-        self._mobility.slot(at)
-        time = to_seconds(at)
-        ahead = time - system_time()
-        if self._clock_tolerance is not None and ahead > self._clock_tolerance:
-            raise InvalidProblem(
-                f"at is {ahead:.0f} s ahead of this machine's clock, and every later release would be recorded at that "
-                f"time; the tolerance is {self._clock_tolerance:g} s. Set the clock, or pass clock_tolerance=None "
-                "for simulated times"
-            )
-        if head.release_count and not head.clocked:
-            raise InvalidProblem("earlier releases have no timestamps: leave at out, or use a new ledger")
-        behind = head.time - time if head.release_count else 0.0
-        if behind > 0:
-            return ReleaseTime(head.time, clocked=True, clock_behind=behind)
-        return ReleaseTime(time, clocked=True)

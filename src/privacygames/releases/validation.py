@@ -7,7 +7,8 @@ import numpy as np
 
 from privacygames.beliefs import Mobility
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import Mechanism, require_fit
+from privacygames.mechanism import Mechanism
+from privacygames.points import PointProblem
 from privacygames.problem import Problem
 from privacygames.releases.design_cache import WhenImpossible
 from privacygames.releases.inference_targets import InferenceTarget
@@ -34,35 +35,38 @@ def check_settings(
     clock_tolerance: float | None,
 ) -> None:
     """Refuse settings of the wrong type or range."""
+    if isinstance(problem, PointProblem):
+        raise InvalidProblem("secrets that are points have no belief and no mobility here: use PointReleases")
     require_instance(problem, Problem, "the problem")
     if require_instance(mobility, Mobility, "the mobility").space != problem.space:
         raise InvalidProblem("the mobility is over other secrets than the problem's")
     require_choice(when_spent, get_args(WhenSpent), "when_spent")
     require_choice(when_impossible, get_args(WhenImpossible), "when_impossible")
     require_choice(when_changed, get_args(WhenChanged), "when_changed")
+    require_clock_tolerance(clock_tolerance)
     if not (is_number(reuse) and 0 <= reuse <= 1):
         raise InvalidProblem(Field("reuse"), f" is {repr(reuse)[:40]}; it must be a number from 0 to 1")
     if distortion is not None and not (is_number(distortion) and 0 <= distortion < np.inf):
         raise InvalidProblem(Field("distortion"), f" is {repr(distortion)[:40]}; it must be a number, 0 or more")
+
+
+def require_clock_tolerance(clock_tolerance: float | None) -> None:
+    """Refuse a tolerance that is no number of seconds."""
     if clock_tolerance is not None and not (is_number(clock_tolerance) and clock_tolerance >= 0):
         raise InvalidProblem(Field("clock_tolerance"), " must be a number of seconds, 0 or more, or None")
 
 
-def checked_policy(
-    problem: Problem, epsilon: float | None, mechanism: Mechanism | None, policy: Policy | None
-) -> Policy:
+def checked_policy(epsilon: float | None, policy: Policy | None, *, fixed_mechanism: bool) -> Policy:
     """The policy that is given directly, or by an epsilon or a mechanism."""
-    if mechanism is not None:
-        require_fit(mechanism, problem)
     if policy is not None:
         if not isinstance(policy, Policy):
             raise InvalidProblem("policy must be a Policy: EvenSpread, Predictive, Memoised or Fixed")
         if epsilon is not None:
             raise InvalidProblem("the policy says how much epsilon a release uses: leave epsilon out")
-    elif epsilon is None and mechanism is None:
+    elif epsilon is None and not fixed_mechanism:
         raise InvalidProblem("specify how much epsilon a release uses: epsilon, a policy, or a mechanism that has one")
     chosen = Fixed(epsilon) if policy is None else policy
-    if mechanism is not None and (chosen.epsilon is not None or chosen.varies_epsilon):
+    if fixed_mechanism and (chosen.epsilon is not None or chosen.varies_epsilon):
         raise InvalidProblem("a fixed mechanism has its own epsilon: leave epsilon out")
     return chosen
 

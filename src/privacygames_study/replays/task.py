@@ -14,6 +14,7 @@ from privacygames.errors import BudgetExceeded, PrivacyGamesError
 from privacygames.jobs import Measurements
 from privacygames.problem import Problem
 from privacygames.releases import Release, Releases
+from privacygames.spaces import Label
 from privacygames.tracking import Observations, TrackingResult
 from privacygames_study.replays.strategies import STRATEGIES, DailyBudget
 
@@ -127,14 +128,14 @@ def _measured(job: ReplayTask) -> Measurements:
     }
 
 
-def _release_or_none(releases: Releases, person: PersonDays, at: int) -> Release | None:
+def _release_or_none(releases: Releases, person: PersonDays, at: int) -> Release[Label] | None:
     try:
         return releases.release(person.problem.space.labels[person.cells[at]], at=float(person.times[at]))
     except BudgetExceeded:
         return None
 
 
-def _observations(releases: Releases, person: PersonDays, outputs: list[Release | None]) -> Observations:
+def _observations(releases: Releases, person: PersonDays, outputs: list[Release[Label] | None]) -> Observations:
     """The adversary's observations: a likelihood for every request, constant if there was no informative output.
 
     Memoised outputs are treated as independent draws: an attack, but not the optimal one, which is not known.
@@ -150,7 +151,7 @@ def _observations(releases: Releases, person: PersonDays, outputs: list[Release 
     return Observations(rows, np.array(slots))
 
 
-def _column(releases: Releases, output: Release) -> FloatArray:
+def _column(releases: Releases, output: Release[Label]) -> FloatArray:
     choice = releases.preview(at=output.time).choice
     if choice is None:
         return np.zeros(len(releases.problem.space))
@@ -169,7 +170,7 @@ def _errors(person: PersonDays, track: TrackingResult) -> FloatArray:
 
 
 def _home(
-    job: ReplayTask, releases: Releases, observations: Observations, outputs: list[Release | None]
+    job: ReplayTask, releases: Releases, observations: Observations, outputs: list[Release[Label] | None]
 ) -> Measurements:
     """The distance of the averaging attack from home after each day, for an adversary without prior knowledge.
 

@@ -9,14 +9,16 @@
 """
 
 from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger, max_log_ratio
-from privacygames.releases.ledger.events import LedgerHead, ReleaseEntry, ReleaseRecord
+from privacygames.releases.ledger.events import NO_BELIEF, LedgerHead, ReleaseEntry, ReleaseRecord
 from privacygames.releases.ledger.ledger import Ledger
-from privacygames.releases.ledger.scope import WhenChanged, format_1_scope, ledger_scope
+from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, format_1_scope, ledger_scope, point_scope
 
 __all__ = [
+    "NO_BELIEF",
     "Ledger",
     "LedgerBalances",
     "LedgerHead",
+    "LedgerScope",
     "ReleaseEntry",
     "ReleaseRecord",
     "VerifiedLedger",
@@ -24,4 +26,5 @@ __all__ = [
     "format_1_scope",
     "ledger_scope",
     "max_log_ratio",
+    "point_scope",
 ]

@@ -15,9 +15,9 @@ from privacygames.beliefs import Mobility
 from privacygames.canonical import digest_of
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Problem
-from privacygames.releases.budgets import Account
+from privacygames.releases.budgets import Account, FiniteAccount
 from privacygames.releases.ledger.balances import AccountTerms, ScopePeriod
-from privacygames.spaces import Space, space_digest
+from privacygames.spaces import Region, Space, region_digest, space_digest
 
 WhenChanged = Literal["refuse", "record", "same-unit"]
 """How another scope is treated: refused; recorded; or recorded, where the caller states that another
@@ -44,7 +44,9 @@ class LedgerScope:
     terms: tuple[AccountTerms, ...]
 
 
-def ledger_scope(problem: Problem, mobility: Mobility, charging: str, accounts: tuple[Account, ...]) -> LedgerScope:
+def ledger_scope(
+    problem: Problem, mobility: Mobility, charging: str, accounts: tuple[FiniteAccount, ...]
+) -> LedgerScope:
     """The scope of releases about a problem.
 
     Args:
@@ -54,6 +56,24 @@ def ledger_scope(problem: Problem, mobility: Mobility, charging: str, accounts: 
         accounts: what releases are charged to.
     """
     return LedgerScope(scope_digests(problem, mobility, charging), account_terms(accounts))
+
+
+def point_scope(region: Region, observables: Space, charging: str, accounts: tuple[Account, ...]) -> LedgerScope:
+    """The scope of releases of points, which depends on no belief.
+
+    Args:
+        region: the region of the secrets.
+        observables: the space of outputs.
+        charging: ``"releases"`` or ``"places"``.
+        accounts: what releases are charged to.
+    """
+    about = {
+        DIGESTS: "2",
+        "counts": charging,
+        "observables": space_digest(observables),
+        "start": digest_of("start", region_digest(region)),
+    }
+    return LedgerScope(about, account_terms(accounts))
 
 
 def scope_digests(problem: Problem, mobility: Mobility, charging: str) -> dict[str, str]:
@@ -68,7 +88,7 @@ def scope_digests(problem: Problem, mobility: Mobility, charging: str) -> dict[s
 
 
 def format_1_scope(
-    problem: Problem, mobility: Mobility, charging: str, accounts: tuple[Account, ...]
+    problem: Problem, mobility: Mobility, charging: str, accounts: tuple[FiniteAccount, ...]
 ) -> LedgerScope | None:
     """The scope as versions of privacygames up to 0.2 wrote it, with digests made of ``repr``.
 
@@ -89,16 +109,14 @@ def account_terms(accounts: tuple[Account, ...]) -> tuple[AccountTerms, ...]:
     """The accounts as a ledger holds them."""
     terms = []
     for account in accounts:
-        distances = account.distinguishability
-        max_distance = float(distances.max(initial=0.0))
         terms.append(
             AccountTerms(
                 name=account.name,
                 limit=None if account.limit is None else str(account.limit),
                 every=account.every,
                 distinguishability_digest=account.distinguishability_digest,
-                max_distance=max_distance if np.isfinite(max_distance) else None,
-                all_distances_one=bool((distances[~np.eye(len(distances), dtype=bool)] == 1).all()),
+                max_distance=account.max_distance if np.isfinite(account.max_distance) else None,
+                all_distances_one=account.all_distances_one,
                 measure=account.scale.name,
                 unit=account.scale.unit,
             )
@@ -180,7 +198,7 @@ def _require_same_budgets(held: tuple[AccountTerms, ...], wanted: tuple[AccountT
     )
 
 
-def _format_1_account(problem: Problem, account: Account) -> Account:
+def _format_1_account(problem: Problem, account: FiniteAccount) -> FiniteAccount:
     digest = _text_hash(repr(problem.space.labels) + content_hash(account.distinguishability))
     name = account.name.replace(account.distinguishability_digest[:8], digest[:8])
     return replace(account, distinguishability_digest=digest, name=name)

@@ -84,8 +84,9 @@ def test_exported_class_names_are_unique() -> None:
 
 STATE = {
     "privacygames.certificates.exponentials.exact_enclosure": "two numbers",
-    "privacygames.fleet.fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one Fleet",
     "privacygames.fleet.shared_problem._decoded": "SHA-256 of the bytes",
+    "privacygames.fleet.stored_fleet: cache": "the number of a random word; of one batch",
+    "privacygames.fleet.stored_fleet: lru_cache": "the position in an index that is pinned by its SHA-256; of one fleet",
     "privacygames.mechanism.certification.own_version": "nothing: what is installed",
     "privacygames.points.bernstein.halves": "a degree",
     "privacygames.points.bernstein.products": "two degrees and the number of axes",

@@ -32,9 +32,9 @@ def verify(
 
 
 def _verify_fleet(folder: Path, jobs: int, as_json: bool) -> None:
-    from privacygames.fleet import Fleet
+    from privacygames.fleet import open_fleet
 
-    fleet = Fleet(folder)
+    fleet = open_fleet(folder)
     with working("verifying …") as show:
         people = fleet.verify(jobs=jobs, progress=show)
     if as_json:

@@ -5,38 +5,86 @@ fleet as it was; calling it again continues with the records that were finished.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Literal, Required, TypedDict, Unpack, overload
 
+from numpy.typing import ArrayLike
+
+from privacygames.beliefs import PointPrior, Prior
 from privacygames.errors import Field, InvalidProblem, UnknownLabel
 from privacygames.fleet.fleet import Fleet
-from privacygames.fleet.people_input import LittleData, Member, PeopleInput, members_from, pool_priors, problem_from
+from privacygames.fleet.opening import AnyFleet, open_fleet
+from privacygames.fleet.people_input import LittleData, Member, PeopleInput, members_from, pool_priors, shared_from
 from privacygames.fleet.person_design import design_records
-from privacygames.fleet.person_record import header_of, name_hash, prior_of, prior_source_of
-from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedProblem
+from privacygames.fleet.person_record import header_of, name_hash, prior_source_of
+from privacygames.fleet.point_fleet import PointFleet
+from privacygames.fleet.records import AnyPrior, prior_in
+from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedPoints
 from privacygames.fleet.snapshot import RecordLocation, RecordLocations
 from privacygames.fleet.writer import FleetWriter, open_writer
 from privacygames.jobs import executor_for
-from privacygames.problem import Bounds, BoundsArguments, Measure
+from privacygames.points import Mesh, PointProblem
+from privacygames.problem import Bounds, BoundsArguments, Measure, Problem
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import temporary_device
-from privacygames.spaces import Grid, Space
+from privacygames.spaces import Area, Grid, Space
+from privacygames.traces import VisitData, Visits
 from privacygames.validation import as_list, require_choice
 
 Folder = str | os.PathLike[str]
-"""A fleet, or the path of its folder."""
+"""A fleet, or the path of its folder; a fleet whose secrets are points is given as a :class:`PointFleet`."""
+
+CellFolder = Fleet | str | Path
+"""A fleet whose secrets are cells or labels, or the path of its folder."""
+
+PointPeople = Mapping[str, PointPrior] | Mapping[str, PointProblem]
+CellPeople = VisitData | Mapping[str, Prior] | Mapping[str, Problem]
 
 
+class MemberArguments(TypedDict, total=False):
+    """The keyword arguments of :func:`add` and :func:`update`."""
+
+    smoothing: float
+    min_visits: int
+    little_data: LittleData
+    jobs: int | None
+    scheduler: str | None
+    device: str | None
+    progress: ProgressCallback | None
+
+
+class FleetArguments(MemberArguments, BoundsArguments, total=False):
+    """The keyword arguments of :func:`design`."""
+
+    out: Required[str | os.PathLike[str]]
+    grid: Grid | None
+    cost: Measure | None
+    distance: Measure | None
+    distinguishability: Measure | None
+    observables: Space | ArrayLike | None
+    mesh: Mesh | None
+    default: Literal["none", "pooled"]
+
+
+@overload
+def design(people: PointPeople, **arguments: Unpack[FleetArguments]) -> PointFleet: ...
+@overload
+def design(people: Visits, *, area: Area, **arguments: Unpack[FleetArguments]) -> PointFleet: ...
+@overload
+def design(people: CellPeople, **arguments: Unpack[FleetArguments]) -> Fleet: ...
 def design(
     people: PeopleInput,
     *,
     out: str | os.PathLike[str],
     grid: Grid | None = None,
-    cost: Measure = "hamming",
+    area: Area | None = None,
+    cost: Measure | None = None,
     distance: Measure | None = None,
     distinguishability: Measure | None = None,
-    observables: Space | None = None,
+    observables: Space | ArrayLike | None = None,
+    mesh: Mesh | None = None,
     smoothing: float = 0.0,
     min_visits: int = 1,
     little_data: LittleData = "refuse",
@@ -46,7 +94,7 @@ def design(
     device: str | None = None,
     progress: ProgressCallback | None = None,
     **bounds: Unpack[BoundsArguments],
-) -> Fleet:
+) -> AnyFleet:
     """Design a mechanism for each of many people over one space, and store them in a folder.
 
     If it is interrupted, the same call continues.
@@ -55,18 +103,27 @@ def design(
     >>> priors = {"ann": pg.Prior(ages, [0.5, 0.25, 0.25]), "bob": pg.Prior.uniform(ages)}
     >>> pg.fleet.design(priors, out="fleet", epsilon=0.1, jobs=1)
     Fleet(2 people, 3 secrets, 3 observables)
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> visits = {"ann": pg.PointPrior(line, [1.0, 3.0]), "bob": pg.PointPrior(line, [2.0])}
+    >>> pg.fleet.design(visits, out="point fleet", observables=[1.0, 2.0, 3.0], epsilon=0.5, jobs=1)
+    PointFleet(2 people, Interval(0 to 4), 3 outputs)
 
     Args:
-        people: visits (with ``grid``), or problems or priors by name. Problems may differ in the prior only.
+        people: visits (with ``grid`` or ``area``), or problems or priors by name, between cells and labels or between
+            points. Problems may differ in the prior only.
         out: the folder. If it holds a fleet with the same guarantees, people whose prior is unchanged are not designed
             again, new people are added and others updated. Nobody in it may be missing from ``people``
             (:func:`remove`).
         grid: the cells, for visits.
-        cost: as in :class:`privacygames.Problem`, for visits and priors.
-        distance: as in :class:`privacygames.Problem`, for visits and priors.
+        area: the area whose points are secrets, for visits; visits outside are left out.
+        cost: as in :class:`privacygames.Problem` (``"hamming"`` by default) or, by name, in
+            :class:`privacygames.PointProblem`, for visits and priors.
+        distance: as in :class:`privacygames.Problem` or :class:`privacygames.PointProblem`, for visits and priors.
         distinguishability: as in :class:`privacygames.Problem`, for visits and priors.
-        observables: as in :class:`privacygames.Problem`, for visits and priors.
-        smoothing: added to every count, for visits.
+        observables: as in :class:`privacygames.Problem`, for visits and priors; for points, what may be released, as
+            ``outputs`` of :class:`privacygames.PointProblem`.
+        mesh: for points: the mesh of everybody; by default each person has their own.
+        smoothing: added to every count, for visits to cells.
         min_visits: the number of visits that a person needs for a prior of their own.
         little_data: what to do about people with fewer visits: ``"refuse"`` raises an error, ``"pooled"`` gives them
             the mean of everybody's priors.
@@ -90,16 +147,20 @@ def design(
             Field("distortion"),
             " is one number here: the guarantees of a fleet are about each person's own prior",
         )
+    if grid is not None and area is not None:
+        raise InvalidProblem("give grid, for secrets that are cells, or area, for secrets that are points: not both")
     measures = {"cost": cost, "distance": distance, "distinguishability": distinguishability}
-    problem = problem_from(people, grid, {**measures, "observables": observables})
+    shared = shared_from(
+        people, grid if area is None else area, guarantees, {**measures, "observables": observables, "mesh": mesh}
+    )
     members = members_from(
-        people, problem, smoothing=smoothing, min_visits=min_visits, little_data=little_data, default=default
+        people, shared, smoothing=smoothing, min_visits=min_visits, little_data=little_data, default=default
     )
     executor = executor_for(jobs, scheduler)
     folder = Path(out).absolute()  # workers may have another working directory
     folder.mkdir(parents=True, exist_ok=True)
     with temporary_device(device), open_writer(folder) as writer:
-        writer.set_shared(SharedProblem(problem, guarantees))
+        writer.set_shared(shared)
         given = {name_hash(member.name) for member in members} | {name_hash(DEFAULT_NAME)}
         lost = len(set(writer.locations) - given)
         if lost:
@@ -109,9 +170,13 @@ def design(
                 "another folder"
             )
         writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
-    return Fleet(folder)
+    return open_fleet(folder)
 
 
+@overload
+def add(fleet: PointFleet, people: PointPeople | Visits, **arguments: Unpack[MemberArguments]) -> PointFleet: ...
+@overload
+def add(fleet: CellFolder, people: CellPeople, **arguments: Unpack[MemberArguments]) -> Fleet: ...
 def add(
     fleet: Folder,
     people: PeopleInput,
@@ -123,7 +188,7 @@ def add(
     scheduler: str | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
-) -> Fleet:
+) -> AnyFleet:
     """Add people to a fleet. Nobody else's mechanism changes; if it is interrupted, the same call continues.
 
     >>> ages = pg.Numbers([20, 30, 40])
@@ -147,18 +212,22 @@ def add(
         InvalidProblem: somebody is in the fleet already, with another prior.
     """
     executor = executor_for(jobs, scheduler)
-    with temporary_device(device), open_writer(_folder(fleet)) as writer:
+    with temporary_device(device), _writer(fleet) as writer:
         members = _members(writer, people, smoothing, min_visits, little_data)
         known = [member for member in members if name_hash(member.name) in writer.locations]
-        changed = sum(writer.find(member.name, member.probabilities) is None for member in known)
+        changed = sum(writer.find(member.name, member.prior) is None for member in known)
         if changed:
             raise InvalidProblem(
                 f"{changed} of {len(members)} people are in the fleet already, with another prior: use fleet.update"
             )
         writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
-    return Fleet(writer.folder)
+    return open_fleet(writer.folder)
 
 
+@overload
+def update(fleet: PointFleet, people: PointPeople | Visits, **arguments: Unpack[MemberArguments]) -> PointFleet: ...
+@overload
+def update(fleet: CellFolder, people: CellPeople, **arguments: Unpack[MemberArguments]) -> Fleet: ...
 def update(
     fleet: Folder,
     people: PeopleInput,
@@ -170,7 +239,7 @@ def update(
     scheduler: str | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
-) -> Fleet:
+) -> AnyFleet:
     """Give some people of a fleet other priors, and design their mechanisms again. Nobody else's mechanism changes.
 
     The previous records stay in the file, where nothing refers to them, until :func:`compact` is called.
@@ -196,13 +265,25 @@ def update(
         UnknownLabel: somebody is not in the fleet.
     """
     executor = executor_for(jobs, scheduler)
-    with temporary_device(device), open_writer(_folder(fleet)) as writer:
+    with temporary_device(device), _writer(fleet) as writer:
         members = _members(writer, people, smoothing, min_visits, little_data)
         _require_known(writer.locations, [member.name for member in members], "use fleet.add")
         writer.commit({**writer.locations, **design_records(writer, members, executor, progress)})
-    return Fleet(writer.folder)
+    return open_fleet(writer.folder)
 
 
+class RemoveArguments(TypedDict, total=False):
+    """The keyword arguments of :func:`remove`."""
+
+    pooled_priors: Literal["redesign", "keep"]
+    jobs: int | None
+    progress: ProgressCallback | None
+
+
+@overload
+def remove(fleet: PointFleet, names: Iterable[str], **arguments: Unpack[RemoveArguments]) -> PointFleet: ...
+@overload
+def remove(fleet: CellFolder, names: Iterable[str], **arguments: Unpack[RemoveArguments]) -> Fleet: ...
 def remove(
     fleet: Folder,
     names: Iterable[str],
@@ -210,7 +291,7 @@ def remove(
     pooled_priors: Literal["redesign", "keep"] = "redesign",
     jobs: int | None = None,
     progress: ProgressCallback | None = None,
-) -> Fleet:
+) -> AnyFleet:
     """Remove people from a fleet: afterwards no byte of its folder is about them.
 
     The folder's files are written anew. If that is interrupted, the same call finishes it. Old bytes that a file
@@ -237,18 +318,21 @@ def remove(
     require_choice(pooled_priors, ("redesign", "keep"), "pooled_priors")
     leaving = [names] if isinstance(names, str) else as_list(names, "names")
     executor = executor_for(jobs, None)
-    with open_writer(_folder(fleet)) as writer:
-        _require_fleet(writer)
+    with _writer(fleet) as writer:
         left = [name for name in leaving if not (isinstance(name, str) and name_hash(name) in writer.removed_before)]
         _require_known(writer.locations, left, "nobody was removed")
         hashes = {name_hash(name) for name in left}
         staying = {hashed: location for hashed, location in writer.locations.items() if hashed not in hashes}
         members = _pool_again(writer, staying) if pooled_priors == "redesign" and hashes else []
         writer.rewrite({**staying, **design_records(writer, members, executor, progress)})
-    return Fleet(writer.folder)
+    return open_fleet(writer.folder)
 
 
-def compact(fleet: Folder) -> Fleet:
+@overload
+def compact(fleet: PointFleet) -> PointFleet: ...
+@overload
+def compact(fleet: CellFolder) -> Fleet: ...
+def compact(fleet: Folder) -> AnyFleet:
     """Rewrite a fleet's files without records that were updated or never committed. Nobody's mechanism changes.
 
     >>> prior = pg.Prior.uniform(pg.Numbers([20, 30, 40]))
@@ -259,27 +343,28 @@ def compact(fleet: Folder) -> Fleet:
     Args:
         fleet: the fleet, or its folder.
     """
-    with open_writer(_folder(fleet)) as writer:
-        _require_fleet(writer)
+    with _writer(fleet) as writer:
         writer.rewrite(writer.locations)
-    return Fleet(writer.folder)
+    return open_fleet(writer.folder)
 
 
-def _folder(fleet: Folder) -> Path:
-    return Path(fleet).absolute()
+@contextmanager
+def _writer(fleet: Folder) -> Iterator[FleetWriter]:
+    """A writer for the folder of a finished fleet."""
+    with open_writer(Path(fleet).absolute()) as writer:
+        if writer.committed is None:
+            raise InvalidProblem(f"there is no finished fleet in {writer.folder}: design it first")
+        if isinstance(writer.shared, SharedPoints) and not isinstance(fleet, PointFleet):
+            raise InvalidProblem(
+                f"the secrets of the fleet in {writer.folder} are points: give PointFleet(folder), not its path"
+            )
+        yield writer
 
 
 def _members(
     writer: FleetWriter, people: PeopleInput, smoothing: float, min_visits: int, little_data: str
 ) -> list[Member]:
-    _require_fleet(writer)
-    problem = writer.shared.problem
-    return members_from(people, problem, smoothing=smoothing, min_visits=min_visits, little_data=little_data)
-
-
-def _require_fleet(writer: FleetWriter) -> None:
-    if writer.committed is None:
-        raise InvalidProblem(f"there is no finished fleet in {writer.folder}: design it first")
+    return members_from(people, writer.shared, smoothing=smoothing, min_visits=min_visits, little_data=little_data)
 
 
 def _require_known(locations: RecordLocations, names: Iterable[str], advice: str) -> None:
@@ -297,14 +382,15 @@ def _count_people(locations: RecordLocations) -> int:
 
 def _pool_again(writer: FleetWriter, staying: dict[bytes, RecordLocation]) -> list[Member]:
     """The people with the pooled prior, among those who stay, with the pooled prior of those who stay."""
-    own_priors, with_pooled_prior = [], []
+    own_priors: list[AnyPrior] = []
+    with_pooled_prior: list[tuple[str, int | None]] = []
     for location in staying.values():
         record = writer.read(location)
         visits, source = prior_source_of(record)
         if source == "pooled":
             with_pooled_prior.append((str(header_of(record)["name"]), visits))
         else:
-            own_priors.append(prior_of(record, writer.shared))
+            own_priors.append(prior_in(record, writer.shared))
     if not with_pooled_prior:
         return []
     if not own_priors:

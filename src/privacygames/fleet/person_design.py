@@ -2,26 +2,28 @@
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
 import numpy as np
 
-from privacygames.arrays import content_hash
-from privacygames.beliefs import Prior
+from privacygames.beliefs import PointPrior, Prior
 from privacygames.canonical import digest_of
 from privacygames.designer import design_bounds
-from privacygames.errors import GuaranteeViolated, PrivacyGamesError, SolveFailed
+from privacygames.errors import GuaranteeViolated, Infeasible, PrivacyGamesError, SolveFailed
 from privacygames.fleet.packed_weights import round_weights
 from privacygames.fleet.people_input import Member
 from privacygames.fleet.person_record import encode_person, name_hash, require_owner
-from privacygames.fleet.shared_problem import load_shared
+from privacygames.fleet.point_record import encode_point_person
+from privacygames.fleet.records import prior_digest, require_cells, require_points
+from privacygames.fleet.shared_problem import AnyShared, load_shared
 from privacygames.fleet.snapshot import RecordLocation
 from privacygames.fleet.writer import FleetWriter
 from privacygames.jobs import Executor, remaining_tasks
 from privacygames.mechanism import Mechanism, certify
+from privacygames.points import Mesh, PointDesign, PointMechanism, PointProblem, certify_points
 from privacygames.problem import Bounds, Problem, max_distortion
 from privacygames.progress import Progress, ProgressCallback
 
@@ -50,19 +52,25 @@ class PersonJob:
     @cached_property
     def key(self) -> str:
         """The same for the same person, prior and shared file."""
-        probabilities = content_hash(self.member.probabilities)
-        return digest_of("person", self.shared_hash, self.member.name, probabilities)[:32]
+        return digest_of("person", self.shared_hash, self.member.name, prior_digest(self.member.prior))[:32]
 
     def run(self) -> bytes | str:
         """The record, or why there is none."""
         try:
-            shared = load_shared(self.shared_hash, Path(self.folder))
-            prior = Prior(shared.problem.space, self.member.probabilities)
-            mechanism = design_packable(shared.problem.with_prior(prior), shared.bounds)
+            return _design_record(self.member, load_shared(self.shared_hash, Path(self.folder)))
         except PrivacyGamesError as error:
             return f"{type(error).__name__}: {error}"
-        details = {"visits": self.member.visits, "prior_from": self.member.prior_from}
-        return encode_person(self.member.name, mechanism, details)
+
+
+def _design_record(member: Member, shared: AnyShared) -> bytes:
+    details = {"visits": member.visits, "prior_from": member.prior_from}
+    if isinstance(member.prior, PointPrior):
+        points = require_points(shared)
+        for_points = design_packable_points(points.problem.with_prior(member.prior), points.bounds)
+        return encode_point_person(member.name, for_points, details, points)
+    cells = require_cells(shared)
+    prior = Prior(cells.problem.space, member.prior)
+    return encode_person(member.name, design_packable(cells.problem.with_prior(prior), cells.bounds), details)
 
 
 def design_packable(problem: Problem, bounds: Bounds) -> Mechanism:
@@ -78,6 +86,47 @@ def design_packable(problem: Problem, bounds: Bounds) -> Mechanism:
         except GuaranteeViolated:
             continue
     return design_bounds(problem, bounds)
+
+
+def design_packable_points(problem: PointProblem, bounds: Bounds) -> PointMechanism:
+    """An optimal mechanism for points rounded to 17 significant bits; with all bits, where that would cost too much.
+
+    Slopes are differences of neighbouring control values, so the smaller a cell, the more of ε rounding can use up. The
+    mesh is chosen by the first design, and a second one on the same mesh has the margin that its cells need.
+    """
+    margin = 0.0 if bounds.epsilon is None else _slope_margin(problem.mesh_for(bounds.epsilon), bounds.epsilon)
+    for _ in range(2):
+        if margin > MAX_EPSILON_LOSS:
+            break
+        tighter = bounds.tightened(epsilon=margin, distortion=2 * ROUNDING_MARGIN, cost=2 * ROUNDING_MARGIN)
+        try:
+            optimal = PointDesign(problem, tighter, prove_bound=False).mechanism()
+        except Infeasible:  # only the margin may be too much
+            break
+        mesh, provenance = optimal.mesh, optimal.certificate.provenance
+        try:
+            return certify_points(
+                problem,
+                bounds,
+                mesh,
+                round_weights(optimal.weights),
+                optimal.bits,
+                provenance=replace(provenance, solver=f"{provenance.solver}, in 17 bits"),
+            )
+        except GuaranteeViolated:
+            problem = problem.with_mesh(mesh)
+            margin = 2 * margin if bounds.epsilon is None else 2 * max(margin, _slope_margin(mesh, bounds.epsilon))
+    return PointDesign(problem, bounds, prove_bound=False).mechanism()
+
+
+def _slope_margin(mesh: Mesh, epsilon: float) -> float:
+    """The share of ε that rounding control values by a relative 2^-16 each can use up, where neighbours are like them.
+
+    A slope is a sum of neighbours with factors that add up to at most twice the degree along each axis, divided by the
+    side of the cell.
+    """
+    steepest = 2 * mesh.degree * float(np.hypot.reduce(1 / mesh.sides, axis=1).max())
+    return 2 * ROUNDING_MARGIN * steepest / epsilon
 
 
 def _tighten(problem: Problem, bounds: Bounds, margin: float) -> Bounds | None:
@@ -102,7 +151,7 @@ def design_records(
         SolveFailed: there is no mechanism for some people; the records of the others are kept for the next call.
     """
     listed = list(members)
-    locations = {member.name: writer.find(member.name, member.probabilities) for member in listed}
+    locations = {member.name: writer.find(member.name, member.prior) for member in listed}
     jobs = {
         job.key: job
         for job in (PersonJob(str(writer.folder), writer.shared_hash, member) for member in listed)

@@ -45,18 +45,14 @@ def encode_person(name: str, mechanism: Mechanism, details: dict[str, Any]) -> b
         details: plain values for the header: where the prior is from.
     """
     weights, prior = mechanism.weights, mechanism.statement.prior
-    used = np.flatnonzero(weights.any(axis=0))
     positive = np.flatnonzero(prior)
+    encoded = encode_weights(weights)
     arrays: Arrays = {
-        "used": used.astype(np.uint32),
+        "used": encoded.pop("used"),
         "seen": positive.astype(np.uint32),
         "prior": prior[positive],
+        **encoded,
     }
-    packed = pack_weights(weights[:, used])
-    if packed is None:
-        arrays["weights"] = weights[:, used]
-    else:
-        arrays |= {field: getattr(packed, field) for field in PACKED_FIELDS}
     return encode_record({"name": name, "provenance": asdict(mechanism.certificate.provenance), **details}, arrays)
 
 
@@ -68,7 +64,7 @@ def certified_mechanism(record: bytes, shared: SharedProblem) -> Mechanism:
         GuaranteeViolated: its mechanism does not keep the guarantees.
     """
     statement = statement_of(record, shared)
-    content = MechanismContent(statement, shared.problem.space, shared.problem.observables, _provenance(record))
+    content = MechanismContent(statement, shared.problem.space, shared.problem.observables, provenance_of(record))
     return Mechanism(content, check(statement))
 
 
@@ -77,11 +73,8 @@ def statement_of(record: bytes, shared: SharedProblem) -> Statement:
     _, arrays = decode_record(record)
     problem = shared.problem
     n, m = problem.shape
-    weights = np.zeros((n, m), dtype=np.int64)
-    used = _indices(arrays, "used", m)
-    weights[:, used] = _weights(arrays, n, len(used))
     return Statement(
-        weights=freeze(weights),
+        weights=freeze(decode_weights(arrays, n, m)),
         bits=BITS,
         prior=freeze(_prior(arrays, n)),
         cost=problem.cost,
@@ -120,7 +113,8 @@ def require_owner(record: bytes, hashed: bytes) -> None:
         raise InvalidFile("a record of the fleet is another person's than its index says: files were mixed up")
 
 
-def _provenance(record: bytes) -> Provenance:
+def provenance_of(record: bytes) -> Provenance:
+    """The solver and version that made the mechanism in a record."""
     table = header_of(record).get("provenance")
     if isinstance(table, dict) and set(table) == {"solver", "version", "repair_cost"}:
         solver, version, cost = table["solver"], table["version"], table["repair_cost"]
@@ -130,34 +124,52 @@ def _provenance(record: bytes) -> Provenance:
 
 
 def _prior(arrays: Arrays, n: int) -> FloatArray:
-    positive = _indices(arrays, "seen", n)
+    positive = decode_indices(arrays, "seen", n)
     prior = np.zeros(n)
-    prior[positive] = _array(arrays, "prior", "<f8", (len(positive),))
+    prior[positive] = record_array(arrays, "prior", "<f8", (len(positive),))
     return prior
 
 
+def encode_weights(weights: IntArray) -> Arrays:
+    """Weights as arrays: which columns are used, and their weights, packed if 17 bits are enough."""
+    used = np.flatnonzero(weights.any(axis=0))
+    arrays: Arrays = {"used": used.astype(np.uint32)}
+    packed = pack_weights(weights[:, used])
+    if packed is None:
+        return arrays | {"weights": weights[:, used]}
+    return arrays | {field: getattr(packed, field) for field in PACKED_FIELDS}
+
+
+def decode_weights(arrays: Arrays, n: int, m: int) -> IntArray:
+    """The weights, (n, m); whether they keep the guarantees is left to the verifier."""
+    used = decode_indices(arrays, "used", m)
+    weights = np.zeros((n, m), dtype=np.int64)
+    weights[:, used] = _weights(arrays, n, len(used))
+    return weights
+
+
 def _weights(arrays: Arrays, n: int, k: int) -> IntArray:
-    """The weights of the k observables that are used; whether they keep the guarantees is left to the verifier."""
+    """The weights of the k observables that are used."""
     if "weights" in arrays:
-        return _array(arrays, "weights", "<i8", (n, k)).astype(np.int64)
-    exponents = _array(arrays, "exponents", "|u1", (n, k))
-    digits = _array(arrays, "digits", "<u2", (n, k))
-    last_column = _array(arrays, "last_column", "<u4", (n,))
-    last_weight = _array(arrays, "last_weight", "<i8", (n,))
+        return record_array(arrays, "weights", "<i8", (n, k)).astype(np.int64)
+    exponents = record_array(arrays, "exponents", "|u1", (n, k))
+    digits = record_array(arrays, "digits", "<u2", (n, k))
+    last_column = record_array(arrays, "last_column", "<u4", (n,))
+    last_weight = record_array(arrays, "last_weight", "<i8", (n,))
     if (last_column >= k).any():
         raise InvalidFile("a record of the fleet is damaged: it points outside its weights")
     return PackedWeights(exponents, digits, last_column, last_weight).unpack()
 
 
-def _indices(arrays: Arrays, name: str, limit: int) -> IntArray:
+def decode_indices(arrays: Arrays, name: str, limit: int) -> IntArray:
     """An array of increasing indices, all below a limit."""
-    indices = _array(arrays, name, "<u4", None).astype(np.int64)
+    indices = record_array(arrays, name, "<u4", None).astype(np.int64)
     if (np.diff(indices) <= 0).any() or (indices >= limit).any():
         raise InvalidFile("a record of the fleet is damaged: it points outside the secrets or observables")
     return indices
 
 
-def _array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
+def record_array(arrays: Arrays, name: str, kind: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
     """An array, which must have this type and shape; without a shape, one axis."""
     array = arrays.get(name)
     if array is None or array.dtype != np.dtype(kind) or (array.ndim != 1 if shape is None else array.shape != shape):

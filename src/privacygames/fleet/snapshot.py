@@ -23,7 +23,7 @@ from typing import Self
 from privacygames.errors import InvalidFile, StaleFleet
 from privacygames.fleet.person_record import NAME_HASH_BYTES, name_hash, require_owner
 from privacygames.fleet.regular_files import ReadAt, RegularFile, signature_at
-from privacygames.fleet.shared_problem import SHARED_FILE, SharedProblem, hash_shared, load_shared, read_shared
+from privacygames.fleet.shared_problem import SHARED_FILE, AnyShared, hash_shared, load_shared, read_shared
 
 RECORDS_FILE, NEXT_RECORDS_FILE, INDEX_FILE = "people.dat", "people-next.dat", "people.idx"
 """Records are rewritten to the second file, which takes the name of the first once the index refers to it."""
@@ -94,7 +94,7 @@ class Snapshot:
         self.records_path = records.path
         self.shared_hash, self.identity, self.length = _index_header(index)
         self._entries = index[INDEX_HEADER_BYTES:]
-        self.shared: SharedProblem = load_shared(self.shared_hash, folder)
+        self.shared: AnyShared = load_shared(self.shared_hash, folder)
 
     @classmethod
     def open(cls, folder: Path) -> Self:

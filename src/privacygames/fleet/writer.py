@@ -8,14 +8,12 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import IO
 
-import numpy as np
-
-from privacygames.arrays import FloatArray
 from privacygames.atomic_io import file_lock, fsync_directory, open_atomic, write_bytes
 from privacygames.errors import GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
-from privacygames.fleet.person_record import certified_mechanism, header_of, name_hash, prior_of
+from privacygames.fleet.person_record import header_of, name_hash
+from privacygames.fleet.records import AnyPrior, prior_in, same_prior, verify_record
 from privacygames.fleet.regular_files import RegularFile, read_at
-from privacygames.fleet.shared_problem import SHARED_FILE, SharedProblem, hash_shared, load_shared, read_shared
+from privacygames.fleet.shared_problem import SHARED_FILE, AnyShared, hash_shared, load_shared, read_shared
 from privacygames.fleet.snapshot import (
     IDENTITY_BYTES,
     INDEX_FILE,
@@ -76,7 +74,7 @@ class FleetWriter:
         self._recover(RECORDS_START if self.committed is None else self.committed.length)
 
     @property
-    def shared(self) -> SharedProblem:
+    def shared(self) -> AnyShared:
         """What all people share."""
         return load_shared(self._shared_hash, self.folder)
 
@@ -85,7 +83,7 @@ class FleetWriter:
         """SHA-256 of the shared file."""
         return self._shared_hash
 
-    def set_shared(self, shared: SharedProblem) -> None:
+    def set_shared(self, shared: AnyShared) -> None:
         """Write the shared file of a new fleet; refuse a fleet that shares something else."""
         if not (self.folder / SHARED_FILE).exists():
             write_bytes(self.folder / SHARED_FILE, shared.encode(), private=True)
@@ -103,7 +101,7 @@ class FleetWriter:
         """The record at a location."""
         return location.read(self._read_at)
 
-    def find(self, name: str, prior: FloatArray) -> RecordLocation | None:
+    def find(self, name: str, prior: AnyPrior) -> RecordLocation | None:
         """The record of a person with exactly this prior, from the fleet or from an interrupted call; None without one.
 
         Its mechanism is verified again: a record that is damaged or does not keep the guarantees does not count.
@@ -111,8 +109,8 @@ class FleetWriter:
         for locations in (self.locations, self._pending):
             location = locations.get(name_hash(name))
             try:
-                if location is not None and np.array_equal(prior_of(self.read(location), self.shared), prior):
-                    certified_mechanism(self.read(location), self.shared)
+                if location is not None and same_prior(prior_in(self.read(location), self.shared), prior):
+                    verify_record(self.read(location), self.shared)
                     return location
             except (InvalidFile, GuaranteeViolated):
                 continue
@@ -125,7 +123,7 @@ class FleetWriter:
             InvalidFile: it is not a record of this fleet.
             GuaranteeViolated: its mechanism does not keep the fleet's guarantees.
         """
-        certified_mechanism(record, self.shared)
+        verify_record(record, self.shared)
         start = self._file.seek(0, os.SEEK_END) + RECORD_PREFIX_BYTES
         location = RecordLocation(start, len(record), sha256(record).digest())
         self._file.write(record_prefix(location.size, location.checksum) + record)

@@ -13,6 +13,7 @@ from privacygames.points.baselines import (
     uniform,
 )
 from privacygames.points.certificate import PointCertificate
+from privacygames.points.content import decode_mesh, encode_mesh
 from privacygames.points.design import PointDesign, design
 from privacygames.points.finite import finite_problem
 from privacygames.points.guesses import BestGuesses, best_guesses
@@ -58,7 +59,9 @@ __all__ = [
     "certify_points",
     "constant",
     "cost_per_point",
+    "decode_mesh",
     "design",
+    "encode_mesh",
     "exponential",
     "finite_problem",
     "joint_probabilities",

@@ -34,7 +34,14 @@ class PointContent:
 
 
 def encode_mesh(mesh: Mesh, arrays: Arrays) -> Header:
-    """A mesh as a table; its lines, and its cells where some are halved, are added to the arrays."""
+    """A mesh as a table; its lines, and its cells where some are halved, are added to the arrays.
+
+    >>> arrays = {}
+    >>> mesh = pg.points.Mesh(pg.Interval(0.0, 4.0), 2)
+    >>> table = pg.points.encode_mesh(mesh, arrays)
+    >>> sorted(table), arrays["lines_0"].tolist(), pg.points.decode_mesh(table, arrays) == mesh
+    (['degree', 'region'], [0.0, 2.0, 4.0], True)
+    """
     for number, axis in enumerate(mesh.lines):
         arrays[f"lines_{number}"] = axis
     if mesh.tree.depth:
@@ -43,7 +50,13 @@ def encode_mesh(mesh: Mesh, arrays: Arrays) -> Header:
 
 
 def decode_mesh(table: Any, arrays: Arrays) -> Mesh:
-    """The mesh of a table."""
+    """The mesh of a table, as :func:`encode_mesh` writes it; whatever else a table holds, an error is raised.
+
+    >>> arrays = {"lines_0": np.array([0.0, 1.0, 4.0])}
+    >>> region = {"kind": "interval", "low": 0.0, "high": 4.0, "unit": ""}
+    >>> pg.points.decode_mesh({"region": region, "degree": 2}, arrays)
+    Mesh(2 cells, degree 2, 5 control points)
+    """
     region = decode_region(table["region"])
     lines = [_floats(arrays, f"lines_{number}", 1) for number in range(region.dimension)]
     cells = None

@@ -12,7 +12,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.beliefs import Moves, Prior
 from privacygames.errors import InvalidProblem, UnknownLabel
-from privacygames.spaces import Box, Grid, Outside
+from privacygames.spaces import Area, Box, Grid, Outside
 from privacygames.time_zones import time_zone
 from privacygames.traces import timestamps
 from privacygames.traces.public_lattice import public_box
@@ -200,6 +200,22 @@ class Visits(VisitData):
         """
         cells = self._cells(grid, self._slice(user), outside)
         return np.bincount(cells[cells >= 0], minlength=len(grid)).astype(np.int64)
+
+    def points(self, user: str, area: Area) -> FloatArray:
+        """The user's visits inside an area over degrees, as (longitude, latitude), (visits, 2), in the order of time.
+
+        >>> visits = pg.traces.synthetic(users=1, days=7)
+        >>> visits.points("person-0", pg.Area.over(pg.traces.SYNTHETIC_WINDOW)).shape[1]
+        2
+        """
+        if not isinstance(area, Area) or area.box is None:
+            raise InvalidProblem(
+                "visits are in degrees: give an area over degrees, Area.over((west, south, east, north))"
+            )
+        selection = self._slice(user)
+        points = np.stack([self.longitude[selection], self.latitude[selection]], axis=1)
+        west, south, east, north = area.box
+        return np.asarray(points[((points >= (west, south)) & (points <= (east, north))).all(axis=1)])
 
     def public_box(self, user: str | None = None) -> Box:
         """The box for a grid: (west, south, east, north) in degrees, on a lattice that is the same for all data.

@@ -286,8 +286,6 @@ def test_an_attack_by_others(folder: Path) -> None:
         ("compare", "grid.toml", "--epsilon", "1", "--minimum-distance", "1"),
         ("compare", "grid.toml", "--file", "town.pgm", "--mechanism", "uniform"),
         ("find", "town.toml", "epsilon", "--cost-at-most", "1"),
-        ("release", "town.toml", "--ledger", "ledger", "--budget", "2", "cell-1"),
-        ("release", "town.pgm", "--ledger", "ledger", "--budget", "2", "cell-1"),
     ],
     ids=" ".join,
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import privacygames as pg
 from privacygames.cli.app import app
 
 ROOT = Path(__file__).parents[2]
@@ -141,6 +142,102 @@ def test_secrets_are_never_repeated(folder: Path) -> None:
     assert "moves.txt, line 2" in done.stderr
     assert "hideout" not in done.stderr
     assert not (folder / "x.db").exists()
+
+
+BOX = (116.30, 39.90, 116.34, 39.92)
+TOWN_FILE = """
+[space]
+kind = "area"
+box = [116.30, 39.90, 116.34, 39.92]
+
+[prior]
+points = [[116.31, 39.905], [116.33, 39.915]]
+
+[observables]
+columns = 3
+rows = 2
+
+[bounds]
+epsilon = 0.5
+"""
+
+
+@pytest.fixture
+def town(folder: Path) -> Path:
+    """A folder with a mechanism for points, one without its prior, one on a line, and a problem file."""
+    area = pg.Area.over(BOX)
+    prior = pg.PointPrior(area, [(116.31, 39.905), (116.33, 39.915)])
+    mechanism = pg.points.design(pg.PointProblem(prior, [(116.31, 39.905), (116.33, 39.915)]), epsilon=1.0)
+    mechanism.save(folder / "town.pgm")
+    pg.points.PublicPointMechanism.of(mechanism).save(folder / "public.pgm")
+    line = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0, unit="hours"), [1.0]), [1.0, 2.0])
+    pg.points.design(line, epsilon=1.0, prove_bound=False).save(folder / "line.pgm")
+    (folder / "town.toml").write_text(TOWN_FILE)
+    return folder
+
+
+@pytest.mark.parametrize("file", ["town.pgm", "public.pgm"])
+def test_points_are_released_and_charged(town: Path, file: str) -> None:
+    options = (file, "--ledger", "me.db", "--budget", "2/24h")
+    first = run("release", *options, "--key", "noon", "--json", folder=town, text="39.9054321,116.3123457\n")
+    assert first.exit_code == 0, first.stderr
+    told = json.loads(first.stdout)
+    assert told["observable"] in [
+        {"latitude": 39.905, "longitude": 116.31},
+        {"latitude": 39.915, "longitude": 116.33},
+    ]
+    assert (told["epsilon"], told["counted"], told["left"]) == (1.0, "per km", 1.0)
+    plain = run("release", *options, folder=town, text="39.9054321,116.3123457\n")
+    assert "39.905,116.31" in plain.stdout or "39.915,116.33" in plain.stdout
+    assert run("release", *options, folder=town, text="39.91,116.31\n").exit_code == 10
+    shown = json.loads(run("ledger", "show", "me.db", "--json", folder=town).stdout)
+    assert {each["answer"] for each in shown["releases"]} <= {"39.905,116.31", "39.915,116.33"}
+    assert "releases made: 2" in run("ledger", "verify", "me.db", folder=town).stdout
+    for digits in (b"9054321", b"3123457"):
+        assert digits not in (town / "me.db").read_bytes()
+
+
+def test_points_of_a_problem_file_on_a_line_and_at_places(town: Path) -> None:
+    of_file = run("release", "town.toml", "--ledger", "a.db", "--json", folder=town, text="39.91,116.31\n")
+    assert of_file.exit_code == 0, of_file.stderr
+    assert json.loads(of_file.stdout)["epsilon"] == 0.5
+    evenly = ("town.toml", "--ledger", "b.db", "--spread", 4, "--budget", 1, "--json")
+    assert json.loads(run("release", *evenly, folder=town, text="39.91,116.31\n").stdout)["epsilon"] == 0.25
+    on_line = run("release", "line.pgm", "--ledger", "c.db", "--json", folder=town, text="1.25\n")
+    assert on_line.exit_code == 0, on_line.stderr
+    assert json.loads(on_line.stdout)["observable"] in (1.0, 2.0)
+    (town / "key").write_bytes(bytes(range(32)))
+    places = ("town.pgm", "--ledger", "d.db", "--memoised", "key", "--place", 0.5, "--json")
+    told = [json.loads(run("release", *places, folder=town, text="39.9021,116.3021\n").stdout) for _ in range(2)]
+    assert [each["epsilon"] for each in told] == [1.0, 0.0]
+    assert told[0]["observable"] == told[1]["observable"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "message"),
+    [
+        (("town.pgm", "--distortion", 1), "39.91,116.31", "--distortion: between points there is no belief"),
+        (("town.pgm", "--test", 1, "--within", 1), "39.91,116.31", "--test, --within: between points"),
+        (("town.pgm", "--trace", "home.toml"), "39.91,116.31", "--trace: between points"),
+        (("town.pgm", "--epsilon", 1), "39.91,116.31", "leave epsilon out"),
+        (("town.pgm", "--when-spent", "belief"), "39.91,116.31", "--when-spent"),
+        (("town.pgm", "--memoised", "town.toml"), "39.91,116.31", "--place must say how large a place is"),
+        (("town.pgm", "--place", 1), "39.91,116.31", "--place goes with --memoised"),
+        (("home.toml", "--memoised", "town.toml", "--place", 1), "cell-7", "leave it out"),
+        (("town.pgm",), "116.31,39.91", "the latitude first"),
+        (("town.pgm",), "39.91", "the secret: it is not LATITUDE,LONGITUDE"),
+        (("town.pgm",), "nan,116.31", "the secret: it is not LATITUDE,LONGITUDE"),
+        (("town.pgm",), "", "there is no secret"),
+    ],
+)
+def test_what_does_not_work_for_points_is_told(
+    town: Path, options: tuple[object, ...], text: str, message: str
+) -> None:
+    result = run("release", *options, "--ledger", "l.db", folder=town, text=text + "\n")
+    assert result.exit_code == 3
+    assert message in " ".join(result.stderr.split())
+    assert "116.31" not in result.stderr
+    assert "39.91" not in result.stderr
 
 
 def test_replay(folder: Path) -> None:

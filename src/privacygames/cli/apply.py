@@ -10,7 +10,6 @@ from privacygames.cli.rules_input import rules_for
 from privacygames.errors import InvalidProblem, UnreadableFile
 
 if TYPE_CHECKING:
-    from privacygames.fleet import Fleet
     from privacygames.tables import Manifest, ReleaseKey, ReleaseLedger, Rule
 
 
@@ -180,10 +179,10 @@ def _paths(paths: list[Path], fleet: Path | None, *, preview: bool) -> tuple[Pat
     return named.get("MECHANISM"), named["IN"], named.get("OUT", Path())
 
 
-def _fleet(folder: Path, unknown: str | None) -> "Fleet":
-    from privacygames.fleet import Fleet
+def _fleet(folder: Path, unknown: str | None) -> Any:
+    from privacygames.fleet import open_fleet
 
-    return Fleet(folder, unknown=unknown or "refuse")  # type: ignore[arg-type]  # checked there
+    return open_fleet(folder, unknown=unknown or "refuse")  # type: ignore[arg-type]  # checked there
 
 
 def _per_unit(text: str | None) -> float | dict[str, float] | None:

@@ -1,7 +1,9 @@
 """``privacygames release``: one output, charged to a ledger before it is printed."""
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +16,12 @@ from privacygames.errors import InvalidProblem, UnreadableFile
 if TYPE_CHECKING:
     from privacygames.beliefs import Mobility
     from privacygames.mechanism import Mechanism
+    from privacygames.points import PointMechanism, PointProblem, PublicPointMechanism
     from privacygames.problem import Problem
-    from privacygames.releases import Budget, Policy
+    from privacygames.releases import Budget, Policy, Release
     from privacygames.spaces import Label, Space
+
+    PointSource = PointMechanism | PublicPointMechanism | PointProblem
 
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST_KEY_FILE = 4096
@@ -29,7 +34,10 @@ def release(
     ledger: Annotated[Path, typer.Option("--ledger", "-l", help="The ledger; created on first use.")],
     secret: Annotated[
         str | None,
-        typer.Argument(help="The secret. Other users can see it in the process list: prefer standard input."),
+        typer.Argument(
+            help="The secret; where secrets are points LATITUDE,LONGITUDE (X,Y in plain km, a number for an interval). "
+            "Other users can see it in the process list: prefer standard input."
+        ),
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Epsilon of every release, per unit of distance.")] = None,
     distortion: Annotated[
@@ -60,6 +68,10 @@ def release(
     within: Annotated[float | None, typer.Option(help="With --test: largest error of the last output.")] = None,
     memoised: Annotated[
         Path | None, typer.Option(help="Same secret, same output: a file with at least 16 random bytes, the key.")
+    ] = None,
+    place: Annotated[
+        float | None,
+        typer.Option(help="With --memoised and secrets that are points: side of the cells that get one output."),
     ] = None,
     trace: Annotated[
         Path | None,
@@ -97,52 +109,108 @@ def release(
     and distortion are the problem file's unless given here. Budgets must stay the same from release to release. Another
     problem or --trace is refused unless --when-changed says to record it; charges so far remain. Exit status
     10: the budget is spent, nothing was released.
+
+    Where secrets are points, there is no belief: --distortion, --test and --trace are for cells and labels.
     """
     from privacygames.releases import CLOCK_TOLERANCE, Releases
 
-    problem, mechanism, bounds = _problem(file)
-    uses_file_epsilon = epsilon is None and spread is None and mechanism is None
-    epsilon = bounds.get("epsilon") if uses_file_epsilon else epsilon
-    distortion = bounds.get("distortion") if distortion is None else distortion
+    source, bounds = _source(file)
+    settings: dict[str, Any] = {
+        "budget": [_budget(text) for text in budget or []] or None,
+        "when_spent": when_spent,
+        "when_changed": when_changed,
+        "clock_tolerance": CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
+        "ledger": ledger,
+        "time_limit": time_limit,
+    }
+    of_file = bounds.get("epsilon") if spread is None else None
+    policy = partial(_policy, of_file if epsilon is None else epsilon, spread, test, within, memoised, place)
+    if not isinstance(source, tuple):
+        for_cells = {"distortion": distortion, "test": test, "within": within, "trace": trace, "step": step}
+        impossible = None if when_impossible == "largest" else when_impossible
+        _refuse_for_points(for_cells | {"smoothing": smoothing, "toward": toward, "when-impossible": impossible})
+        _release_point(source, secret, policy, settings, at=_clock_time(at), key=key, as_json=as_json)
+        return
+    problem, mechanism = source
     label = _secret(problem.space, secret)
     mobility = _mobility(problem.space, trace, step, smoothing, toward)
     releases = Releases(
         problem,
         mobility,
-        distortion=distortion,
+        distortion=bounds.get("distortion") if distortion is None else distortion,
         mechanism=mechanism,
-        policy=_policy(epsilon, spread, test, within, memoised, mechanism),
-        budget=[_budget(text) for text in budget or []] or None,
-        when_spent=when_spent,  # type: ignore[arg-type]  # Releases checks it
-        when_impossible=when_impossible,  # type: ignore[arg-type]
-        when_changed=when_changed,  # type: ignore[arg-type]
-        clock_tolerance=CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
-        ledger=ledger,
-        time_limit=time_limit,
+        policy=policy(fixed_mechanism=mechanism is not None),
+        when_impossible=when_impossible,  # type: ignore[arg-type]  # Releases checks it
+        **settings,
     )
     release_made = releases.release(label, at=_time(at, mobility), key=key)
     if as_json:
         print_json(release_made.to_dict())
     else:
-        print_rows("The stored output for this key" if release_made.already_made else "Released", release_made.rows())
+        print_rows(_title(release_made), release_made.rows())
 
 
-def _problem(file: Path) -> "tuple[Problem, Mechanism | None, dict[str, Any]]":
-    """The problem, the mechanism where it is given, and the bounds of the problem file."""
-    from privacygames.mechanism_files import load_finite
-    from privacygames.problem import ProblemFile
+def _title(release_made: "Release[Any]") -> str:
+    return "The stored output for this key" if release_made.already_made else "Released"
+
+
+def _release_point(
+    source: "PointSource",
+    secret: str | None,
+    policy: "Callable[..., Policy]",
+    settings: dict[str, Any],
+    *,
+    at: "float | datetime",
+    key: str | None,
+    as_json: bool,
+) -> None:
+    """Release an output for a point, which is printed as it is given: the latitude comes first."""
+    from privacygames.cli.points_input import parse_point
+    from privacygames.points import PointProblem
+    from privacygames.presentation import point_json, point_text
+    from privacygames.releases import PointReleases
+
+    fixed = not isinstance(source, PointProblem)
+    releases = PointReleases(source, policy=policy(fixed_mechanism=fixed), **settings)
+    try:
+        coordinates = parse_point(releases.region, _secret_text(secret))
+    except InvalidProblem as error:
+        raise InvalidProblem(f"the secret: {error}") from None
+    release_made = releases.release(coordinates if len(coordinates) > 1 else coordinates[0], at=at, key=key)
+    output = release_made.observable
+    point = output if isinstance(output, tuple) else (output,)
+    if as_json:
+        print_json(release_made.to_dict() | {"observable": point_json(releases.region, point)})
+    else:
+        rows = [("output", point_text(releases.region, point)), *release_made.rows()[1:]]
+        print_rows(_title(release_made), rows)
+
+
+def _refuse_for_points(options: dict[str, object]) -> None:
+    """Refuse options that need a belief over finitely many secrets."""
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if given:
+        raise InvalidProblem(f"{', '.join(given)}: between points there is no belief; this works with cells and labels")
+
+
+def _source(file: Path) -> "tuple[tuple[Problem, Mechanism | None] | PointSource, dict[str, Any]]":
+    """The problem and its mechanism, or a source of outputs for points; and the bounds of the problem file."""
+    from privacygames.mechanism import Mechanism, PublicMechanism
+    from privacygames.mechanism_files import load_any, load_finite
+    from privacygames.problem import Problem
+    from privacygames.problem_files import read_problem
 
     if file.suffix.lower() == ".toml":
-        document = ProblemFile(file)
-        problem, bounds = document.problem, document.bounds
+        problem, bounds = read_problem(file)
+        used = ("epsilon", "distortion") if isinstance(problem, Problem) else ("epsilon",)
         for name in bounds:
-            if name not in ("epsilon", "distortion") or not isinstance(bounds[name], int | float):
-                raise InvalidProblem(
-                    f"{file.name}, [bounds] {name}: releases over time use only epsilon and distortion"
-                )
-        return problem, None, bounds
-    mechanism = load_finite(file)
-    return mechanism.problem, mechanism, {}
+            if name not in used or not isinstance(bounds[name], int | float):
+                raise InvalidProblem(f"{file.name}, [bounds] {name}: releases over time use only {' and '.join(used)}")
+        return ((problem, None) if isinstance(problem, Problem) else problem), bounds
+    mechanism = load_any(file)
+    if isinstance(mechanism, PublicMechanism):
+        mechanism = load_finite(file)  # which says what is missing
+    return ((mechanism.problem, mechanism) if isinstance(mechanism, Mechanism) else mechanism), {}
 
 
 def _mobility(
@@ -177,7 +245,9 @@ def _policy(
     test: float | None,
     within: float | None,
     memoised: Path | None,
-    mechanism: Any,
+    place: float | None,
+    *,
+    fixed_mechanism: bool,
 ) -> "Policy":
     from privacygames.releases import EvenSpread, Fixed, Memoised, Predictive
 
@@ -189,13 +259,15 @@ def _policy(
         )
     if spread is not None and epsilon is not None:
         raise InvalidProblem("--spread sets the epsilon of each release: leave --epsilon out")
-    if epsilon is None and mechanism is None and spread is None:
+    if place is not None and memoised is None:
+        raise InvalidProblem("--place goes with --memoised: how large a place is that gets one output")
+    if epsilon is None and not fixed_mechanism and spread is None:
         raise InvalidProblem("--epsilon is missing: give the epsilon of each release, or a mechanism file")
     if spread is not None:
         return EvenSpread(spread)
     if test is not None and within is not None:
         return Predictive(epsilon, test=test, within=within)
-    return Fixed(epsilon) if memoised is None else Memoised(_key(memoised), epsilon)
+    return Fixed(epsilon) if memoised is None else Memoised(_key(memoised), epsilon, place=place)
 
 
 def _budget(text: str) -> "Budget":
@@ -220,6 +292,11 @@ def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":
         if text is not None:
             raise InvalidProblem("--at needs --step: without it one step of the trace passes between releases")
         return None
+    return _clock_time(text)
+
+
+def _clock_time(text: str | None) -> "float | datetime":
+    """The time that a text names, by default now."""
     if text is None:
         return time()
     try:
@@ -238,10 +315,15 @@ def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":
 def _secret(space: "Space", argument: str | None) -> "Label":
     from privacygames.spaces import find_label
 
+    return find_label(space, _secret_text(argument))
+
+
+def _secret_text(argument: str | None) -> str:
+    """The secret as it was given, as an argument or on standard input."""
     text = argument if argument is not None else sys.stdin.readline() if sys.stdin is not None else ""
     if not text.strip():
         raise InvalidProblem("there is no secret: give it as an argument, or as a line on standard input")
-    return find_label(space, text.strip())
+    return text.strip()
 
 
 def _key(path: Path) -> bytes:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from privacygames.fleet import Fleet
     from privacygames.tables import Rule
 
 RULE_KEYS = (
@@ -26,9 +25,7 @@ RULE_OPTIONS = ("into", "original", "invalid", "missing", "far_share_at_most")
 """Those of them that are parameters of :class:`privacygames.tables.Rule` under the same name."""
 
 
-def rules_for(
-    mechanism: Path | None, fleet: "Fleet | None", columns: str | None, options: dict[str, Any]
-) -> "dict[Any, Rule]":
+def rules_for(mechanism: Path | None, fleet: Any, columns: str | None, options: dict[str, Any]) -> "dict[Any, Rule]":
     """The rules for a command: one rule from a mechanism or fleet and its options, or those of a TOML file."""
     from privacygames.tables import Rule
 
@@ -59,7 +56,7 @@ def mechanism_in(path: Path | None) -> Any:
 
 
 def _from_file(path: Path) -> "dict[Any, Rule]":
-    from privacygames.fleet import Fleet
+    from privacygames.fleet import open_fleet
     from privacygames.table_reader import TableReader
     from privacygames.tables import Rule
     from privacygames.text_files import read_toml
@@ -74,7 +71,7 @@ def _from_file(path: Path) -> "dict[Any, Rule]":
         if "answer" in keys:
             options["output_form"] = keys.string("answer")
         file = path.parent / keys.string("mechanism" if "mechanism" in keys else "fleet")
-        source = mechanism_in(file) if "mechanism" in keys else Fleet(file)
+        source: Any = mechanism_in(file) if "mechanism" in keys else open_fleet(file)
         rules[_column_key(keys.array("columns"))] = Rule(mechanism=source, **options)
     return rules
 

@@ -100,7 +100,7 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
     def _report(self, drawn: DrawnOutput, preview: AnyPreview, remarks: list[str]) -> dict[str, object]:
         """The report of a release as a ledger stores it; what a belief would add is not known."""
         return {  # the keys are part of the file format
-            "answer": output_text(self._outputs[drawn.output_index]),
+            "answer": self._output_text(drawn.output_index),
             "source": drawn.source,
             "promised": None,
             "realised": None,
@@ -111,6 +111,10 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
             "own": [account.in_problem_distance for account in self.accounts],
             "remarks": remarks,
         }
+
+    def _output_text(self, output_index: int) -> str:
+        """An output as the ledger shows it to its owner."""
+        return output_text(self._outputs[output_index])
 
     @property
     def _no_charges(self) -> tuple[Decimal, ...]:

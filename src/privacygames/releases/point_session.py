@@ -19,11 +19,11 @@ from privacygames.releases.guarantees import Guarantees, trace_guarantees
 from privacygames.releases.ledger import NO_BELIEF, Ledger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
 from privacygames.releases.ledger_session import LedgerSession
 from privacygames.releases.policies import BudgetPolicy, Memoised, Policy
-from privacygames.releases.release import Point, PointPreview, Release
+from privacygames.releases.release import Point, PointPreview, Release, output_text
 from privacygames.releases.sampling import DrawnOutput, MemoisedPlaces, draw_point_output, memoised_output
 from privacygames.releases.timeline import CLOCK_TOLERANCE, ReleaseClock, ReleaseTime
 from privacygames.releases.validation import checked_policy, require_clock_tolerance
-from privacygames.spaces import Region
+from privacygames.spaces import Area, Region
 from privacygames.validation import require_choice
 
 WithoutBudget = Literal["refuse", "repeat"]
@@ -190,6 +190,12 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
             return draw_point_output(preview.mechanism, point, preview.charges, self._generator)
         self._require_fallback(preview)
         return DrawnOutput(preview.last_output or 0, "repeated", None, None, self._no_charges)
+
+    def _output_text(self, output_index: int) -> str:
+        """The coordinates of an output as the command line writes them: over degrees the latitude comes first."""
+        point = self._outputs[output_index]
+        latitude_first = isinstance(self.region, Area) and self.region.box is not None
+        return output_text(point[::-1] if latitude_first and isinstance(point, tuple) else point)
 
     def _function(self, mechanism: PointSampleable) -> MemoisedPlaces | None:
         """The memoised function of a mechanism; None where each output is drawn independently."""

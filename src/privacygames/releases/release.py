@@ -227,7 +227,7 @@ class Release(Generic[Output]):
 
 def output_text(output: Label | Point) -> str:
     """An output as text: a label, or the coordinates of a point."""
-    return ", ".join(f"{each:.10g}" for each in output) if isinstance(output, tuple) else display_label(output)
+    return ",".join(f"{each:.10g}" for each in output) if isinstance(output, tuple) else display_label(output)
 
 
 def release_from_record(

@@ -1,9 +1,11 @@
 """The program for points written out for HiGHS, sharing no code with the library: polygons instead of cones.
 
 With K unit vectors u_k evenly round the circle, u_k·∇f ≤ cos(π/K)·ε·f for all k is sufficient and u_k·∇f ≤ ε·f is
-necessary for |∇f| ≤ ε·f, so the two programs bracket the one with cones.
+necessary for |∇f| ≤ ε·f, so the two programs bracket the one with cones. On a line ±f' ≤ ε·f is both.
 """
 
+from collections.abc import Sequence
+from functools import reduce
 from math import comb
 
 import numpy as np
@@ -26,46 +28,70 @@ def raised_derivative(degree: int) -> Array:
     return elevation @ difference
 
 
-def value_of(points: Array, cells: tuple[int, int], size: tuple[float, float], degree: int) -> Array:
-    """The basis functions at points, (points, control points), control points row by row."""
-    along = []
-    for axis in range(2):
-        side = size[axis] / cells[axis]
-        cell = np.minimum((points[:, axis] / side).astype(int), cells[axis] - 1)
+def value_of(points: Array, cells: Sequence[int], size: Sequence[float], degree: int) -> Array:
+    """The basis functions at points, (points, control points), control points of the first axis running fastest."""
+    total = np.ones((len(points), 1))
+    for axis, (count, length) in reversed(list(enumerate(zip(cells, size, strict=True)))):
+        side = length / count
+        cell = np.minimum((points[:, axis] / side).astype(int), count - 1)
         t = points[:, axis] / side - cell
-        table = np.zeros((len(points), cells[axis] * degree + 1))
+        table = np.zeros((len(points), count * degree + 1))
         for i in range(degree + 1):
             table[np.arange(len(points)), cell * degree + i] += comb(degree, i) * t**i * (1 - t) ** (degree - i)
-        along.append(table)
-    return np.asarray(along[1][:, :, None] * along[0][:, None, :]).reshape(len(points), -1)
+        total = (total[:, :, None] * table[:, None, :]).reshape(len(points), -1)
+    return total
+
+
+def quadrature(cells: Sequence[int], size: Sequence[float], nodes: int) -> tuple[Array, Array]:
+    """Points and weights of the uniform density: Gauss-Legendre with some nodes along each axis of each cell."""
+    at, share = np.polynomial.legendre.leggauss(nodes)
+    axes = [
+        (np.arange(count)[:, None] + (at + 1) / 2).ravel() * length / count
+        for count, length in zip(cells, size, strict=True)
+    ]
+    weights = [np.tile(share, count) / (2 * count) for count in cells]
+    points = np.stack([each.ravel() for each in np.meshgrid(*axes, indexing="ij")], axis=1)
+    return points, np.asarray(reduce(np.multiply.outer, weights)).ravel()
+
+
+def unit_vectors(axes: int, directions: int) -> Array:
+    """Unit vectors evenly round the circle; on a line, the two that there are."""
+    if axes == 1:
+        return np.array([[1.0], [-1.0]])
+    angles = 2 * np.pi * np.arange(directions) / directions
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def optimum(
     costs: Array,
-    cells: tuple[int, int],
-    size: tuple[float, float],
+    cells: Sequence[int],
+    size: Sequence[float],
     degree: int,
     epsilon: float,
-    directions: int,
-    factor: float,
+    directions: int = 2,
+    factor: float = 1.0,
 ) -> float:
     """The least Σ costs·p with u_k·∇f ≤ factor·ε·f in every coefficient; ``costs`` is (control points, outputs)."""
     selections, slopes = [], []
-    for axis in range(2):
-        controls = cells[axis] * degree + 1
-        pick = np.zeros((cells[axis] * (degree + 1), controls))
-        for cell in range(cells[axis]):
+    for count, length in zip(cells, size, strict=True):
+        pick = np.zeros((count * (degree + 1), count * degree + 1))
+        for cell in range(count):
             for i in range(degree + 1):
                 pick[cell * (degree + 1) + i, cell * degree + i] = 1
-        derivative = np.kron(np.eye(cells[axis]), raised_derivative(degree)) * cells[axis] / size[axis]
+        derivative = np.kron(np.eye(count), raised_derivative(degree)) * count / length
         selections.append(csr_array(pick))
         slopes.append(csr_array(derivative @ pick))
-    value = kron(selections[1], selections[0])
-    gradient = kron(selections[1], slopes[0]), kron(slopes[1], selections[0])
-    angles = 2 * np.pi * np.arange(directions) / directions
-    rows = vstack([factor * epsilon * value - np.cos(a) * gradient[0] - np.sin(a) * gradient[1] for a in angles])
+    axes = range(len(selections))
+    value = reduce(kron, selections[::-1])
+    gradient = [reduce(kron, [(slopes if each == axis else selections)[each] for each in axes[::-1]]) for axis in axes]
+    rows = vstack(
+        [
+            factor * epsilon * value - sum(share * part for share, part in zip(vector, gradient, strict=True))
+            for vector in unit_vectors(len(axes), directions).tolist()
+        ]
+    )
     controls, outputs = costs.shape
-    found = linprog(
+    solution = linprog(
         costs.ravel(),
         A_ub=-kron(rows, identity(outputs)).tocsr(),
         b_ub=np.zeros(rows.shape[0] * outputs),
@@ -73,5 +99,5 @@ def optimum(
         b_eq=np.ones(controls),
         method="highs-ipm",
     )
-    assert found.status == 0
-    return float(found.fun)
+    assert solution.status == 0
+    return float(solution.fun)

@@ -11,14 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 import privacygames as pg
+from points.examples import FIVE, FIVE_WEIGHTS, SQUARE, refined_towards
 from points.written_out import optimum, quadrature, value_of
-from privacygames import Area, Interval, PointPrior, PointProblem
+from privacygames import Interval, PointPrior, PointProblem
 from privacygames.points import Mesh, PointCertificate, design
 
 Array = NDArray[np.float64]
 
 LINE, LINE_OUTPUTS = Interval(0.0, 10.0), np.linspace(0.0, 10.0, 41)
-SQUARE = Area(3.0, 3.0)
 SQUARE_OUTPUTS = SQUARE.lattice((4, 4))
 
 ON_THE_LINE = {
@@ -149,11 +149,6 @@ def test_places_on_the_line(count: int) -> None:
     assert excess[20, 4] < 0.013
 
 
-FIVE = np.array([(0.63, 0.71), (1.02, 2.17), (1.94, 1.33), (2.41, 0.52), (2.55, 2.38)])
-"""Visited places of the square at odd positions, and how often each."""
-FIVE_WEIGHTS = np.array([0.35, 0.25, 0.2, 0.12, 0.08])
-
-
 def five_places(mesh: Mesh, *, prove_bound: bool = False) -> PointCertificate:
     """The certificate for five places of the square and 21 outputs."""
     problem = PointProblem(PointPrior(SQUARE, FIVE, FIVE_WEIGHTS), np.concatenate([SQUARE_OUTPUTS, FIVE]), mesh=mesh)
@@ -180,16 +175,7 @@ def test_places_in_the_square() -> None:
 
 def test_cells_halved_beside_the_places_cost_less() -> None:
     """A mesh refined where the places are costs less than one of twice as many control points that is not."""
-    mesh = Mesh(SQUARE, 3, 3)
-    for _ in range(2):
-        low, high = mesh.bounds
-        mesh = mesh.refined(
-            [
-                cell
-                for cell in range(mesh.cells)
-                if ((low[cell] <= FIVE[:3]) & (FIVE[:3] < high[cell])).all(axis=1).any()
-            ]
-        )
+    mesh = refined_towards(Mesh(SQUARE, 3, 3), FIVE[:3], 2)
     regular = five_places(Mesh(SQUARE, 5, 5))
     refined = five_places(mesh, prove_bound=True)
     assert refined.bound is not None

@@ -11,7 +11,6 @@ from hypothesis.errors import NoSuchExample
 import privacygames as pg
 from points.examples import MAKERS, SQUARE, example, snapped_grid
 from points.pairs import EXPONENTIAL_BITS, Evaluator, exponential_below, random_pairs, search_pairs
-from privacygames import PointMechanism
 from privacygames.points import certify_points
 
 Point = tuple[float, float]
@@ -100,10 +99,10 @@ def snapped_breaks(snapped: pg.Mechanism, pair: tuple[Point, Point]) -> bool:
     return bool(np.abs(np.log(rows[0] / rows[1])).max() > np.hypot(*np.subtract(*pair)) * 1.001)
 
 
-def points_break(mechanism: PointMechanism, pair: tuple[Point, Point]) -> bool:
+def points_break(evaluator: Evaluator, pair: tuple[Point, Point]) -> bool:
     """Whether a mechanism for points does, for the encoded points, in exact arithmetic."""
-    one, other = mechanism.mesh.encode(SQUARE.clamp(list(pair))).tolist()
-    return not Evaluator(mechanism).holds_exactly(one, other)
+    one, other = evaluator.mesh.encode(SQUARE.clamp(list(pair))).tolist()
+    return not evaluator.holds_exactly(one, other)
 
 
 SEARCH = settings(max_examples=1500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -117,6 +116,6 @@ def test_a_search_finds_two_points_that_a_snapped_grid_tells_apart() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MAKERS if name.startswith("square")])
 def test_the_same_search_finds_none_here(name: str) -> None:
-    mechanism = example(name)
+    evaluator = Evaluator(example(name))
     with pytest.raises(NoSuchExample):
-        find(pairs(), lambda pair: points_break(mechanism, pair), settings=SEARCH)
+        find(pairs(), lambda pair: points_break(evaluator, pair), settings=SEARCH)

@@ -73,8 +73,8 @@ class Evaluator:
         assert mechanism.bounds.epsilon is not None
         self.epsilon = mechanism.bounds.epsilon
         rows = mesh.shared.weights @ mechanism.weights.astype(np.float64)
-        self._local = np.ldexp(rows.reshape(mesh.cells, -1, rows.shape[1]), -mechanism.bits)
-        self._binomials = [comb(mesh.degree, i) for i in range(mesh.degree + 1)]
+        self.local = np.ldexp(rows.reshape(mesh.cells, -1, rows.shape[1]), -mechanism.bits)
+        self.binomials = [comb(mesh.degree, i) for i in range(mesh.degree + 1)]
 
     def probabilities(self, codes: Codes) -> Array:
         """p(o|x), each within a relative :data:`ROUNDING`, (points, outputs)."""
@@ -86,18 +86,18 @@ class Evaluator:
             for _ in range(self.mesh.degree):
                 powers.append(powers[-1] * t)
                 rest.append(rest[-1] * (1 - t))
-            along = np.stack([c * p * r for c, p, r in zip(self._binomials, powers, rest[::-1], strict=True)], axis=1)
+            along = np.stack([c * p * r for c, p, r in zip(self.binomials, powers, rest[::-1], strict=True)], axis=1)
             basis = (basis[:, :, None] * along[:, None, :]).reshape(len(codes), -1)
         order = np.argsort(cell, kind="stable")
         starts = np.searchsorted(cell[order], np.arange(self.mesh.cells + 1))
-        result = np.empty((len(codes), self._local.shape[2]))
+        result = np.empty((len(codes), self.local.shape[2]))
         for number in np.flatnonzero(np.diff(starts)).tolist():
             members = order[starts[number] : starts[number + 1]]
-            result[members] = basis[members] @ self._local[number]
+            result[members] = basis[members] @ self.local[number]
         return result
 
     @cached_property
-    def _whole(self) -> NDArray[np.object_]:
+    def whole(self) -> NDArray[np.object_]:
         """The control values of cells as whole numbers, (cells, control values, outputs), times 2^WEIGHT_BITS."""
         combinations = self.mesh.shared.weights
         total = np.zeros((combinations.shape[0], self.weights.shape[1]), dtype=object)
@@ -111,11 +111,11 @@ class Evaluator:
         degree = self.mesh.degree
         cell, inside = self.mesh.split(np.array([code]))
         along = [
-            [c * int(t[0]) ** i * (UNIT - int(t[0])) ** (degree - i) for i, c in enumerate(self._binomials)]
+            [c * int(t[0]) ** i * (UNIT - int(t[0])) ** (degree - i) for i, c in enumerate(self.binomials)]
             for t in inside
         ]
         shares = along[0] if len(along) == 1 else [y * x for y in along[1] for x in along[0]]
-        return np.asarray(np.array(shares, dtype=object) @ self._whole[int(cell[0])])
+        return np.asarray(np.array(shares, dtype=object) @ self.whole[int(cell[0])])
 
     def position(self, code: int) -> list[Fraction]:
         """The encoded point itself, in exact fractions of the lines of the mesh."""

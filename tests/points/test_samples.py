@@ -11,6 +11,7 @@ from points.examples import MAKERS, example
 from points.pairs import UNIT, Evaluator
 from privacygames import PointMechanism
 from privacygames.points import Mesh
+from privacygames.points.weight_table import PointTable
 
 Codes = NDArray[np.int64]
 DRAWS = 60_000
@@ -56,6 +57,7 @@ def assert_distributed(counts: NDArray[np.int64], probabilities: NDArray[np.floa
 def test_samples_at_random_points(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By each source of randomness; what the operating system gives is replaced, so that the test is repeatable."""
     mechanism = example(name)
+    table = PointTable(mechanism.mesh, mechanism.observables, mechanism.weights, mechanism.bits)
     rng = np.random.default_rng([len(name), len(source)])
     monkeypatch.setattr(os, "urandom", rng.bytes)
     codes = points_of(mechanism, seed=4)
@@ -63,9 +65,9 @@ def test_samples_at_random_points(name: str, source: str, monkeypatch: pytest.Mo
         same = np.full(DRAWS, code)
         if source == "words":
             words = rng.integers(0, 2**64, size=(8, DRAWS), dtype=np.uint64)
-            drawn = mechanism._table.draw_with(same, words.__getitem__)
+            drawn = table.draw_with(same, words.__getitem__)
         else:
-            drawn = mechanism._table.draw(same, rng if source == "seeded" else None)
+            drawn = table.draw(same, rng if source == "seeded" else None)
         assert_distributed(np.bincount(drawn, minlength=len(probabilities)), probabilities)
 
 

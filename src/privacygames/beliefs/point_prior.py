@@ -11,13 +11,15 @@ from privacygames.arrays import FloatArray, as_floats, content_hash, freeze_floa
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 from privacygames.spaces import Area, Grid, Region, require_region
-from privacygames.validation import is_integer
+from privacygames.validation import is_integer, require_instance
 
 DENSITY_POINTS = 300
 """Number of points that stand for a density: about as many as the lower bound on the cost can be proved for at once."""
 
 MOST_POINTS = 100_000
 """Largest number of points of a prior."""
+
+NOTHING_COUNTED = "the weights are all 0: nothing says where the secret is"
 
 
 class PointPrior(Value):
@@ -55,9 +57,9 @@ class PointPrior(Value):
         if len(xy) > MOST_POINTS:
             raise InvalidProblem(f"a prior takes at most {MOST_POINTS} points; aggregate them first")
         given = np.ones(len(xy)) if weights is None else weights
-        counts = require_nonnegative(given, what="the weights", shape=(len(xy),), meaning="one for each point")
+        counts = require_nonnegative(given, what="the list of weights", shape=(len(xy),), meaning="one for each point")
         if not counts.sum() > 0:
-            raise InvalidProblem("the weights of the points are all 0: nothing says where the secret is")
+            raise InvalidProblem(NOTHING_COUNTED)
         places, index = np.unique(xy[counts > 0], axis=0, return_inverse=True)
         total = np.bincount(index.ravel(), counts[counts > 0])
         size = float(total.sum())
@@ -120,18 +122,24 @@ class PointPrior(Value):
         >>> pg.PointPrior.from_cells(pg.Area(2.0, 1.0), grid, [3, 1]).probabilities.tolist()
         [0.75, 0.25]
         """
-        seen = require_nonnegative(counts, what="the counts", shape=(len(grid),), meaning="one for each cell")
+        require_instance(region, Area, "what the counts are over")
+        seen = require_nonnegative(counts, what="the list of counts", shape=(len(grid),), meaning="one for each cell")
         side = round(sqrt(points)) if is_integer(points) else 0
         if side**2 != points:
             raise InvalidProblem("a cell is represented by a square number of points: 1, 4, 9, …")
         if (grid.box is None) != (region.box is None):
             raise InvalidProblem("one of grid and area is in plain kilometres and the other over degrees")
+        if not seen.any():
+            raise InvalidProblem(NOTHING_COUNTED)
         cells = np.flatnonzero(seen)
         outlines = np.array([grid.outline(grid.labels[cell]) for cell in cells.tolist()]).reshape(-1, 4, 2)
         shares = (np.arange(side) + 0.5) / side
         inside = np.stack([axis.ravel() for axis in np.meshgrid(shares, shares)], axis=1)
         low, high = outlines[:, None, 0], outlines[:, None, 2]
-        return cls(region, (low + inside * (high - low)).reshape(-1, 2), np.repeat(seen[cells], len(inside)))
+        xy = region.project((low + inside * (high - low)).reshape(-1, 2))
+        if ((xy < 0) | (xy > region.lengths)).any():
+            raise InvalidProblem("some visited cells lie outside the area: choose an area that covers the grid")
+        return cls.from_projected(region, xy, np.repeat(seen[cells], len(inside)))
 
     @property
     def points(self) -> FloatArray:

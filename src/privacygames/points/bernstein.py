@@ -29,7 +29,7 @@ def basis(inside: list[IntArray], degree: int) -> FloatArray:
     for numerators in inside[::-1]:
         t = np.ldexp(numerators.astype(np.float64), -RESOLUTION_BITS)[:, None]
         along = binomial * t**order * (1 - t) ** (degree - order)
-        values = (values[:, :, None] * along[:, None, :]).reshape(len(t), -1)
+        values = (values[:, :, None] * along[:, None, :]).reshape(len(t), values.shape[1] * len(order))
     return values
 
 

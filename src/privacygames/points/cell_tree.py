@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygames.arrays import IntArray, content_hash, freeze
+from privacygames.arrays import IntArray, as_floats, content_hash, freeze
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 
@@ -110,9 +110,9 @@ class CellTree(Value):
         """The tree with some cells halved along every axis, and as many others as the difference of levels demands.
 
         Raises:
-            InvalidProblem: a cell would be halved more than :data:`MOST_LEVELS` times.
+            InvalidProblem: there is no such cell, or one would be halved more than :data:`MOST_LEVELS` times.
         """
-        tree, left = self, np.unique(np.asarray(chosen, dtype=np.int64))
+        tree, left = self, np.unique(self._require_cells(chosen))
         while len(left):
             split, rest = tree.cells[left], np.delete(tree.cells, left, axis=0)
             if (split[:, 0] >= MOST_LEVELS).any():
@@ -124,6 +124,13 @@ class CellTree(Value):
             finer._fill_sorted(self.counts, np.concatenate([rest, np.hstack([levels, positions])]))
             tree, left = finer, finer._unbalanced()
         return tree
+
+    def _require_cells(self, chosen: Sequence[int] | IntArray) -> IntArray:
+        """The numbers of cells, checked."""
+        given = as_floats(chosen, "the list of cells to halve")
+        if given.ndim != 1 or not np.isin(given, np.arange(len(self))).all():
+            raise InvalidProblem(f"the cells to halve must be a list of whole numbers from 0 to {len(self) - 1}")
+        return given.astype(np.int64)
 
     def _unbalanced(self) -> IntArray:
         """The cells with a neighbour that is more than one level above them; none along a single axis."""

@@ -63,6 +63,8 @@ class Mesh(Value):
         if len(cells) != region.dimension or not all(map(is_integer, cells)):
             wanted = "whole numbers of columns and rows" if region.dimension == 2 else "a whole number of cells"
             raise InvalidProblem(f"a mesh needs {wanted}, 1 or more")
+        if is_integer(degree):  # before lines of such a length are made
+            _require_size(prod(count * degree + 1 for count in cells))
         lines = [np.linspace(0.0, length, count + 1) for length, count in zip(region.lengths, cells, strict=True)]
         self._fill_checked(region, lines, None, degree)
 
@@ -85,7 +87,7 @@ class Mesh(Value):
         mesh = object.__new__(cls)
         axes = []
         for given, length in zip(lines, region.lengths, strict=True):
-            inside = as_floats(given, "the lines of the mesh")
+            inside = as_floats(given, "the list of lines of the mesh")
             if inside.ndim != 1 or not ((inside >= 0) & (inside <= length)).all():
                 raise InvalidProblem("the lines of a mesh must be numbers inside the region")
             axes.append(np.unique(np.concatenate([[0.0, length], inside])))

@@ -253,6 +253,8 @@ def output_coordinates(region: Region, observables: Space) -> FloatArray:
             return region.project(observables.centres if observables.box is None else observables.degrees)
         raise InvalidProblem("the outputs of an area are points, Places or a Grid")
     if isinstance(observables, Numbers):
+        if observables.unit and region.unit and observables.unit != region.unit:
+            raise InvalidProblem(f"the outputs are in {observables.unit} and the secrets in {region.unit}")
         return region.project(observables.values)
     raise InvalidProblem("the outputs of an interval are numbers")
 
@@ -268,8 +270,13 @@ def _require_mesh(mesh: Mesh | int, region: Region) -> None:
 
 def _places(region: Region, outputs: ArrayLike) -> Space:
     """A space of outputs for points that are given as an array."""
-    given = as_floats(outputs, "the outputs")
+    given = as_floats(outputs, "the list of outputs")
     if isinstance(region, Area):
+        if given.ndim == 2 and given.shape[1] == 2 and region.looks_swapped(given):
+            raise InvalidProblem(
+                "no output lies in the area, and most would with longitude and latitude swapped: give (longitude, "
+                "latitude), in this order"
+            )
         return Places(given, degrees=region.box is not None)
     if given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray, IntArray, freeze_floats
+from privacygames.arrays import FloatArray, IntArray, as_floats, freeze_floats
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import RandomWords, Sampler
 from privacygames.points.bernstein import RESOLUTION_BITS
@@ -59,7 +59,7 @@ class PointTable:
     def sample(self, point: ArrayLike, generator: np.random.Generator | None = None) -> FloatArray | Point:
         """A random output for a point, or an array of them for several points."""
         region = self.mesh.region
-        given = np.asarray(point, dtype=np.float64) if isinstance(point, np.ndarray | list | tuple) else point
+        given = as_floats(point, "the list of points") if isinstance(point, np.ndarray | list | tuple) else point
         single = np.ndim(given) == region.dimension - 1
         if np.ndim(given) not in (region.dimension - 1, region.dimension):
             what = "a point is a pair of numbers" if region.dimension == 2 else "a secret is a number"

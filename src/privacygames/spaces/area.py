@@ -111,7 +111,7 @@ class Area(Region):
         Raises:
             InvalidProblem: they are not pairs of finite numbers, or not on the Earth. The message shows none of them.
         """
-        pairs = as_floats(points, "the points")
+        pairs = as_floats(points, "the list of points")
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise InvalidProblem(f"points must be pairs, an array of shape (many, 2); got shape {pairs.shape}")
         invalid = int((~np.isfinite(pairs)).any(axis=1).sum())
@@ -143,7 +143,7 @@ class Area(Region):
         >>> pg.Area.over((116.2, 39.8, 116.5, 40.0)).looks_swapped([(39.9, 116.3)])
         True
         """
-        pairs = as_floats(points, "the points")
+        pairs = as_floats(points, "the list of points")
         swapped = int(self.is_swapped(pairs).sum())
         return 2 * swapped > len(pairs) and not self.contains(pairs).any()
 

@@ -252,8 +252,13 @@ def checked_box(box: Box, *, what: str = "box") -> Box:
     except (TypeError, ValueError):
         raise InvalidProblem(f"the {what} must be four numbers: (west, south, east, north) in degrees") from None
     if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
+        hint = ""
+        if -180 <= east < west <= 180 or 180 < east < west + 360:
+            hint = "; one across the date line is not supported: divide it there"
+        elif -180 <= south < north <= 180 and -90 <= west < east <= 90:
+            hint = "; with latitude and longitude swapped it would be a box"
         raise InvalidProblem(
             f"the {what} must be (west, south, east, north) in degrees with -180 ≤ west < east ≤ 180 and "
-            f"-90 ≤ south < north ≤ 90; got {box}"
+            f"-90 ≤ south < north ≤ 90; got {box}{hint}"
         )
     return west, south, east, north

@@ -68,7 +68,7 @@ class Interval(Region):
         >>> pg.Interval(10.0, 20.0).project([12.0]).tolist()
         [[2.0]]
         """
-        numbers = as_floats(points, "the numbers")
+        numbers = as_floats(points, "the list of numbers")
         if numbers.ndim == 2 and numbers.shape[1] == 1:
             numbers = numbers[:, 0]
         if numbers.ndim != 1:

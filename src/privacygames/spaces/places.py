@@ -29,7 +29,7 @@ class Places(Space):
     default_distance = "euclidean"
 
     def __init__(self, points: ArrayLike, *, labels: Iterable[str] | None = None, degrees: bool = False) -> None:
-        pairs = as_floats(points, "the points")
+        pairs = as_floats(points, "the list of points")
         if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
             raise InvalidProblem(f"places are pairs of numbers, an array of shape (many, 2); got shape {pairs.shape}")
         if not np.isfinite(pairs).all():

@@ -1,8 +1,9 @@
 """Points against cells for real people, at the same ε: cost, distance to the best possible, and attacks.
 
 ``python benchmarks/points_real.py [--data FOLDER] [--users 10] [--sets geolife_beijing,…]`` writes
-docs/study/points.json, the table in docs/study/points.md and its figure. ``--page`` draws them again from the numbers
-that are there. The data is not part of this project: without its folder the script says so and changes nothing.
+docs/study/points.json, the table in docs/study/points.md and its figure; sets that are not measured keep their numbers.
+``--page`` draws all again from the numbers that are there. The data is not part of this project: without its folder the
+script says so and changes nothing.
 """
 
 import argparse
@@ -204,14 +205,15 @@ def main() -> None:
         folder = data_folder(given.data)
         if folder is None:
             sys.exit("there is no folder of data here: give --data, or set PRIVACYGAMES_DATA")
-        measurements: dict[str, list[dict[str, float]]] = {}
+        before = json.loads(numbers.read_text())["people"] if numbers.exists() else {}
         for name in given.sets.split(","):
-            measurements[name] = []
+            before[name] = []
             for person in people(folder, name, given.users):
-                measurements[name].append(measured(person))
-                print(name, len(measurements[name]), measurements[name][-1], flush=True)
-        content = {"epsilon_per_km": EPSILON, "outputs": COLUMNS * ROWS, "people": measurements}
-        numbers.write_text(json.dumps(content, indent=1) + "\n")
+                before[name].append(measured(person))
+                print(name, len(before[name]), before[name][-1], flush=True)
+            ordered = {key: before[key] for key in SETS if key in before}
+            content = {"epsilon_per_km": EPSILON, "outputs": COLUMNS * ROWS, "people": ordered}
+            numbers.write_text(json.dumps(content, indent=1) + "\n")
     results = json.loads(numbers.read_text())
     replace_table(STUDY / "points.md", "people", table(results))
     draw(results)

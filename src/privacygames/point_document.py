@@ -279,10 +279,12 @@ def _grid(region: Area, keys: TableReader) -> Grid:
     return Grid(columns, rows, region.width, region.height)
 
 
-def _mesh(region: Region, table: object) -> Mesh | None:
-    """The mesh that a table describes; None leaves the choice to the design."""
+def _mesh(region: Region, table: object) -> Mesh | int | None:
+    """The mesh that a table describes, or how many control points it may have; None leaves the choice to the design."""
     if table is None:
         return None
     keys = ("columns", "rows") if region.dimension == 2 else ("cells",)
-    given = TableReader(table, "[mesh]", (*keys, "degree"))
+    given = TableReader(table, "[mesh]", (*keys, "degree", "controls"))
+    if given.value("controls", None) is not None:
+        return TableReader(table, "[mesh]", ("controls",)).integer("controls")
     return Mesh(region, *(given.integer(key) for key in keys), degree=given.integer("degree", 3))

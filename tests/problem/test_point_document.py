@@ -163,3 +163,7 @@ def test_mistakes_are_named(tmp_path: Path, parts: tuple[str, ...], message: str
 def test_tables_from_elsewhere_are_of_labels() -> None:
     with pytest.raises(pg.InvalidProblem, match="is a region of points"):
         parse_problem({"space": {"kind": "area", "width": 2.0, "height": 1.0}})
+
+
+def test_a_mesh_may_have_a_number_of_control_points(tmp_path: Path) -> None:
+    assert read(tmp_path, TOWN, "[prior]\npoints = [[6.58, 46.52]]", BLOCKS, "[mesh]\ncontrols = 60").mesh == 60

@@ -64,7 +64,7 @@ class FleetArguments(MemberArguments, BoundsArguments, total=False):
     distance: Measure | None
     distinguishability: Measure | None
     observables: Space | ArrayLike | None
-    mesh: Mesh | None
+    mesh: Mesh | int | None
     default: Literal["none", "pooled"]
 
 
@@ -84,7 +84,7 @@ def design(
     distance: Measure | None = None,
     distinguishability: Measure | None = None,
     observables: Space | ArrayLike | None = None,
-    mesh: Mesh | None = None,
+    mesh: Mesh | int | None = None,
     smoothing: float = 0.0,
     min_visits: int = 1,
     little_data: LittleData = "refuse",
@@ -122,7 +122,8 @@ def design(
         distinguishability: as in :class:`privacygames.Problem`, for visits and priors.
         observables: as in :class:`privacygames.Problem`, for visits and priors; for points, what may be released, as
             ``outputs`` of :class:`privacygames.PointProblem`.
-        mesh: for points: the mesh of everybody; by default each person has their own.
+        mesh: for points: the mesh of everybody, or the number of control points up to which each person's own is
+            refined.
         smoothing: added to every count, for visits to cells.
         min_visits: the number of visits that a person needs for a prior of their own.
         little_data: what to do about people with fewer visits: ``"refuse"`` raises an error, ``"pooled"`` gives them

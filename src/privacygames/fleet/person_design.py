@@ -94,7 +94,7 @@ def design_packable_points(problem: PointProblem, bounds: Bounds) -> PointMechan
     Slopes are differences of neighbouring control values, so the smaller a cell, the more of ε rounding can use up. The
     mesh is chosen by the first design, and a second one on the same mesh has the margin that its cells need.
     """
-    margin = 0.0 if bounds.epsilon is None else _slope_margin(problem.mesh_for(bounds.epsilon), bounds.epsilon)
+    margin = 0.0 if bounds.epsilon is None else _slope_margin(problem.first_mesh(bounds.epsilon), bounds.epsilon)
     for _ in range(2):
         if margin > MAX_EPSILON_LOSS:
             break

@@ -70,7 +70,7 @@ def point_prior_of(record: bytes, shared: SharedPoints) -> PointPrior:
 def _mesh(header: Header, arrays: Arrays, shared: SharedPoints) -> Mesh:
     """The mesh of a record: its own, or everybody's."""
     if "mesh" not in header:
-        if shared.problem.mesh is None:
+        if not isinstance(shared.problem.mesh, Mesh):
             raise InvalidFile("a record of the fleet has no mesh, and nor has the fleet")
         return shared.problem.mesh
     region = encode_region(shared.problem.region)

@@ -18,7 +18,7 @@ from privacygames.canonical import digest_of
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.fleet.regular_files import RegularFile
 from privacygames.mechanism import container_content, parse_container, well_formed
-from privacygames.points import PointProblem, decode_mesh, encode_mesh
+from privacygames.points import Mesh, PointProblem, decode_mesh, encode_mesh
 from privacygames.problem import Bounds, Problem
 from privacygames.spaces import (
     LabelBudget,
@@ -130,10 +130,11 @@ class SharedPoints(AnyShared):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything but the prior."""
-        problem, mesh = self.problem, None
+        problem = self.problem
         arrays: dict[str, Any] = {}
-        if problem.mesh is not None:
-            table = encode_mesh(problem.mesh, arrays)
+        mesh: object = problem.mesh
+        if isinstance(mesh, Mesh):
+            table = encode_mesh(mesh, arrays)
             mesh = table["degree"], {name: content_hash(array) for name, array in arrays.items()}
         about = region_digest(problem.region), space_digest(problem.observables), problem.cost.name, problem.distance
         return digest_of("fleet of points", *about, mesh, self.bounds.content)
@@ -149,7 +150,7 @@ class SharedPoints(AnyShared):
             "observables": encode_space(problem.observables),
             "cost": problem.cost.name,
             "distance": problem.distance,
-            "mesh": None if problem.mesh is None else encode_mesh(problem.mesh, arrays),
+            "mesh": encode_mesh(problem.mesh, arrays) if isinstance(problem.mesh, Mesh) else problem.mesh,
         }
         return b"".join(container_content(header, arrays))
 
@@ -186,7 +187,7 @@ def decode_shared(content: bytes) -> AnyShared:
 def _decode_points(header: dict[str, Any], arrays: dict[str, Any]) -> SharedPoints:
     region = decode_region(header["secrets"])
     observables = decode_space(header["observables"], allowance=LabelBudget())
-    mesh = None if header["mesh"] is None else decode_mesh(header["mesh"], arrays)
+    mesh = decode_mesh(header["mesh"], arrays) if isinstance(header["mesh"], dict) else header["mesh"]
     names = header["cost"], header["distance"]
     problem = PointProblem(_nothing_known(region), observables, cost=names[0], distance=names[1], mesh=mesh)
     if (problem.cost.name, problem.distance) != names:

@@ -286,5 +286,6 @@ def _mesh(region: Region, table: object) -> Mesh | int | None:
     keys = ("columns", "rows") if region.dimension == 2 else ("cells",)
     given = TableReader(table, "[mesh]", (*keys, "degree", "controls"))
     if given.value("controls", None) is not None:
-        return TableReader(table, "[mesh]", ("controls",)).integer("controls")
+        controls: int = TableReader(table, "[mesh]", ("controls",)).integer("controls")
+        return controls
     return Mesh(region, *(given.integer(key) for key in keys), degree=given.integer("degree", 3))

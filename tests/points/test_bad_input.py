@@ -230,7 +230,7 @@ def test_epsilons_that_are_none(epsilon: Any) -> None:
         designed(PointPrior(SQUARE, [(1.0, 1.0)]), [(1.0, 1.0)], mesh=Mesh(SQUARE, 1, 1), epsilon=epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1e3, 1e9])
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 30.0, 100.0, 1e3, 1e9])
 def test_epsilons_from_tiny_to_huge(epsilon: float) -> None:
     """A tiny ε is met by a constant; for a huge one the cost falls to that of the nearest outputs."""
     ends = [(0.0, 1.5), (3.0, 1.5)]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 import privacygames as pg
+from points.examples import FIVE, FIVE_WEIGHTS, refined_towards
 from points.written_out import optimum, value_of
 from privacygames import Area, PointMechanism, PointPrior, PointProblem
 from privacygames.points import Mesh, certify_points, design
@@ -77,6 +78,22 @@ def test_one_cell_of_degree_one_is_solved_by_hand(side: float, epsilon: float) -
     ends = [(0.0, 0.5), (side, 0.5)]
     mechanism = designed(PointPrior(area, ends), ends, Mesh(area, 1, 1, degree=1), epsilon=epsilon)
     assert mechanism.certificate.cost == pytest.approx(side / (2 + epsilon * side), rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "distortion"), [(30.0, None), (100.0, None), (1.0, 0.71), (1.0, 0.72), (1.0, 0.73)]
+)
+def test_programs_whose_bound_used_to_stay_a_millionth_below(epsilon: float, distortion: float | None) -> None:
+    """Many cones end on their boundary, where rounding is amplified: two outputs, and a distortion that binds."""
+    if distortion is None:
+        outputs = np.array([(0.0, 1.5), (3.0, 1.5)])
+        prior, mesh = PointPrior(AREA, outputs), Mesh(AREA, 3, 3)
+    else:
+        prior, outputs = PointPrior(AREA, FIVE, FIVE_WEIGHTS), np.concatenate([lattice(4, 4), FIVE])
+        mesh = refined_towards(Mesh(AREA, 3, 3, degree=2), FIVE[:2], 1)
+    verified = designed(prior, outputs, mesh, epsilon=epsilon, distortion=distortion).certificate.verification
+    assert verified.distortion >= (distortion or 0.0)
+    assert verified.expected_cost <= (4e-6 if distortion is None else distortion * 1.0001)
 
 
 def test_the_bound_is_below_and_refinement_approaches_it() -> None:

@@ -11,6 +11,7 @@ Where the prior has many points they are divided into parts, :math:`\pi = \sum_k
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil, prod
 from time import monotonic
 
 import numpy as np
@@ -24,13 +25,17 @@ from privacygames.points.problem import PointAdversary, PointProblem, norms
 from privacygames.problem import Adversary, Bounds, DistortionGuarantee, Problem
 from privacygames.progress import Progress
 from privacygames.solvers import SolveOptions
-from privacygames.spaces import Categories
+from privacygames.spaces import Categories, Region
 
-LATTICE = 12
-"""Points along the longest axis of the lattice of points with prior 0."""
+LATTICE_STEP = 0.4
+"""Step of the lattice of points with prior 0, times epsilon: with twice as much, a person with few places lost 4 %."""
+
+FEWEST_STEPS = 12
+"""Points of that lattice along the longest axis, at least."""
 
 MOST_POINTS = 330
-"""Most points of the prior in one part: the finite program takes some ten seconds for 300 points and outputs."""
+"""Most points of the prior in one part, and of a finite program whose lattice has more than the fewest steps: it takes
+some ten seconds for 300 points and outputs."""
 
 TOLERANCE = 1e-4
 """Relative gap to which the finite program is solved: much smaller than what the relaxation itself leaves open."""
@@ -149,7 +154,7 @@ def solve_relaxation(
         return ()  # a part of the prior says nothing about the distortion of all of it
     deadline = None if options.time_limit is None else monotonic() + options.time_limit
     region = problem.region
-    lattice = region.lattice(tuple(max(2, n) for n in region.lattice_counts(LATTICE)), edges=True)
+    lattice = _lattice(region, bounds.epsilon, -(-count // part_count))
     parts = []
     for number in range(part_count):
         left = None if deadline is None else deadline - monotonic()
@@ -171,6 +176,16 @@ def solve_relaxation(
             return ()
         parts.append(RelaxedPart(members, freeze_floats(lattice), mechanism.dual_solution))
     return tuple(parts)
+
+
+def _lattice(region: Region, epsilon: float | None, points: int) -> FloatArray:
+    """The lattice beside so many points of the prior: as fine as epsilon asks for and the size allows."""
+    wanted = FEWEST_STEPS if epsilon is None else ceil(min(max(region.lengths) * epsilon / LATTICE_STEP, MOST_POINTS))
+    for longest in range(max(wanted, FEWEST_STEPS), FEWEST_STEPS - 1, -1):
+        counts = tuple(max(2, count) for count in region.lattice_counts(longest))
+        if prod(counts) + points <= MOST_POINTS:
+            break
+    return region.lattice(counts, edges=True)
 
 
 def relaxation_bound(

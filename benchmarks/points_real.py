@@ -162,32 +162,32 @@ def table(results: dict[str, Any]) -> list[str]:
 
 
 def draw(results: dict[str, Any]) -> None:
-    """For every person the cost of cells and of points, and what any mechanism for points costs at least."""
+    """For every person the cost of points, and what any mechanism for points costs at least, relative to cells."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MultipleLocator, PercentFormatter
 
     sets = results["people"]
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     axes = figure.subplots(1, len(sets), sharey=True, squeeze=False)[0]
     for axis, (name, rows) in zip(axes, sets.items(), strict=True):
-        ordered = sorted(rows, key=lambda row: float(row["cost_cells"]))
-        at = np.arange(1, len(ordered) + 1)
-        values = {key: np.array([row[key] for row in ordered]) for key in ("cost_cells", "cost_points", "bound")}
-        axis.vlines(at, values["bound"], values["cost_points"], color="#cccccc", linewidth=3, zorder=1)
-        styles = (
-            ("cost_cells", "s", COLOURS["cells"], "cells: guaranteed between centres only"),
-            ("cost_points", "o", COLOURS["points"], "points: guaranteed between any two"),
-            ("bound", "_", COLOURS["bound"], "no mechanism for points costs less"),
+        values = {key: np.array([row[key] / row["cost_cells"] - 1 for row in rows]) for key in ("cost_points", "bound")}
+        order, at = np.argsort(values["cost_points"]), np.arange(1, len(rows) + 1)
+        points, bound = values["cost_points"][order], values["bound"][order]
+        axis.axhline(0.0, color=COLOURS["cells"], linewidth=2, label="cells: guaranteed between centres only", zorder=1)
+        axis.vlines(at, bound, points, color="#cccccc", linewidth=3, zorder=2)
+        axis.scatter(at, points, s=30, color=COLOURS["points"], label="points: guaranteed between any two", zorder=3)
+        axis.scatter(
+            at, bound, marker="_", s=60, color=COLOURS["bound"], label="no mechanism for points costs less", zorder=3
         )
-        for key, marker, colour, label in styles:
-            axis.scatter(at, values[key], marker=marker, s=28, color=colour, label=label, zorder=2)
         axis.set_title(SETS[name], fontsize=10)
         axis.set_xticks(at)
-        axis.set_xlabel("person, by cost of cells")
+        axis.set_xlabel("person")
         axis.grid(axis="y", color="#eeeeee")
         axis.set_axisbelow(True)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("expected cost in km")
-    axes[0].set_ylim(bottom=0)
+    axes[0].set_ylabel("cost compared with cells")
+    axes[0].yaxis.set_major_locator(MultipleLocator(0.02))
+    axes[0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     figure.savefig(STUDY / "points.png", dpi=130)
 

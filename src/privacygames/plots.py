@@ -1,7 +1,7 @@
 """Figures: each function takes results and returns a Matplotlib figure; nothing is shown or saved here."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -10,10 +10,18 @@ from privacygames.arrays import FloatArray
 from privacygames.attacks import Attack
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
-from privacygames.points import PointBaseline, PointSampleable, measure_ratios, point_pairs, snapped
+from privacygames.points import (
+    PointAttack,
+    PointBaseline,
+    PointProblem,
+    PointSampleable,
+    measure_ratios,
+    point_pairs,
+    snapped,
+)
 from privacygames.presentation import cost_label, distortion_label, epsilon_label, needed
 from privacygames.problem import Problem, Scale
-from privacygames.spaces import Grid, Label
+from privacygames.spaces import Area, Grid, Label
 
 __all__ = [
     "adversaries",
@@ -30,6 +38,15 @@ def __dir__() -> list[str]:
 
 Figure = Any
 """A ``matplotlib.figure.Figure``."""
+
+Mark = tuple[FloatArray, str, str]
+"""A place on the map in kilometres, a marker, and what it stands for."""
+
+COLOURS = "YlGnBu"
+"""The colours of probabilities on maps, which grow darker, for colour-blind readers."""
+
+DOT_AREAS = (14.0, 90.0)
+"""Smallest and largest area of a point on a map, in square points."""
 
 INK, SOFT = "0.25", "0.45"
 """Greys of marks and of labels beside them."""
@@ -49,53 +66,106 @@ PAGE_WIDTH = 11.4
 """Largest width of a figure in inches: a page in landscape format."""
 
 
-def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label) -> Figure:
+@overload
+def story(
+    mechanism: PointSampleable, problem: PointProblem, attack: PointAttack, secret: tuple[float, float]
+) -> Figure: ...
+@overload
+def story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label) -> Figure: ...
+def story(
+    mechanism: Mechanism | PointSampleable,
+    problem: Problem | PointProblem,
+    attack: Attack | PointAttack,
+    secret: Label | tuple[float, float],
+) -> Figure:
     """One release on the map: the prior, the outputs for one secret, and the adversary's belief after an output.
 
     Args:
-        mechanism: a mechanism whose secrets and outputs are the cells of one grid.
+        mechanism: a mechanism for the points of an area; or one whose secrets and outputs are the cells of one grid.
         problem: its problem.
         attack: the adversary's attack, for their best guess.
         secret: the true place; the third panel is after its likeliest output.
 
-    >>> problem = pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)), cost="hamming")
+    >>> town = pg.Area(2.0, 2.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
     >>> mechanism = pg.design(problem, epsilon=1.0)
-    >>> attack = pg.attacks.optimal(mechanism, problem)
-    >>> [axes.get_title() for axes in pg.plots.story(mechanism, problem, attack, "cell-0").axes[:3]]
+    >>> attack = pg.points.optimal_attack(mechanism, problem)
+    >>> [axes.get_title() for axes in pg.plots.story(mechanism, problem, attack, (0.6, 0.5)).axes[:3]]
     ['Belief before an output', 'Outputs for the true place', 'Belief after the output']
     """
+    if isinstance(problem, PointProblem):
+        if not (isinstance(problem.region, Area) and isinstance(mechanism, PointSampleable)):
+            raise InvalidProblem("the story figure of points needs a mechanism for the points of an Area")
+        if not isinstance(attack, PointAttack) or attack.guesses is None:
+            raise InvalidProblem("the story figure of points needs an attack whose guesses are points")
+        return _point_story(mechanism, problem, attack.guesses, np.array([secret], dtype=float))
+    if not isinstance(mechanism, Mechanism) or not isinstance(attack, Attack):
+        raise InvalidProblem("the mechanism and the attack are about points and the problem is not")
+    return _grid_story(mechanism, problem, attack, cast("Label", secret))
+
+
+def _point_story(mechanism: PointSampleable, problem: PointProblem, guesses: FloatArray, secret: FloatArray) -> Figure:
+    """The story of a mechanism for points, on a map in kilometres."""
+    region, prior = problem.region, problem.prior
+    outputs = mechanism.probabilities(secret)[0]
+    output = int(outputs.argmax())
+    joint = prior.probabilities * mechanism.probabilities(prior.points)[:, output]
+    place, released, guess = region.clamp(secret)[0], problem.outputs[output], region.project(guesses)[output]
+    true_place: Mark = (place, "o", "true place")
+    panels: list[tuple[str, FloatArray, FloatArray, str, list[Mark]]] = [
+        ("Belief before an output", prior.xy, prior.probabilities, "probability π(x)", []),
+        (
+            "Outputs for the true place",
+            problem.outputs,
+            outputs,
+            "probability p(o|x)",
+            [true_place],
+        ),
+        (
+            "Belief after the output",
+            prior.xy,
+            joint / joint.sum(),
+            "probability of x given o",
+            [true_place, (released, "X", "likeliest output"), (guess, "*", "best guess")],
+        ),
+    ]
+    width, height = region.lengths
+    figure, canvas = _story_canvas(height / width)
+    for axes, (title, points, values, unit, marks) in zip(canvas, panels, strict=True):
+        _dots(axes, points, values, unit, (width, height))
+        _finish_map(axes, title, marks)
+    return figure
+
+
+def _grid_story(mechanism: Mechanism, problem: Problem, attack: Attack, secret: Label) -> Figure:
+    """The story of a mechanism whose secrets and outputs are the cells of one grid."""
     grid = problem.space
     if not isinstance(grid, Grid) or problem.observables != grid:
         raise InvalidProblem("the story figure needs secrets and observables that are the cells of one Grid")
     outputs = mechanism.probabilities[grid.index(secret)]
     output = mechanism.observables.labels[int(outputs.argmax())]
     belief = mechanism.posterior(output, problem.prior)
-    guess = attack.estimate(output)
-    panels = [
+    place, released, guess = (grid.centres[grid.index(each)] for each in (secret, output, attack.estimate(output)))
+    true_place: Mark = (place, "o", "true place")
+    panels: list[tuple[str, FloatArray, str, list[Mark]]] = [
         ("Belief before an output", problem.prior.probabilities, "probability π(s)", []),
         (
             "Outputs for the true place",
             outputs,
             "probability p(o|s)",
-            [(secret, "o", "true place"), (output, "X", "likeliest output")],
+            [true_place, (released, "X", "likeliest output")],
         ),
         (
             "Belief after the output",
             belief.probabilities,
             "probability of s given o",
-            [(secret, "o", "true place"), (guess, "*", "adversary's best guess")],
+            [true_place, (guess, "*", "adversary's best guess")],
         ),
     ]
-    shape = grid.height / grid.width
-    figure = _canvas((PAGE_WIDTH, 1.5 + 2.6 * shape))
-    figure.suptitle("One release on the map", fontsize=12)
-    for axes, (title, values, unit, marks) in zip(figure.subplots(1, 3), panels, strict=True):
+    figure, canvas = _story_canvas(grid.height / grid.width)
+    for axes, (title, values, unit, marks) in zip(canvas, panels, strict=True):
         _heat(axes, grid, values, unit)
-        axes.set_title(title, fontsize=10)
-        for label, marker, name in marks:
-            _mark(axes, grid, label, marker, name)
-        if marks:
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False, fontsize=8)
+        _finish_map(axes, title, marks)
     return figure
 
 
@@ -378,26 +448,72 @@ def _canvas(size: tuple[float, float]) -> Figure:
     return needed("matplotlib.figure", what="drawing a figure").Figure(figsize=size, layout="constrained")
 
 
+def _story_canvas(shape: float) -> tuple[Figure, Any]:
+    """A figure with three maps side by side, given their height as a share of their width."""
+    figure = _canvas((PAGE_WIDTH, 1.5 + 2.6 * shape))
+    figure.suptitle("One release on the map", fontsize=12)
+    return figure, figure.subplots(1, 3)
+
+
 def _heat(axes: Any, grid: Grid, values: FloatArray, unit: str) -> None:
+    """The cells of a grid, coloured by their values."""
     image = axes.imshow(
         values.reshape(grid.rows, grid.columns),
         origin="lower",
         extent=(0, grid.width, 0, grid.height),
-        cmap="YlGnBu",
+        cmap=COLOURS,
         vmin=0.0,
         vmax=max(float(values.max()), 1e-12),
     )
-    axes.set_xlabel("km east", fontsize=9)
-    axes.set_ylabel("km north", fontsize=9)
-    axes.tick_params(labelsize=8)
+    _colour_bar(axes, image, unit)
+
+
+def _dots(axes: Any, points: FloatArray, values: FloatArray, unit: str, size: tuple[float, float]) -> None:
+    """Points on the map, coloured by their values, the larger values on top."""
+    order = values.argsort(kind="stable")
+    largest = max(float(values.max()), 1e-12)
+    area = float(np.clip(3000 / len(points), *DOT_AREAS))
+    equal = bool(np.ptp(values) <= 1e-9 * largest)
+    colours = {"color": INK} if equal else {"c": values[order], "cmap": COLOURS, "vmin": 0.0, "vmax": largest}
+    style = {"s": area, "edgecolors": SOFT, "linewidths": 0.4, "clip_on": False}
+    image = axes.scatter(*points[order].T, **colours, **style)
+    axes.set_xlim(0, size[0])
+    axes.set_ylim(0, size[1])
+    axes.set_aspect("equal")
+    if equal:  # a scale of one colour would say nothing
+        image.set_label(f"each: {unit} = {largest:.2g}")
+        _legend(axes)
+    else:
+        _colour_bar(axes, image, unit)
+
+
+def _colour_bar(axes: Any, image: Any, unit: str) -> None:
     bar = axes.inset_axes((1.03, 0, 0.045, 1))  # as tall as the map
     axes.figure.colorbar(image, cax=bar).set_label(unit, fontsize=8)
     bar.tick_params(labelsize=7)
 
 
-def _mark(axes: Any, grid: Grid, label: Label, marker: str, name: str) -> None:
-    x, y = grid.centres[grid.index(label)]
-    sizes = {"o": 130, "X": 60, "*": 90}
+def _finish_map(axes: Any, title: str, marks: list[Mark]) -> None:
+    """The title, the axes' names, and marks with a legend."""
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("km east", fontsize=9)
+    axes.set_ylabel("km north", fontsize=9)
+    axes.tick_params(labelsize=8)
+    for place, marker, name in marks:
+        _mark(axes, place, marker, name)
+    if marks:
+        _legend(axes)
+
+
+def _legend(axes: Any) -> None:
+    """A legend below the map, in one line."""
+    look = {"ncols": 3, "frameon": False, "fontsize": 8, "columnspacing": 1.0, "handletextpad": 0.3}
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), **look)
+
+
+def _mark(axes: Any, place: FloatArray, marker: str, name: str) -> None:
+    x, y = place
+    sizes = {"o": 110, "X": 60, "*": 90}
     hollow = marker == "o"
     axes.scatter(
         [x],

@@ -232,3 +232,22 @@ def test_a_figure_of_log_ratios(mechanism: pg.PointMechanism) -> None:
     assert above[1] == 0
     with pytest.raises(pg.InvalidProblem, match="by name"):
         pg.plots.ratio_against_distance({})
+
+
+def test_a_figure_of_one_release(mechanism: pg.PointMechanism) -> None:
+    """What is drawn is Bayes' rule, computed here by hand, and every mark is where it is said to be."""
+    problem, place = mechanism.problem, (1.3, 2.1)
+    attack = points.optimal_attack(mechanism, problem)
+    before, outputs, after = pg.plots.story(mechanism, problem, attack, place).axes[:3]
+    assert len(before.collections[0].get_offsets()) == len(problem.prior)
+    likely = mechanism.probabilities([place])[0]
+    assert np.sort(np.asarray(outputs.collections[0].get_array())) == pytest.approx(np.sort(likely))
+    joint = problem.prior.probabilities * mechanism.probabilities(problem.prior.points)[:, likely.argmax()]
+    assert np.sort(np.asarray(after.collections[0].get_array())) == pytest.approx(np.sort(joint / joint.sum()))
+    marks = [collection.get_offsets().data[0] for collection in after.collections[1:]]
+    assert attack.guesses is not None
+    released, guess = mechanism.outputs[likely.argmax()], attack.guesses[likely.argmax()]
+    assert np.asarray(marks) == pytest.approx(np.array([place, released, guess]))
+    line = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 3.0])
+    with pytest.raises(pg.InvalidProblem, match="Area"):
+        pg.plots.story(mechanism, line, attack, place)

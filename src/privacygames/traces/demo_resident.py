@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from privacygames.spaces import Grid, Label
+from privacygames.arrays import FloatArray
+from privacygames.spaces import Area
 
 SEED = 2015
 # SYNTHETIC: places of an invented resident: km east, km north, number of visits, standard deviation in km.
@@ -15,14 +16,14 @@ PLACES = (
 )
 
 
-def demo_resident() -> tuple[Grid, list[Label]]:
-    """A city of 6.3 × 4.5 km in 7 × 5 cells, and the cells one invented resident visited; the same every time.
+def demo_resident() -> tuple[Area, FloatArray]:
+    """A city of 6.3 × 4.5 km, and the points (visits, 2) one invented resident visited; the same every time.
 
     >>> city, visits = pg.traces.demo_resident()
     >>> city, len(visits)
-    (Grid(7×5 cells, 6.3×4.5 km), 354)
+    (Area(6.3 × 4.5 km), 354)
     """
-    city = Grid(columns=7, rows=5, width=6.3, height=4.5)
+    city = Area(6.3, 4.5)
     random = np.random.default_rng(SEED)
     points = np.concatenate([random.normal((x, y), spread, (count, 2)) for x, y, count, spread in PLACES])
-    return city, city.cells(points, outside="drop")
+    return city, points[city.contains(points)]

@@ -60,7 +60,7 @@ class PointProblemFile:
     """A problem file whose secrets are points, parsed once.
 
     Args:
-        path: the TOML file.
+        path: the TOML file; None for a document that is not a file, which names no files either.
         tables: its tables, parsed.
 
     Attributes:
@@ -78,9 +78,10 @@ class PointProblemFile:
     (PointProblem(300 points of Interval(0 to 24 hours), 9 outputs), {'epsilon': 0.5})
     """
 
-    def __init__(self, path: Path, tables: dict[str, Any]) -> None:
-        self.path = path
-        self._document = TableReader(tables, path.name, TABLES)
+    def __init__(self, path: Path | None, tables: dict[str, Any]) -> None:
+        self.path = Path("document") if path is None else path
+        self._folder = None if path is None else path.parent
+        self._document = TableReader(tables, self.path.name, TABLES)
 
     @cached_property
     def problem(self) -> PointProblem:
@@ -120,7 +121,7 @@ class PointProblemFile:
     def prior_over(self, region: Region) -> PointPrior:
         """The prior of the file, over the region of another problem."""
         with error_context("[prior]"):
-            return _prior(region, self._document.value("prior", {}), self.path.parent)
+            return _prior(region, self._document.value("prior", {}), self._folder)
 
     @cached_property
     def _named(self) -> list[DocumentAdversary]:
@@ -130,14 +131,14 @@ class PointProblemFile:
         def read(given: TableReader) -> DocumentAdversary:
             prior = None
             if "prior" in given:
-                prior = _prior(problem.region, given.value("prior"), self.path.parent)
+                prior = _prior(problem.region, given.value("prior"), self._folder)
             adversary = Adversary(given.string("name"), prior=prior)
             return document_adversary(given, adversary, lambda: problem.max_distortion(adversary))
 
         return read_adversaries(self._document.value("adversary", []), ADVERSARY_KEYS, read)
 
 
-def _prior(region: Region, table: object, folder: Path) -> PointPrior:
+def _prior(region: Region, table: object, folder: Path | None) -> PointPrior:
     """The prior that a table describes; files are relative to ``folder``."""
     if isinstance(region, Area) and isinstance(table, dict) and "cells" in table:
         return _prior_of_cells(region, table, folder)
@@ -170,7 +171,7 @@ def _prior(region: Region, table: object, folder: Path) -> PointPrior:
     return PointPrior(region, points, weights)
 
 
-def _prior_of_cells(region: Area, table: dict[str, Any], folder: Path) -> PointPrior:
+def _prior_of_cells(region: Area, table: dict[str, Any], folder: Path | None) -> PointPrior:
     """A prior of counts by cell; the keys beside ``cells`` are those of the prior of a grid."""
     cells = TableReader(table["cells"], "[prior] cells", CELL_KEYS)
     grid = _grid(region, cells)
@@ -178,7 +179,7 @@ def _prior_of_cells(region: Area, table: dict[str, Any], folder: Path) -> PointP
     return PointPrior.from_cells(region, grid, counts.probabilities, points=cells.integer("points", 1))
 
 
-def _visits(given: TableReader, coordinates: tuple[str, ...], folder: Path) -> tuple[FloatArray, FloatArray]:
+def _visits(given: TableReader, coordinates: tuple[str, ...], folder: Path | None) -> tuple[FloatArray, FloatArray]:
     """The points of a CSV file of visits, each once, and how often each was visited."""
     table = CountTable(csv_path(folder, given), given)
     counts: dict[tuple[float, ...], float] = {}

@@ -513,3 +513,63 @@ def test_a_tab_that_is_left_on_does_not_grow(browser: "Browser", address: str) -
     assert late["Nodes"] < 1.5 * early["Nodes"]
     assert late["JSHeapUsedSize"] < early["JSHeapUsedSize"] + 2e6
     visit.done()
+
+
+def test_points(browser: "Browser", address: str, tmp_path: Path) -> None:
+    """Between any two points: design, outputs of a clicked point, a guess, samples, exports; the file is read again."""
+    visit = Visit(browser, address).opened("auto=0&secrets=points&columns=6&rows=4", "#picture .dot")
+    page = visit.page
+    visit.says("#source-note", text="Any point of 15")
+    visit.says("#epsilon-out", text="between any two points")
+    assert page.is_hidden("#cost-label")
+    assert page.is_hidden("#within-label")
+    assert page.is_hidden("#frontier-card")
+    visit.picture("points-1-loaded")
+    visit.design(1)
+    visit.says("#explanation", text="This holds between any two points")
+    visit.says("#history tr.current", text="per km between any two points")
+    page.locator("#picture .ground").click(position={"x": 200, "y": 120}, force=True)
+    visit.says("#picture-text", text="The outputs for the point")
+    visit.says("#picture .dot", count=24)
+    page.click("#sample")
+    visit.says("#picture .sample", count=50)
+    visit.picture("points-2-samples")
+    said = page.text_content("#picture-text")
+    page.focus("#picture")
+    for key in ("ArrowRight", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    visit.says("#picture .sample", count=0)
+    assert page.text_content("#picture-text") != said
+    visit.view("beliefs")
+    visit.says("#picture-text", text="Their best guess is")
+    visit.picture("points-3-belief")
+    file = visit.taken("file", tmp_path)
+    certificate = pg.verify(file)
+    assert isinstance(certificate, pg.points.PointCertificate)
+    assert visit.taken("toml", tmp_path).name == "private-problem.toml"
+    script = visit.taken("python", tmp_path)
+    file.rename(tmp_path / "downloaded.pgm")
+    subprocess.run([sys.executable, script.name], cwd=tmp_path, check=True, capture_output=True)
+    assert pg.verify(file).cost == pytest.approx(certificate.cost, rel=1e-3)
+    assert visit.taken("svg", tmp_path).read_text().startswith("<svg")
+    assert "between any two points" in visit.taken("report", tmp_path).read_text()
+    assert page.is_disabled("[data-export=shareable-toml]")
+    assert not re.search(r"\d\.\d{3}", page.url), "a coordinate is in the address"
+    page.check("input[name=source][value=file]", force=True)
+    page.set_input_files("#document", tmp_path / "downloaded.pgm")
+    visit.says("#history tbody tr", text="from a file")
+    page.locator("#picture .ground").click(position={"x": 300, "y": 150}, force=True)
+    visit.says("#picture-text", text="The outputs for the point")
+    page.click("#sample")
+    visit.says("#picture .sample", count=50)
+    visit.done()
+
+
+@pytest.mark.parametrize("look", [{"viewport": {"width": 390, "height": 800}}, {"color_scheme": "dark"}])
+def test_points_on_a_phone_and_in_the_dark(browser: "Browser", address: str, look: dict[str, Any]) -> None:
+    visit = Visit(browser, address, **look).opened("auto=0&secrets=points&columns=6&rows=4", "#picture .dot")
+    visit.design(1)
+    visit.view("outputs")
+    visit.says("#picture-text", text="The outputs for the point")
+    visit.picture(f"points-{'dark' if 'color_scheme' in look else 'phone'}")
+    visit.done()

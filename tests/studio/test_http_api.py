@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 import privacygames as pg
-from privacygames.mechanism_files import load_finite
+from privacygames.mechanism_files import load_bytes, load_finite
 from privacygames.problem import parse_problem
 from privacygames.studio import Limits
 from privacygames.studio.expiring_store import ExpiringStore
@@ -472,14 +473,89 @@ def test_what_is_about_labels_refuses_points(api: TestClient, points: dict[str, 
     name = points["town"]["id"]
     for route, body in (
         ("answers", {"secret": "cell-0"}),
-        ("attack", {"observable": "cell-0"}),
-        ("evaluate", {}),
+        ("evaluate", {"adversary_prior": [0.5, 0.5]}),
         ("send", {"secret": "cell-0"}),
     ):
         refused = api.post(f"/api/mechanisms/{name}/{route}", json=body)
         assert refused.status_code == 422
         assert "the secrets of this mechanism are points" in refused.json()["error"]["message"]
-    for route in ("table", "recipe", "report", "shareable/problem", "shareable/report"):
+    assert api.post(f"/api/mechanisms/{name}/attack", json={"observable": "cell-0"}).status_code == 422
+    for route in ("table", "recipe", "shareable/problem", "shareable/report"):
         assert api.get(f"/api/mechanisms/{name}/{route}").status_code == 422
-    refused = api.post(f"/api/mechanisms/{made}/sample", json={"at": 3.5})
-    assert (refused.status_code, "give a secret" in refused.json()["error"]["message"]) == (422, True)
+    for route in ("sample", "answers"):
+        refused = api.post(f"/api/mechanisms/{made}/{route}", json={"at": 3.5})
+        assert (refused.status_code, "give a secret" in refused.json()["error"]["message"]) == (422, True)
+
+
+def test_what_a_mechanism_for_points_does(api: TestClient, points: dict[str, dict[str, Any]]) -> None:
+    """The numbers of the library, computed here from the file that the server returns."""
+    name = points["town"]["id"]
+    mechanism = load_bytes(api.get(f"/api/mechanisms/{name}/file").content)
+    assert isinstance(mechanism, pg.PointMechanism)
+    at = {"latitude": 46.53, "longitude": 6.6}
+    outputs = api.post(f"/api/mechanisms/{name}/answers", json={"at": at}).json()["probabilities"]
+    assert outputs == pytest.approx(mechanism.probabilities([(6.6, 46.53)])[0], abs=1e-6)
+    (adversary,) = api.post(f"/api/mechanisms/{name}/attack", json={"observable": "6.58, 46.52"}).json()["attackers"]
+    joint = mechanism.problem.prior.probabilities * mechanism.probabilities(mechanism.problem.prior.points)[:, 0]
+    assert adversary["belief"] == pytest.approx(joint / joint.sum(), abs=1e-6)
+    report = api.post(f"/api/mechanisms/{name}/evaluate", json={}).json()
+    assert report["cost"] == pytest.approx(pg.evaluate(mechanism).cost)
+    assert "between any two points" in api.get(f"/api/mechanisms/{name}/report").text
+    assert points["town"]["problem"]["map"]["box"] == [6.55, 46.5, 6.68, 46.56]
+    assert "problem" not in points["hours"]
+
+
+def test_points_are_designed_for(api: TestClient) -> None:
+    """A synthetic person's visits become a problem for points, and the document designs the same mechanism again."""
+    body = {"invented": {"person": 7, "columns": 3, "rows": 2, "secrets": "points"}}
+    problem = api.post("/api/problems", json=body).json()
+    assert (problem["kind"], problem["shape"][1]) == ("points", 6)
+    assert len(problem["places"]) == len(problem["prior"]) == problem["shape"][0]
+    assert problem["epsilon"]["low"] < problem["epsilon"]["high"]
+    started = api.post("/api/jobs", json={"problem": problem["id"], "bounds": {"epsilon": 0.2, "distortion": 0.5}})
+    job = over(api, started.json()["id"])
+    assert job["state"] == "done", job["error"]
+    view = api.get(f"/api/mechanisms/{job['result']['mechanism']}").json()
+    assert (view["epsilon"], view["certificate"]["bounds"]["distortion"]) == (0.2, 0.5)
+    assert view["distortion"] >= 0.5
+    assert any("between any two points" in finding["text"] for finding in view["findings"])
+    recipe = api.get(f"/api/mechanisms/{view['id']}/recipe").json()
+    tables = tomllib.loads(recipe["toml"])
+    again = api.post("/api/problems", json={"document": tables}).json()
+    assert (again["prior"], again["outputs"], again["asked"]) == (
+        problem["prior"],
+        problem["outputs"],
+        {"epsilon": 0.2, "distortion": 0.5},
+    )
+    for kind in ("frontier", "compare"):
+        refused = api.post("/api/jobs", json={"kind": kind, "problem": problem["id"], "bounds": {"epsilon": 0.2}})
+        assert (refused.status_code, "for points" in refused.json()["error"]["message"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("tables", "status", "message"),
+    [
+        ({"observables": {"columns": 1000, "rows": 1000}}, 413, "1000000 outputs"),
+        ({"observables": {"kind": "grid", "columns": 1000, "rows": 1000}}, 413, "1000000 outputs"),
+        ({"observables": {"kind": "numbers", "from": 0, "to": 999_999}}, 422, "one of grid, places"),
+        ({"prior": {"cells": {"columns": 1000, "rows": 1000}, "counts": {}}}, 413, "1000000 counted cells"),
+        ({"prior": {"cells": {"columns": 9, "rows": 9, "points": 10_000}, "counts": {}}}, 413, "810000 counted cells"),
+        ({"prior": {"csv": "/etc/passwd"}}, 422, "files are not read here"),
+        ({"adversary": [{"name": "x", "distortion": 0.1}]}, 422, "use the command line"),
+        ({"mesh": {"columns": 60, "rows": 60}}, 422, "use the command line"),
+        ({"space": {"kind": "interval", "low": 0.0, "high": 24.0}, "observables": {"count": 9}}, 422, "interval"),
+        ({"bounds": {"epsilon": "1"}}, 422, "must be a number"),
+        ({"bounds": {"eps": 1.0}}, 422, "eps"),
+        ({"prior": {"points": [[9.5, 9.25]]}}, 422, "outside the region"),
+    ],
+)
+def test_point_documents_that_are_refused(api: TestClient, tables: dict[str, Any], status: int, message: str) -> None:
+    document = {
+        "space": {"kind": "area", "width": 3.0, "height": 2.0},
+        "prior": {"uniform": True},
+        "observables": {"columns": 3, "rows": 2},
+    }
+    refused = api.post("/api/problems", json={"document": document | tables})
+    assert refused.status_code == status
+    assert message in refused.json()["error"]["message"]
+    assert "9.25" not in refused.text

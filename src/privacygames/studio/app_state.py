@@ -8,19 +8,23 @@ from typing import Any
 from privacygames import traces
 from privacygames.errors import Cancelled, InvalidProblem
 from privacygames.immutable import to_json_value
+from privacygames.mechanism import Mechanism
 from privacygames.mechanism_files import finite_mechanism, load_bytes
+from privacygames.points import PointMechanism
+from privacygames.spaces import Box, is_region
 from privacygames.studio.expiring_store import ExpiringStore
 from privacygames.studio.http_errors import JobFailed, Refused, with_pointer
 from privacygames.studio.job_queue import POLL_SECONDS, JobQueue, Ticket
 from privacygames.studio.limits import Limits
+from privacygames.studio.point_source import PointProblemSource, point_tables_from_visits
 from privacygames.studio.problem_source import (
     ProblemSource,
     Tables,
-    synthetic_person,
+    synthetic_visits,
     tables_from_toml,
     tables_from_visits,
 )
-from privacygames.studio.requests import JobBody, ProblemBody
+from privacygames.studio.requests import InventedBody, JobBody, ProblemBody, TracesBody
 from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 
 BYTES_OF_NAME = 150
@@ -46,7 +50,7 @@ class RunningJob:
 
     ticket: Ticket
     tables: Tables
-    source: ProblemSource
+    source: ProblemSource | PointProblemSource
     problem: str
     lock: Lock = field(default_factory=Lock)
     mechanism: str | None = None
@@ -76,7 +80,7 @@ class AppState:
             "size": lambda item: item.size,
             "most_bytes": limits.kept_bytes,
         }
-        self.problems: ExpiringStore[ProblemSource] = ExpiringStore("problem", **shared)
+        self.problems: ExpiringStore[ProblemSource | PointProblemSource] = ExpiringStore("problem", **shared)
         self.traces: ExpiringStore[traces.Visits] = ExpiringStore(
             "file of traces", **shared | {"most": MOST_TRACES, "size": _bytes_of_visits}
         )
@@ -118,8 +122,7 @@ class AppState:
         stored = self.mechanisms.get(name)
         if isinstance(stored, StoredPointMechanism):
             raise InvalidProblem(
-                "the secrets of this mechanism are points: outputs can be drawn here, and its guarantees and its file "
-                "had, but nothing else"
+                "the secrets of this mechanism are points: there are no cells or labels to tell about; ask about points"
             )
         return stored
 
@@ -140,7 +143,7 @@ class AppState:
         visits = traces.Visits(**ticket.result)
         return self.traces.put(visits), visits
 
-    def problem_source(self, body: ProblemBody) -> ProblemSource:
+    def problem_source(self, body: ProblemBody) -> ProblemSource | PointProblemSource:
         """The problem of a request."""
         sources = [name for name in ("document", "toml", "invented", "traces") if getattr(body, name) is not None]
         if len(sources) != 1:
@@ -149,19 +152,18 @@ class AppState:
         if body.invented is not None:
             person = body.invented
             _require_small_grid(person.columns, person.rows, most)
-            tables, visits, user = synthetic_person(
-                person.seed, person.person, person.columns, person.rows, person.cost
-            )
-            return ProblemSource.validated(tables, most=most, visits=visits, user=user)
+            visits, user = synthetic_visits(person.seed, person.person)
+            return _source_of_visits(person, visits, user, most=most, box=traces.SYNTHETIC_WINDOW)
         if body.traces is not None:
             wanted = body.traces
             _require_small_grid(wanted.columns, wanted.rows, most)
             visits = self.traces.get(wanted.id)
             if wanted.user not in visits.users:
                 raise InvalidProblem("the traces have no such user; the response to sending them lists the users")
-            tables = tables_from_visits(visits, wanted.user, wanted.columns, wanted.rows, wanted.cost)
-            return ProblemSource.validated(tables, most=most, visits=visits, user=wanted.user, traces=wanted.id)
+            return _source_of_visits(wanted, visits, wanted.user, most=most, name=wanted.id)
         tables = tables_from_toml(body.toml) if body.toml is not None else dict(body.document or {})
+        if is_region(tables.get("space")):
+            return PointProblemSource.validated(tables, most=most)
         return ProblemSource.validated(tables, most=most)
 
     def start_job(self, body: JobBody) -> str:
@@ -170,6 +172,10 @@ class AppState:
         bounds = body.bounds.given()
         tables = source.document(bounds, body.adversaries)
         seconds = min(body.time_limit or self.limits.job_seconds, self.limits.job_seconds)
+        if isinstance(source, PointProblemSource) and body.kind != "design":
+            raise InvalidProblem(
+                "frontiers and comparisons are not made for points here: use the command line", field="kind"
+            )
         spec: dict[str, Any] = {"kind": body.kind, "tables": tables, "time_limit": seconds}
         if body.kind == "compare":
             spec |= {"at": _matching_bounds(bounds, body), "names": body.names}
@@ -206,22 +212,42 @@ class AppState:
             stored = StoredMechanism(
                 finite_mechanism(load_bytes(part.pop("mechanism"))),
                 None if bounds is None else {**running.tables, "bounds": bounds},
-                running.source,
+                running.source if isinstance(running.source, ProblemSource) else None,
                 running.problem,
                 label=part["name"],
                 bounds_by_user=bounds is None,
             )
             running.parts.append(part | {"mechanism": self.mechanisms.put(stored)})
         if ticket.result is not None and running.mechanism is None and "mechanism" in ticket.result:
-            stored = StoredMechanism(
-                finite_mechanism(load_bytes(ticket.result.pop("mechanism"))),
-                running.tables,
-                running.source,
-                running.problem,
-                label="optimal",
-                seconds=ticket.seconds,
-            )
-            running.mechanism = self.mechanisms.put(stored)
+            running.mechanism = self.mechanisms.put(_stored_result(running, load_bytes(ticket.result.pop("mechanism"))))
+
+
+def _stored_result(
+    running: RunningJob, mechanism: Mechanism | PointMechanism
+) -> StoredMechanism | StoredPointMechanism:
+    """The mechanism that a design ended with, with its problem."""
+    seconds = running.ticket.seconds
+    if isinstance(mechanism, PointMechanism):
+        return StoredPointMechanism(mechanism, running.tables, running.problem, label="optimal", seconds=seconds)
+    source = running.source if isinstance(running.source, ProblemSource) else None
+    return StoredMechanism(mechanism, running.tables, source, running.problem, label="optimal", seconds=seconds)
+
+
+def _source_of_visits(
+    body: InventedBody | TracesBody,
+    visits: traces.Visits,
+    user: str,
+    *,
+    most: int,
+    box: Box | None = None,
+    name: str = "",
+) -> ProblemSource | PointProblemSource:
+    """The problem of one user of some visits, about the cells of a grid or about points."""
+    if body.secrets == "points":
+        tables = point_tables_from_visits(visits, user, body.columns, body.rows, box=box)
+        return PointProblemSource.validated(tables, most=most, visits=visits, user=user, traces=name)
+    tables = tables_from_visits(visits, user, body.columns, body.rows, body.cost, box=box)
+    return ProblemSource.validated(tables, most=most, visits=visits, user=user, traces=name)
 
 
 def _bytes_of_visits(visits: traces.Visits) -> int:

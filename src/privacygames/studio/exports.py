@@ -18,7 +18,7 @@ from privacygames.presentation import limitations, render
 from privacygames.problem import PROBLEM_ADVERSARY, Problem, parse_problem
 from privacygames.spaces import Grid, Numbers, Space
 from privacygames.studio.problem_source import Tables
-from privacygames.studio.stored_mechanism import StoredMechanism
+from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 from privacygames.traces import SYNTHETIC_WINDOW, is_public_box
 
 
@@ -79,7 +79,7 @@ def private_python(tables: Tables) -> str:
     return EXPORTS["python"].disclosure.comment + _program(tables)
 
 
-def report(stored: StoredMechanism, view: dict[str, Any], *, counts: bool = False) -> str:
+def report(stored: StoredMechanism | StoredPointMechanism, view: dict[str, Any], *, counts: bool = False) -> str:
     """One page about a mechanism, for people who did not see the studio.
 
     Args:

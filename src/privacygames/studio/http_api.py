@@ -32,6 +32,14 @@ from privacygames.studio.exports import (
 )
 from privacygames.studio.http_errors import Refused, error_body, status_code
 from privacygames.studio.limits import Limits
+from privacygames.studio.point_source import PointProblemSource
+from privacygames.studio.point_views import (
+    drawn_at,
+    outputs_at_view,
+    point_beliefs_view,
+    point_mechanism_view,
+    point_problem_view,
+)
 from privacygames.studio.problem_source import ProblemSource
 from privacygames.studio.requests import (
     AttackBody,
@@ -48,12 +56,10 @@ from privacygames.studio.security import LOOPBACK, Asgi, Guard
 from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 from privacygames.studio.views import (
     beliefs_view,
-    drawn_at,
     json_label,
     label_from,
     mechanism_view,
     outputs_view,
-    point_mechanism_view,
     problem_view,
     releases_view,
     rounded,
@@ -160,12 +166,12 @@ def _add_problems(app: FastAPI, state: AppState) -> None:
     def store_problem(body: ProblemBody) -> Json:
         """Check a problem and store it: its secrets, its prior, the ranges of its bounds."""
         source = state.problem_source(body)
-        return _json(problem_view(state.problems.put(source), source))
+        return _problem(state.problems.put(source), source)
 
     @app.get("/api/problems/{name}", tags=["problems"])
     def problem(name: str) -> Json:
         """A stored problem."""
-        return _json(problem_view(name, state.problems.get(name)))
+        return _problem(name, state.problems.get(name))
 
     @app.post("/api/forget", tags=["server"])
     def forget(body: ForgetBody) -> Json:
@@ -199,7 +205,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
         mechanism = await run_in_threadpool(lambda: load_bytes(content, max_size=state.limits.secrets))
         if not isinstance(mechanism, Mechanism):
             points = StoredPointMechanism(mechanism)
-            return _json(point_mechanism_view(state.mechanisms.put(points), points))
+            return point_mechanism_view(state.mechanisms.put(points), points)
         stored = StoredMechanism(mechanism, label="from a file")
         problem = problem_view("", ProblemSource({}, mechanism.problem))
         return _json(mechanism_view(state.mechanisms.put(stored), stored) | {"problem": problem})
@@ -207,10 +213,7 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}", tags=["mechanisms"])
     def mechanism(name: str) -> Json:
         """The guarantees of a mechanism, its measurements, and what they mean."""
-        stored = state.mechanisms.get(name)
-        if isinstance(stored, StoredPointMechanism):
-            return _json(point_mechanism_view(name, stored))
-        return mechanism_view(name, stored)
+        return _mechanism(name, state.mechanisms.get(name))
 
     @app.post("/api/mechanisms/{name}/sample", tags=["mechanisms"])
     def sample(name: str, body: SampleBody) -> Json:
@@ -220,16 +223,17 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
         mechanism = state.mechanisms.get(name).mechanism
         if not isinstance(mechanism, Mechanism):
             return {"answers": drawn_at(mechanism, body)}
-        if body.secret is None or body.at is not None:
-            raise InvalidProblem("give a secret: this mechanism's are cells or labels, not points", field="secret")
-        secret = mechanism.secrets.index(label_from(mechanism.secrets, body.secret, "secret"))
+        secret = mechanism.secrets.index(label_from(mechanism.secrets, _secret(body), "secret"))
         drawn = mechanism.sampler().draw([secret] * body.count)  # type: ignore[arg-type]
         return {"answers": [json_label(mechanism.observables.labels[output]) for output in drawn]}
 
     @app.post("/api/mechanisms/{name}/answers", tags=["mechanisms"])
     def outputs(name: str, body: SecretBody) -> Json:
-        """The probability of each output for a secret."""
-        return outputs_view(state.mechanism(name), body.secret)
+        """The probability of each output for a secret or a point."""
+        stored = state.mechanisms.get(name)
+        if isinstance(stored, StoredPointMechanism):
+            return outputs_at_view(stored, body)
+        return outputs_view(stored, _secret(body))
 
     @app.get("/api/mechanisms/{name}/table", tags=["mechanisms"])
     def table(name: str) -> Json:
@@ -240,6 +244,9 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
     @app.post("/api/mechanisms/{name}/attack", tags=["mechanisms"])
     def attack(name: str, body: AttackBody) -> Json:
         """Each adversary's belief and best guess after an output, and their error on average."""
+        stored = state.mechanisms.get(name)
+        if isinstance(stored, StoredPointMechanism):
+            return _json(point_beliefs_view(stored, body.observable))
         return _json(beliefs_view(state.mechanism(name), body.observable))
 
     @app.post("/api/mechanisms/{name}/evaluate", tags=["mechanisms"])
@@ -247,9 +254,10 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
         """Cost and privacy, against an adversary who knows the prior or has another one."""
         from privacygames.analysis import evaluate as evaluated
 
-        stored = state.mechanism(name)
+        stored: StoredMechanism | StoredPointMechanism = state.mechanisms.get(name)
         if body.adversary_prior is None:
             return _json(stored.report.to_dict())
+        stored = state.mechanism(name)
         prior = Prior(stored.mechanism.secrets, body.adversary_prior)
         return _json(evaluated(stored.mechanism, stored.mechanism.problem, adversary_prior=prior).to_dict())
 
@@ -276,7 +284,7 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:
         """The problem file, Python program and command that design the mechanism again."""
-        tables = state.mechanism(name).tables
+        tables = state.mechanisms.get(name).tables
         if tables is None:
             raise InvalidProblem("this mechanism was not designed here, so there is no problem file for it")
         program = private_python(tables)
@@ -285,8 +293,8 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
     @app.get("/api/mechanisms/{name}/report", tags=["take away"], response_class=Response)
     def private_report(name: str, counts: bool = False) -> Response:
         """One page about the mechanism; with ``counts``, the visit counts of the problem file are part of it."""
-        stored = state.mechanism(name)
-        text = report(stored, mechanism_view(name, stored), counts=counts)
+        stored = state.mechanisms.get(name)
+        text = report(stored, _mechanism(name, stored), counts=counts)
         return _attachment(text.encode(), "report-with-counts" if counts else "report", HTML)
 
     @app.get("/api/mechanisms/{name}/shareable/problem", tags=["take away"], response_class=Response)
@@ -326,6 +334,27 @@ def _attachment(content: bytes, export: str, kind: str) -> Response:
     file = EXPORTS[export]
     headers = {"content-disposition": f'attachment; filename="{file.name}"', "x-disclosure": file.disclosure.value}
     return Response(content, media_type=kind, headers=headers)
+
+
+def _problem(name: str, source: ProblemSource | PointProblemSource) -> Json:
+    """The view of a problem."""
+    if isinstance(source, PointProblemSource):
+        return _json(point_problem_view(name, source.problem, source.bounds, source.visits_outside))
+    return _json(problem_view(name, source))
+
+
+def _mechanism(name: str, stored: StoredMechanism | StoredPointMechanism) -> Json:
+    """The view of a mechanism."""
+    return (
+        point_mechanism_view(name, stored) if isinstance(stored, StoredPointMechanism) else mechanism_view(name, stored)
+    )
+
+
+def _secret(body: SecretBody) -> object:
+    """The secret of a request about a mechanism whose secrets are cells or labels."""
+    if body.secret is None or body.at is not None:
+        raise InvalidProblem("give a secret: this mechanism's are cells or labels, not points", field="secret")
+    return body.secret
 
 
 def _json(values: object) -> Json:

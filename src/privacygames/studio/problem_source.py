@@ -15,7 +15,7 @@ from privacygames.spaces import Grid, Label, Numbers, Space
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import bytes_of
 from privacygames.text_files import parse_toml
-from privacygames.traces import SYNTHETIC_WINDOW, Visits, synthetic
+from privacygames.traces import Visits, synthetic
 
 Tables = dict[str, Any]
 """The tables of a problem document."""
@@ -96,7 +96,7 @@ class ProblemSource:
             problem, _ = parse_problem(tables, most=most)
         except TooLarge as error:
             raise Refused(413, "TOO_LARGE", f"{error}: use the command line, or a coarser problem") from None
-        return cls(tables, problem, _plain_bounds(tables.get("bounds", {})), visits, user, traces)
+        return cls(tables, problem, plain_bounds(tables.get("bounds", {})), visits, user, traces)
 
     @cached_property
     def size(self) -> int:
@@ -173,11 +173,10 @@ def tables_from_toml(text: str) -> Tables:
     return parse_toml(text, "the problem file")
 
 
-def synthetic_person(seed: int, person: int, columns: int, rows: int, cost: str) -> tuple[Tables, Visits, str]:
-    """The problem of a synthetic person in a synthetic city, with their visits and name."""
+def synthetic_visits(seed: int, person: int) -> tuple[Visits, str]:
+    """The visits of the people of a synthetic city, and the name of one of them."""
     visits = synthetic(users=person + 1, days=SYNTHETIC_DAYS, seed=seed)
-    user = visits.users[person]
-    return tables_from_visits(visits, user, columns, rows, cost, box=SYNTHETIC_WINDOW), visits, user
+    return visits, visits.users[person]
 
 
 def tables_from_visits(
@@ -199,7 +198,7 @@ def tables_from_visits(
     }
 
 
-def _plain_bounds(bounds: Tables) -> Tables:
+def plain_bounds(bounds: Tables) -> Tables:
     """A document's bounds, each a finite number or a truth value, so that no control drops or misreads one."""
     for key, value in bounds.items():
         if key == "worst_case":

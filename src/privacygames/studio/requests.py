@@ -11,6 +11,7 @@ Name = Annotated[str, Field(min_length=1, max_length=64)]
 LabelBody = Annotated[str, Field(max_length=1000)] | int | float | list[str]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Cost = Literal["hamming", "euclidean"]
+Places = Literal["cells", "points"]
 
 
 class Body(BaseModel):
@@ -20,23 +21,25 @@ class Body(BaseModel):
 
 
 class InventedBody(Body):
-    """A synthetic person of a synthetic city."""
+    """A synthetic person. For points, columns and rows are those of outputs, and no cost is used."""
 
     seed: Annotated[int, Field(ge=0, le=9999)] = 0
     person: Annotated[int, Field(ge=0, le=9)] = 0
     columns: Side = 12
     rows: Side = 8
     cost: Cost = "hamming"
+    secrets: Places = "cells"
 
 
 class TracesBody(Body):
-    """One user of traces that were sent before."""
+    """One user of traces that were sent before; for points, as for a synthetic person."""
 
     id: Name
     user: Annotated[str, Field(max_length=1000)]
     columns: Side = 12
     rows: Side = 8
     cost: Cost = "hamming"
+    secrets: Places = "cells"
 
 
 class ProblemBody(Body):
@@ -101,18 +104,17 @@ class PlanePointBody(Body):
     y: Annotated[float, Field(allow_inf_nan=False)]
 
 
-class SampleBody(Body):
-    """A secret, or a point where the secrets are points (a number, for an interval); and how many outputs to draw."""
+class SecretBody(Body):
+    """A secret, or a point where the secrets are points (a number, for an interval)."""
 
     secret: LabelBody | None = None
     at: PositionBody | PlanePointBody | Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+class SampleBody(SecretBody):
+    """A secret or a point, and how many outputs to draw."""
+
     count: Annotated[int, Field(ge=1)] = 1
-
-
-class SecretBody(Body):
-    """A secret."""
-
-    secret: LabelBody
 
 
 class AttackBody(Body):

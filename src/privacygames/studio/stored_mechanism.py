@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from privacygames import attacks
-from privacygames.analysis import Report, evaluate
+from privacygames.analysis import PointReport, Report, evaluate
 from privacygames.attacks import Attack
 from privacygames.mechanism import Mechanism
-from privacygames.points import PointMechanism
+from privacygames.points import PointAttack, PointMechanism, optimal_attack
 from privacygames.problem import Adversary
+from privacygames.studio.limits import bytes_of
 from privacygames.studio.problem_source import ProblemSource, Tables
 
 PROBLEM_ADVERSARY_NAME = "knows your habits"
@@ -61,17 +62,33 @@ class StoredMechanism:
 
 @dataclass(frozen=True)
 class StoredPointMechanism:
-    """A mechanism for points that the server keeps: its guarantees can be seen, and outputs drawn.
+    """A mechanism for points that the server keeps, with its problem, where that is known.
 
     Attributes:
         mechanism: the mechanism.
-        problem: the name under which its problem is stored: none is.
+        tables: the problem document it was designed from, bounds included; None for a file.
+        problem: the name under which the problem is stored; empty for a file.
+        label: what the page calls the mechanism.
+        seconds: how long the design took.
     """
 
     mechanism: PointMechanism
+    tables: Tables | None = None
     problem: str = ""
+    label: str = "from a file"
+    seconds: float | None = None
 
     @property
     def size(self) -> int:
         """Approximate bytes, with its problem and its dual values."""
-        return 8 * (self.mechanism.weights.nbytes + self.mechanism.problem.costs.nbytes)
+        return 8 * (self.mechanism.weights.nbytes + self.mechanism.problem.costs.nbytes) + bytes_of(self.tables)
+
+    @cached_property
+    def report(self) -> PointReport:
+        """Its cost and privacy."""
+        return evaluate(self.mechanism)
+
+    @cached_property
+    def attack(self) -> PointAttack:
+        """The optimal attack of the adversary who knows the prior, whose guesses may be any point."""
+        return optimal_attack(self.mechanism, self.mechanism.problem)

@@ -18,15 +18,13 @@ from privacygames.arrays import loss_matmul
 from privacygames.beliefs import Mobility, Prior
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import to_json_value
-from privacygames.points import PointMechanism
-from privacygames.presentation import explain, limitations, output_json
+from privacygames.presentation import explain, limitations
 from privacygames.problem import PROBLEM_ADVERSARY, Problem, max_distortion
 from privacygames.releases import Releases
-from privacygames.spaces import Area, Categories, Grid, Label, Numbers, Region, Space, encode_region, find_label
+from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
 from privacygames.studio.exports import EXPORTS
 from privacygames.studio.problem_source import ProblemSource
-from privacygames.studio.requests import PlanePointBody, PositionBody, SampleBody
-from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredMechanism, StoredPointMechanism
+from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredMechanism
 from privacygames.traces import Visits
 
 View = dict[str, Any]
@@ -125,49 +123,6 @@ def mechanism_view(name: str, stored: StoredMechanism) -> View:
         "exports": {key: export.to_dict() for key, export in EXPORTS.items()},
     }
     return dict(to_json_value(view))  # type: ignore[call-overload,no-any-return]
-
-
-def point_mechanism_view(name: str, stored: StoredPointMechanism) -> View:
-    """A mechanism for points: its guarantees, the region of its secrets, and its outputs."""
-    mechanism = stored.mechanism
-    certificate = mechanism.certificate
-    return {
-        "id": name,
-        "kind": "points",
-        "certificate": certificate.to_dict(),
-        "certificate_rows": certificate.rows(),
-        "secrets": encode_region(mechanism.secrets),
-        "answers": [output_json(mechanism, output) for output in range(len(mechanism.observables))],
-    }
-
-
-def drawn_at(mechanism: PointMechanism, body: SampleBody) -> list[object]:
-    """Random outputs for the point of a request; the error about a wrong one does not show it."""
-    point = _point(mechanism.secrets, body.at)
-    if point is None or body.secret is not None:
-        raise InvalidProblem(
-            "the secrets of this mechanism are points: give at, with latitude and longitude for an area over degrees, "
-            "x and y for one in kilometres, or a number for an interval; and no secret",
-            field="at",
-        )
-    drawn = mechanism.draw(np.repeat([point], body.count, axis=0))
-    return [output_json(mechanism, output) for output in drawn.tolist()]
-
-
-def _point(region: Region, at: PositionBody | PlanePointBody | float | None) -> tuple[float, ...] | None:
-    """The point of a request in the region's coordinates; None where it has another form than the region's."""
-    if not isinstance(region, Area):
-        return (float(at),) if isinstance(at, int | float) else None
-    if region.box is None:
-        return (at.x, at.y) if isinstance(at, PlanePointBody) else None
-    if not isinstance(at, PositionBody):
-        return None
-    position = at.longitude, at.latitude
-    if region.looks_swapped([position]):
-        raise InvalidProblem(
-            "the position lies outside the area, and inside with latitude and longitude swapped", field="at"
-        )
-    return position
 
 
 def outputs_view(stored: StoredMechanism, secret: object) -> View:

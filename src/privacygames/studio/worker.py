@@ -27,6 +27,9 @@ FRONTIER_SHARES = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
 BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response", "uniform")
 """Known mechanisms that are drawn beside the frontier, where they suit the problem."""
 
+POINT_TOLERANCE = 1e-4
+"""Relative gap to the best mechanism for points on its mesh: far below the gap to all mechanisms, which is told."""
+
 Spec = dict[str, Any]
 """What a job is to do: its kind, and the arguments of the function of that kind in ``JOBS``."""
 
@@ -79,9 +82,16 @@ class _Reporter:
 def _design(spec: Spec, report: _Reporter) -> Spec:
     from privacygames.designer import design
     from privacygames.problem import parse_problem
+    from privacygames.spaces import is_region
+    from privacygames.studio.point_source import parse_point_problem
 
-    problem, bounds = parse_problem(spec["tables"])
-    mechanism = design(problem, **bounds, time_limit=spec["time_limit"], progress=report)
+    tables, limits = spec["tables"], {"time_limit": spec["time_limit"], "progress": report}
+    if is_region(tables["space"]):
+        points = parse_point_problem(tables)
+        between_points = design(points, **tables["bounds"], **limits, tolerance=POINT_TOLERANCE)
+        return {"mechanism": between_points.to_bytes(), "seconds": None}
+    problem, bounds = parse_problem(tables)
+    mechanism = design(problem, **bounds, **limits)
     return {"mechanism": mechanism.to_bytes(), "seconds": None}
 
 

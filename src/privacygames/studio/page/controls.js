@@ -143,7 +143,7 @@ function describeEpsilon(p) {
   $("epsilon").disabled = !on;
   const epsilon = epsilonBound();
   const unit = p.units.distinguishability;
-  $("within-label").hidden = !on || !unit;
+  $("within-label").hidden = !on || !unit || p.kind === "points"; // between points ε holds at every distance
   $("within").disabled = !$("with-within").checked;
   $("within-unit").textContent = unit;
   const near = on && unit && $("with-within").checked;
@@ -158,7 +158,7 @@ function apart(p, epsilon) {
   const { near, far, farthest } = p.epsilon;
   const unit = p.units.distinguishability;
   const factor = (distance) => `${power(Math.exp(epsilon * distance))}×`;
-  return unit || near !== farthest ? `secrets ${inUnit(near, unit)} apart by more than ${factor(near)}, or ${inUnit(far, unit)} apart by more than ${factor(far)}` : `any two secrets by more than ${factor(near)}`;
+  return unit || near !== farthest ? `${p.kind === "points" ? "points" : "secrets"} ${inUnit(near, unit)} apart by more than ${factor(near)}, or ${inUnit(far, unit)} apart by more than ${factor(far)}` : `any two secrets by more than ${factor(near)}`;
 }
 
 function extreme() {

@@ -49,6 +49,46 @@ function map(problem, labels, values, marks, pick, samples, cursor) {
   return root;
 }
 
+export function pointMap(problem, axis, values, marks, pick, { samples = [], cursor = null } = {}) {
+  // A map of points: places or outputs as dots whose area and darkness is their probability. Any point can be chosen.
+  const { width, height } = problem.map;
+  const across = Math.round(Math.min(pictureWidth(), (MAX_HEIGHT * width) / height));
+  const tall = Math.round((across * height) / width);
+  const colours = palette();
+  const dots = axis === "outputs" ? problem.outputs : problem.places;
+  const at = ([x, y]) => [(x / width) * across, tall - (y / height) * tall];
+  const most = Math.max(...values, 1e-12);
+  const largest = Math.max(5, Math.min(16, 0.45 * Math.sqrt((across * tall) / dots.length)));
+  const root = svg("svg", { viewBox: `-2 -2 ${across + 4} ${tall + 34}`, xmlns: "http://www.w3.org/2000/svg", role: "presentation" });
+  root.style.maxWidth = `${across < pictureWidth() ? across + 4 : 4 * across}px`;
+  const ground = svg("rect", { class: "ground", x: 0, y: 0, width: across, height: tall, fill: heat(0), stroke: colours.line });
+  root.append(ground);
+  values.map((value, i) => [value, i]).sort((a, b) => b[0] - a[0]).forEach(([value, i]) => { // small ones on top of large ones
+    const [cx, cy] = at(dots[i]);
+    const name = `${shown((axis === "outputs" ? problem.answers : problem.labels)[i])}: ${percent(value)}`;
+    const dot = svg("circle", { class: "dot", role: "option", "aria-label": name, cx, cy, r: Math.max(2, largest * Math.sqrt(value / most)), fill: heat(value / most), stroke: colours.soft, "stroke-width": 0.8 });
+    const title = svg("title");
+    title.textContent = name;
+    dot.append(title);
+    root.append(dot);
+  });
+  for (const i of samples) {
+    const [x, y] = at(dots[i]);
+    const [far, angle] = [largest * Math.sqrt(Math.random()), 2 * Math.PI * Math.random()];
+    root.append(svg("circle", { class: "sample", cx: x + far * Math.cos(angle), cy: y + far * Math.sin(angle), r: 3, fill: colours.mark, stroke: colours.card, "stroke-width": 0.8, "pointer-events": "none" }));
+  }
+  for (const [kind, place] of Object.entries(marks)) if (place !== null) root.append(mark(kind, ...at(place), 9, colours));
+  const [x, y] = at(cursor);
+  root.append(svg("circle", { id: "cursor", class: "cursor", role: "option", "aria-label": "the point that Enter chooses", cx: x, cy: y, r: 12, fill: "none", "pointer-events": "none" }));
+  root.addEventListener("click", (event) => {
+    const box = ground.getBoundingClientRect();
+    const share = (value) => Math.max(0, Math.min(1, value));
+    pick([width * share((event.clientX - box.left) / box.width), height * share((box.bottom - event.clientY) / box.height)]);
+  });
+  scale(root, tall, across, across / width, colours);
+  return root;
+}
+
 function scale(root, tall, across, perKm, colours) {
   const long = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02].find((km) => km * perKm <= across / 4) ?? 0.01;
   const text = svg("text", { x: long * perKm + 8, y: tall + 24, fill: colours.soft, "font-size": 15, "font-family": "system-ui, sans-serif" });

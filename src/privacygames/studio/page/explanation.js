@@ -3,7 +3,8 @@ import { ask, get } from "./api.js";
 import { $, element, on, save, say, state } from "./shared.js";
 
 const PIXEL_RATIO = 2; // of exported pictures, so that they are sharp on any screen
-const OF_DESIGNS = ["toml", "python", "shareable-toml", "shareable-report"]; // exports that need the problem file
+const SHAREABLE = ["shareable-toml", "shareable-report"]; // exports that there are only for cells and labels
+const OF_DESIGNS = ["toml", "python", ...SHAREABLE]; // exports that need the problem file
 
 export function setUpExplanation() {
   on("result", (view) => { explain(view); showRecipe(view); });
@@ -44,6 +45,7 @@ function enable(any, ofDesigns = any) {
 async function showRecipe(view) {
   say("export-error", "");
   enable(true, view.reproducible);
+  if (view.kind === "points") for (const key of SHAREABLE) document.querySelector(`[data-export="${key}"]`).disabled = true;
   document.querySelectorAll("[data-export]").forEach((button) => { button.title = view.exports[button.dataset.export].disclosure; });
   $("recipe").hidden = !view.reproducible;
   $("recipe-none").hidden = view.reproducible;

@@ -15,9 +15,12 @@ export function setUpFrontier() {
   $("cancel-frontier").addEventListener("click", () => { if (job) ask("DELETE", `jobs/${job}`).catch(() => {}); });
   on("problem", () => { clearPoints(); $("frontier-status").textContent = ""; drawFrontier(); });
   on("unloaded", () => { $("draw-frontier").disabled = true; });
-  on("cleared", () => { clearPoints(); $("frontier-status").textContent = ""; drawFrontier(); });
+  on("cleared", () => { $("frontier-card").hidden = false; clearPoints(); $("frontier-status").textContent = ""; drawFrontier(); });
   on("settings", () => { if (!job && points.length) $("frontier-status").textContent = isCurrent() ? `${points.length} points.` : "Drawn for other settings: draw it again for these."; });
-  on("problem", (problem) => { if (!job) $("draw-frontier").disabled = !problem.id; });
+  on("problem", (problem) => {
+    if (!job) $("draw-frontier").disabled = !problem.id;
+    $("frontier-card").hidden = problem.kind === "points"; // every point of it would take a design of many seconds
+  });
   on("result", drawFrontier);
 }
 

@@ -10,7 +10,7 @@ import { load, setUpSources, showPanel } from "./sources.js";
 
 const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "cost-limit", "epsilon", "share", "worst-cost", "within"];
 const TICKS = ["with-epsilon", "with-within", "auto"];
-const CHOICES = ["source", "goal", "cost-case"];
+const CHOICES = ["source", "secrets", "goal", "cost-case"];
 
 function remember() {
   // Settings only: no label, no name, no file ever gets into the address.

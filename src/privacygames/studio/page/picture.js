@@ -1,9 +1,10 @@
 // The interactive picture: the outputs of a secret, beliefs after an output, samples, and repeated releases.
 import { get, post } from "./api.js";
-import { matrix, picture, rowAt, SIGNS, trace } from "./drawing.js";
-import { $, asEpsilon, asError, choose, chosen, digits, element, heat, labelsAlong, on, outputLabels, outputsAreSecrets, percent, shown, state, wrongOr } from "./shared.js";
+import { matrix, picture, pointMap, rowAt, SIGNS, trace } from "./drawing.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, inUnit, labelsAlong, on, outputLabels, outputsAreSecrets, percent, shown, state, wrongOr } from "./shared.js";
 
 const SAMPLES = 50;
+const STEPS_ACROSS = 40; // of the cursor, from one side of a map of points to the other
 let adversaries = [];
 let outputs = null; // probability of each output, given the secret
 let table = null;
@@ -25,10 +26,11 @@ export function setUpPicture() {
   });
   on("problem", (problem) => {
     state.secret = problem.prior.indexOf(Math.max(...problem.prior));
+    state.place = isAboutPoints(problem) ? problem.places[state.secret] : null;
     state.output = null;
     state.releases = null;
     state.samples = [];
-    cursor = state.secret;
+    cursor = state.place ?? state.secret;
     choose("view", "prior");
     refresh();
   });
@@ -54,17 +56,18 @@ export async function refresh() {
   if (!problem) return;
   for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior" && (!result || (each.value === "releases" && !state.releases));
   for (const id of ["sample", "send-1", "send-2"]) $(id).disabled = !result;
+  for (const id of ["send-1", "send-2"]) $(id).hidden = isAboutPoints(problem);
   $("send-day").disabled = !result;
   $("send-day").hidden = !problem.has_day;
   outputs = null;
   adversaries = [];
   table = null;
   try {
-    if (result) outputs = (await post(`mechanisms/${result.id}/answers`, { secret: problem.labels[state.secret] })).probabilities;
+    if (result) outputs = (await post(`mechanisms/${result.id}/answers`, secret(problem))).probabilities;
     if (mine !== latest) return;
     if (outputs && state.output === null) state.output = outputs.indexOf(Math.max(...outputs));
     if (result && chosen("view") === "beliefs") adversaries = (await post(`mechanisms/${result.id}/attack`, { observable: outputLabels(problem)[state.output] })).attackers;
-    if (result && !problem.grid && problem.labels.length <= 160) table = (await get(`mechanisms/${result.id}/table`)).probabilities;
+    if (result && !problem.grid && !isAboutPoints(problem) && problem.labels.length <= 160) table = (await get(`mechanisms/${result.id}/table`)).probabilities;
   } catch (error) {
     $("picture-text").textContent = error.message;
     return;
@@ -80,10 +83,12 @@ export function draw() {
   const { problem } = state;
   if (!problem) return;
   const view = state.result ? chosen("view") : "prior";
-  const [axis, values, marks, text] = views[view]?.(problem) ?? views.prior(problem);
+  const kinds = isAboutPoints(problem) ? pointViews : views;
+  const [axis, values, marks, text] = kinds[view]?.(problem) ?? kinds.prior(problem);
   $("picture").dataset.axis = axis;
-  $("picture").replaceChildren(picture(problem, axis, values, marks, (i) => pick(i), { samples: view === "outputs" ? state.samples : [], cursor }));
-  $("picture").setAttribute("aria-activedescendant", `cell-at-${cursor}`);
+  const shape = isAboutPoints(problem) ? pointMap : picture;
+  $("picture").replaceChildren(shape(problem, axis, values, marks, (i) => pick(i), { samples: view === "outputs" ? state.samples : [], cursor }));
+  $("picture").setAttribute("aria-activedescendant", isAboutPoints(problem) ? "cursor" : `cell-at-${cursor}`);
   $("picture-text").textContent = text;
   $("ramp-most").textContent = percent(Math.max(...values));
   $("ramp").style.background = `linear-gradient(90deg, ${[0, 0.1, 0.25, 0.5, 0.75, 1].map((share) => `${heat(share)} ${100 * share}%`).join(", ")})`;
@@ -123,11 +128,52 @@ const views = {
   },
 };
 
+const isAboutPoints = (problem) => problem.kind === "points";
+const secret = (problem) => (isAboutPoints(problem) ? { at: position(problem, state.place) } : { secret: problem.labels[state.secret] });
+
+function position({ map: { width, height, box } }, [x, y]) {
+  // A point of the map as the HTTP API takes it: kilometres, or degrees, which are linear in them.
+  if (!box) return { x, y };
+  const [west, south, east, north] = box;
+  return { longitude: west + (x / width) * (east - west), latitude: south + (y / height) * (north - south) };
+}
+
+function onMap({ map: { width, height, box } }, point) {
+  if (!box) return [point.x, point.y];
+  const [west, south, east, north] = box;
+  return [((point.longitude - west) / (east - west)) * width, ((point.latitude - south) / (north - south)) * height];
+}
+
+const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
+const nearest = (places, at) => places.reduce((best, place, i) => (apart(place, at) < apart(places[best], at) ? i : best), 0);
+const described = ([x, y]) => `${inUnit(x, "km")} east, ${inUnit(y, "km")} north`;
+
+const pointViews = {
+  prior: (p) => ["places", p.prior, { secret: state.result ? state.place : null }, "What an adversary believes before any output: how often the user was where. Choose any point to see its outputs."],
+  outputs: (p) => {
+    const likeliest = outputs.indexOf(Math.max(...outputs));
+    const far = inUnit(apart(p.outputs[likeliest], state.place), "km");
+    return ["outputs", outputs, { secret: state.place }, `The outputs for the point ${described(state.place)}; most often the one ${far} away (${percent(outputs[likeliest])}). Choose another point: close ones have nearly the same outputs.`];
+  },
+  beliefs: (p) => {
+    const at = described(p.outputs[state.output]);
+    if (!adversaries[0]?.belief) return ["places", p.prior, {}, `The output ${at} is never given: this is the belief before any output. Choose another output.`];
+    const guess = onMap(p, adversaries[0].guess);
+    return ["places", adversaries[0].belief, { output: p.outputs[state.output], guess }, `After the output ${at}: what the adversary who ${adversaries[0].name} believes. Their best guess is ${described(guess)}. Choose another output.`];
+  },
+};
+
 function pick(i) {
   const { problem } = state;
   cursor = i;
   if (!state.result) return;
-  if (chosen("view") === "beliefs") {
+  if (isAboutPoints(problem)) {
+    if (chosen("view") === "beliefs") state.output = nearest(problem.outputs, i);
+    else {
+      Object.assign(state, { place: i, samples: [], output: null });
+      choose("view", "outputs");
+    }
+  } else if (chosen("view") === "beliefs") {
     state.output = outputsAreSecrets(problem) ? i : state.output;
   } else if (chosen("view") === "outputs" && !outputsAreSecrets(problem)) {
     state.output = i;
@@ -143,6 +189,7 @@ function pick(i) {
 function moveCursor(event) {
   const { problem } = state;
   if (!problem) return;
+  if (isAboutPoints(problem)) { moveOnMap(problem, event); return; }
   const columns = problem.grid && labelsAlong(problem, $("picture").dataset.axis).length === problem.labels.length ? problem.grid.columns : 1;
   const count = labelsAlong(problem, $("picture").dataset.axis).length;
   const moves = { ArrowRight: 1, ArrowLeft: -1, ArrowUp: columns, ArrowDown: -columns, Home: -cursor, End: count - 1 - cursor };
@@ -154,12 +201,25 @@ function moveCursor(event) {
   event.preventDefault();
 }
 
+function moveOnMap(problem, event) {
+  const { width, height } = problem.map;
+  const step = width / STEPS_ACROSS;
+  const moves = { ArrowRight: [step, 0], ArrowLeft: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+  if (event.key in moves) {
+    const [east, north] = moves[event.key];
+    cursor = [Math.max(0, Math.min(width, cursor[0] + east)), Math.max(0, Math.min(height, cursor[1] + north))];
+    draw();
+  } else if (event.key === "Enter" || event.key === " ") pick(cursor);
+  else return;
+  event.preventDefault();
+}
+
 async function sample() {
   const { problem, result } = state;
   try {
-    const drawn = await post(`mechanisms/${result.id}/sample`, { secret: problem.labels[state.secret], count: SAMPLES });
+    const drawn = await post(`mechanisms/${result.id}/sample`, { ...secret(problem), count: SAMPLES });
     const names = outputLabels(problem).map(shown);
-    state.samples = drawn.answers.map((output) => names.indexOf(shown(output)));
+    state.samples = drawn.answers.map((output) => names.indexOf(shown(output.label ?? output)));
     choose("view", "outputs");
     await refresh();
   } catch (error) { $("picture-text").textContent = error.message; }

@@ -2,7 +2,7 @@
 import { post } from "./api.js";
 
 export const $ = (id) => document.getElementById(id);
-export const state = { problem: null, loaded: false, result: null, results: [], secret: null, output: null, names: new Set(), releases: null, samples: [] };
+export const state = { problem: null, loaded: false, result: null, results: [], secret: null, place: null, output: null, names: new Set(), releases: null, samples: [] };
 
 // "answers" and "same_answers" are the keys of the HTTP API for outputs.
 export const outputLabels = (problem) => problem.answers;
@@ -54,7 +54,8 @@ export const asCost = (value, p = state.problem) => measured(value, p.measures.c
 export function asEpsilon(value, { within, anyPair, p = state.problem } = {}) {
   // ε with its unit, followed by the largest log-ratio between any two secrets.
   const per = within === undefined ? ` ${p.units.epsilon}` : ` between secrets at most ${inUnit(within, p.units.distinguishability)} apart`;
-  return `${digits(value)}${per}${anyPair === undefined ? "" : `; ${digits(anyPair ?? "inf")} between any two secrets`}`;
+  const farthest = anyPair === undefined ? "" : `; ${digits(anyPair ?? "inf")} ${p.kind === "points" ? "however far apart" : "between any two secrets"}`;
+  return `${digits(value)}${per}${farthest}`;
 }
 export const shown = (label) => (Array.isArray(label) ? `{${label.join(", ")}}` : String(label));
 

@@ -1,6 +1,6 @@
 // Step 1, "What is secret": creates a problem from the chosen source, and announces it to the other parts.
 import { allStarted, ask, post } from "./api.js";
-import { $, chosen, element, emit, forget, on, percent, say, state } from "./shared.js";
+import { $, chosen, digits, element, emit, forget, on, percent, say, state } from "./shared.js";
 
 let traces = null;
 let latest = 0;
@@ -19,6 +19,7 @@ export function setUpSources() {
   }
   $("person").value = 7;
   document.querySelectorAll('input[name="source"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
+  document.querySelectorAll('input[name="secrets"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
   for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
     $(id).addEventListener("change", load);
   }
@@ -33,8 +34,13 @@ export function setUpSources() {
 export function showPanel() {
   const source = chosen("source");
   document.querySelectorAll(".panel").forEach((panel) => { panel.hidden = panel.dataset.for !== source; });
-  $("grid-size").hidden = !["places", "own"].includes(source);
-  $("cost-label").hidden = ["categories", "file"].includes(source);
+  const places = ["places", "own"].includes(source);
+  const points = places && chosen("secrets") === "points";
+  for (const id of ["guarantee", "grid-size"]) $(id).hidden = !places;
+  $("cost-label").hidden = points || ["categories", "file"].includes(source);
+  $("guarantee-means").textContent = points
+    ? "For coordinates, however close: outputs are the centres of the columns and rows, and cost you their distance."
+    : "For cells: close points on two sides of a border may have very different outputs.";
 }
 
 export async function load() {
@@ -53,9 +59,9 @@ export async function load() {
     setTimeout(() => { if (mine === latest && waiting) $("source-note").textContent = "Reading …"; }, 400);
     const response = body.pgm ? await ask("POST", "verify", body.pgm, { raw: true }) : await post("problems", body);
     if (mine !== latest) return;
-    if (response.kind === "points") {
+    if (response.kind === "points" && body.pgm && !response.problem) {
       forget([response.id]);
-      throw new Error("The secrets of this mechanism are points, which this page does not show. Draw outputs with privacygames sample, or over the HTTP API.");
+      throw new Error("The secrets of this mechanism are numbers of an interval, which this page does not show. Draw outputs with privacygames sample, or over the HTTP API.");
     }
     const problem = body.pgm ? response.problem : response;
     state.names.add(response.id);
@@ -63,7 +69,10 @@ export async function load() {
     allStarted().then(() => forget(before));
     const possible = problem.prior.filter((p) => p > 0).length;
     const outside = problem.left_out ? ` ${problem.left_out} visits far away from the others are outside the map, and left out.` : "";
-    $("source-note").textContent = `${problem.shape[0]} secrets, ${possible} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.${outside}`;
+    const about = problem.kind === "points"
+      ? `Any point of ${digits(problem.map.width)} × ${digits(problem.map.height)} km is a secret. The prior has ${problem.shape[0]} of them, the likeliest with ${percent(Math.max(...problem.prior))}; ${problem.shape[1]} outputs.`
+      : `${problem.shape[0]} secrets, ${possible} of them possible; the likeliest with ${percent(Math.max(...problem.prior))}.`;
+    $("source-note").textContent = `${about}${outside}`;
     emit("problem", problem);
     if (body.pgm) emit("opened", response);
   } catch (error) {
@@ -80,7 +89,7 @@ function clear() {
   // Remove everything about the earlier source, from the page and from the server.
   const names = [...state.names].filter((name) => name !== traces);
   allStarted().then(() => forget(names));
-  Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, output: null, releases: null, samples: [] });
+  Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, place: null, output: null, releases: null, samples: [] });
   emit("unloaded");
   emit("cleared");
 }
@@ -89,7 +98,7 @@ async function requestBody() {
   const source = chosen("source");
   const whole = (id) => Number.isInteger(Number($(id).value)) && Number($(id).value) >= 1 && Number($(id).value) <= 60;
   if (!$("grid-size").hidden && !(whole("columns") && whole("rows"))) throw new Error("Columns and rows are whole numbers from 1 to 60.");
-  const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean" };
+  const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean", secrets: chosen("secrets") };
   if (source === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
   if (source === "own") return traces ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
   if (source === "ages") return { document: ages() };

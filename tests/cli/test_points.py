@@ -303,7 +303,7 @@ def test_commands_for_labels_say_so(folder: Path, command: tuple[str, ...]) -> N
         ("[[6.58, 46.52], [6.63, 46.52], [6.63, 46.54]]", "[[46.52, 6.58]]", "longitude and latitude swapped"),
         ("[6.58, 46.52]", "[6.58, nan]", "[prior] 1 of the points are not finite numbers"),
         ("[6.58, 46.52]", "[6.58, 46.52, 370]", "[prior] the points"),
-        ("weights = [3, 2, 1]", "weights = [3, 2]", "[prior] the weights has shape (2,)"),
+        ("weights = [3, 2, 1]", "weights = [3, 2]", "[prior] the list of weights has shape (2,)"),
         ("columns = 3\nrows = 2\n\n[mesh]", "columns = 3\n\n[mesh]", "[observables] says what may be released"),
         ("[mesh]", "[mash]", "has no key 'mash'"),
         ("degree = 2", "degree = 0", "[mesh] the degree of a mesh"),

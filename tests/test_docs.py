@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 SOURCE = ROOT / "src" / "privacygames"
 STUDY = ROOT / "src" / "privacygames_study"
 MODULES = (
-    *("attacks", "metrics", "plots", "points", "approximations", "baselines", "fleet", "tables", "traces"),
+    *("attacks", "leakage", "metrics", "plots", "points", "approximations", "baselines", "fleet", "tables", "traces"),
     *("policies", "tracking"),
 )
 

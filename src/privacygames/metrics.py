@@ -4,7 +4,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, loss_matmul, loss_per_secret
 from privacygames.attacks import Attack
-from privacygames.beliefs import Prior, conditional_entropy
+from privacygames.beliefs import Prior, conditional_entropy, information
 from privacygames.certificates import realised_epsilon
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
@@ -159,7 +159,8 @@ def mutual_information(mechanism: Mechanism, prior: Prior) -> float:
     >>> pg.metrics.mutual_information(pg.baselines.constant(problem), problem.prior)
     0.0
     """
-    return max(prior.entropy() - posterior_entropy(mechanism, prior), 0.0)
+    require_secrets(mechanism, prior)
+    return information(prior.probabilities, mechanism.probabilities)
 
 
 def vulnerability(mechanism: Mechanism, prior: Prior, truth: Prior | None = None) -> float:

@@ -3,7 +3,7 @@
 from privacygames.beliefs.mobility import Mobility, Timestamp, to_seconds
 from privacygames.beliefs.moves import Moves
 from privacygames.beliefs.point_prior import MOST_POINTS, PointPrior
-from privacygames.beliefs.prior import Prior, conditional_entropy, entropy
+from privacygames.beliefs.prior import Prior, conditional_entropy, entropy, information
 
 __all__ = [
     "MOST_POINTS",
@@ -14,5 +14,6 @@ __all__ = [
     "Timestamp",
     "conditional_entropy",
     "entropy",
+    "information",
     "to_seconds",
 ]

@@ -220,3 +220,16 @@ def entropy(probabilities: FloatArray) -> float:
 def conditional_entropy(joint: FloatArray) -> float:
     """Expected entropy, in bits, of the secret given the output, for joint probabilities (outputs, secrets)."""
     return entropy(joint.ravel()) - entropy(joint.sum(axis=1))
+
+
+def information(prior: FloatArray, table: FloatArray) -> float:
+    """Mutual information in bits, Σ π(s) p(o|s) log₂ p(o|s)/p(o): summed as ratios, so that little does not cancel.
+
+    Args:
+        prior: π(s), one per secret.
+        table: p(o|s), (secrets, outputs).
+    """
+    chance = prior @ table
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(table > 0, np.log2(table / chance), 0.0)
+    return max(float((prior[:, None] * table * np.where(np.isfinite(logs), logs, 0.0)).sum()), 0.0)

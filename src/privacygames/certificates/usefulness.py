@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.beliefs import information
 from privacygames.certificates.statement import Statement
 from privacygames.certificates.verifier import probabilities
 
@@ -56,7 +57,7 @@ def usefulness(statement: Statement) -> Usefulness:
     served = (table * best.T).sum(axis=1)
     unserved = np.flatnonzero((served < NEVER) & (prior > 0))
     return Usefulness(
-        bits=_information(prior, table),
+        bits=information(prior, table),
         constant=bool((table.max(axis=0) - table.min(axis=0)).max() <= EQUAL_ROWS),
         kinds=_kinds(table[prior > 0]),
         unserved=tuple(unserved.tolist()),
@@ -70,14 +71,6 @@ def _limitless(statement: Statement) -> bool:
         return False
     exponents = statement.bounds.log_ratio_bounds(statement.distinguishability)
     return not (exponents < MEANINGLESS_EXPONENT).any()
-
-
-def _information(prior: FloatArray, table: FloatArray) -> float:
-    """Mutual information in bits: Σ π(s) p(o|s) log₂ p(o|s)/p(o)."""
-    chance = prior @ table
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(table > 0, np.log2(table / chance), 0.0)
-    return max(float((prior[:, None] * table * np.where(np.isfinite(logs), logs, 0.0)).sum()), 0.0)
 
 
 def _kinds(table: FloatArray) -> int:

@@ -1,0 +1,108 @@
+"""Whether one mechanism refines another: a linear program finds the proof, either way; fractions decide."""
+
+from fractions import Fraction
+from math import inf
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.certificates import BITS, to_weights
+from privacygames.errors import InvalidProblem, SolveFailed, Status, TooLarge
+from privacygames.leakage.channel import Channel, Disclosing
+from privacygames.leakage.composition import cascade
+from privacygames.leakage.gains import MatrixGain
+from privacygames.leakage.refinement_proof import Refinement, gain_advantage, row_variation
+from privacygames.programs import post_processing_program
+from privacygames.solvers import Highs
+from privacygames.validation import is_number
+
+MOST_ENTRIES = 5_000_000
+"""Largest number of non-zeros of the program: a minute, a gigabyte."""
+
+DENOMINATORS = (64, 4096, 2**20)
+"""Largest denominators of the fractions that a post-processing is read as, in turn, for a proof without rounding."""
+
+GAIN_BITS = (20, 50)
+"""Bits to which a counterexample is rounded, in turn: few, so that it can be read; more, where few prove nothing."""
+
+
+def refinement(mechanism: Disclosing, refined: Disclosing, *, tolerance: float = 1e-9) -> Refinement:
+    """Whether ``refined`` is at least as safe as ``mechanism`` against every adversary: for every prior and gain.
+
+    That is so exactly if it is a post-processing of ``mechanism`` (docs/theory/leakage.md). The answer has the
+    post-processing, or a gain function by which an adversary gains more, and ``verify()`` checks it in fractions.
+
+    Args:
+        mechanism: A.
+        refined: B, with the same secrets; its outputs may be others.
+        tolerance: A R = B may be violated by this much, in total variation of a row: weights are rounded.
+
+    Raises:
+        SolveFailed: neither was proved.
+        TooLarge: the program would have more than 5 million entries.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
+    >>> coin = pg.Mechanism.from_probabilities(problem, [[0.75, 0.25], [0.25, 0.75]])
+    >>> twice = pg.leakage.cascade(coin, coin)
+    >>> pg.leakage.refinement(coin, twice)
+    Refinement(holds, excess 0)
+    >>> pg.leakage.refinement(twice, coin)
+    Refinement(does not hold, advantage 0.125)
+    """
+    first, second = Channel.of(mechanism), Channel.of(refined)
+    if first.secrets != second.secrets:
+        raise InvalidProblem(f"the mechanisms have different secrets: {first.secrets!r} and {second.secrets!r}")
+    if not (is_number(tolerance) and 0 <= tolerance < inf):
+        raise InvalidProblem("tolerance must be a number, 0 or more")
+    secrets, outputs, columns = len(first.secrets), len(first.outputs), len(second.outputs)
+    if secrets * outputs * columns > MOST_ENTRIES:
+        raise TooLarge(
+            f"the program for {secrets} secrets, {outputs} and {columns} outputs has {secrets * outputs * columns} "
+            f"entries; at most {MOST_ENTRIES} are allowed"
+        )
+    solution = Highs("simplex").solve_program(post_processing_program(first.probabilities, second.probabilities))
+    proof, excess = _post_processing(first, second, solution.block("r").reshape(outputs, columns))
+    if excess <= tolerance:
+        return Refinement(first, second, True, proof, excess, None, None)
+    duals = solution.family("cover")
+    gains = np.zeros((columns, secrets)) if duals is None else duals.reshape(secrets, columns).T
+    for bits in GAIN_BITS:
+        gain = _rounded_gain(gains, bits)
+        advantage = gain_advantage(first, second, gain)
+        if advantage > 0:
+            return Refinement(first, second, False, None, None, gain, advantage)
+    raise SolveFailed(
+        f"neither was proved: the best post-processing misses by {float(excess):.3g}, more than the tolerance, and no "
+        "gain function tells the difference",
+        status=Status.NUMERICAL,
+    )
+
+
+def _post_processing(first: Channel, second: Channel, rows: FloatArray) -> tuple[Channel, Fraction]:
+    """The post-processing nearest to the solver's, of those with exact rows that are tried, and how far off it is."""
+    clean = np.maximum(rows, 0.0)
+    clean /= clean.sum(axis=1, keepdims=True)
+    candidates = [Channel.from_integers(first.outputs, second.outputs, to_weights(clean, BITS), 2**BITS)]
+    best, least = candidates[0], row_variation(cascade(first, candidates[0]), second)
+    for denominator in DENOMINATORS:
+        if not least:
+            break
+        simple = _simple_fractions(first, second, clean, denominator)
+        if simple is not None:
+            excess = row_variation(cascade(first, simple), second)
+            if excess < least:
+                best, least = simple, excess
+    return best, least
+
+
+def _simple_fractions(first: Channel, second: Channel, rows: FloatArray, denominator: int) -> Channel | None:
+    """The rows as fractions with small denominators, where these sum to one."""
+    simple = [[Fraction(value).limit_denominator(denominator) for value in row] for row in rows.tolist()]
+    if any(sum(row) != 1 for row in simple):
+        return None
+    return Channel(first.outputs, second.outputs, simple)
+
+
+def _rounded_gain(gains: FloatArray, bits: int) -> MatrixGain:
+    scaled = np.round(np.clip(gains, 0.0, 1.0) * 2.0**bits).astype(np.int64)
+    return MatrixGain([[Fraction(int(value), 2**bits) for value in row] for row in scaled])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygames.arrays import FloatArray, freeze_floats
 from privacygames.errors import Field, InvalidProblem, TooLarge
 from privacygames.immutable import Value
-from privacygames.leakage.channel import Integers, as_fraction, divide
+from privacygames.leakage.channel import Integers, Number, as_fraction, divide
 from privacygames.problem import Measure, distance_matrix, require_finite
 from privacygames.spaces import Space
 from privacygames.validation import is_integer, require_instance
@@ -49,17 +49,14 @@ class Gain(ABC, Value):
         return Tries(int(number))
 
     @staticmethod
-    def from_matrix(gains: ArrayLike | Sequence[Sequence[Fraction]]) -> "Gain":
+    def from_matrix(gains: ArrayLike | Sequence[Sequence[Number]]) -> "Gain":
         """The gain function with these entries g(w, s), (guesses, secrets).
 
         >>> safe_guess = pg.leakage.Gain.from_matrix([[1, 0], [0, 1], [0.6, 0.6]])
         >>> pg.leakage.prior_vulnerability(pg.Prior.uniform(pg.Categories("ab")), safe_guess)
         0.6
         """
-        rows = np.array(gains, dtype=object)
-        if rows.ndim != 2 or not rows.size:
-            raise InvalidProblem("a gain function is a matrix (guesses, secrets) with a row for each guess")
-        return MatrixGain([[as_fraction(value, "a gain function") for value in row] for row in rows])
+        return MatrixGain(_exact(gains, "a gain function"))
 
     @staticmethod
     def from_distance(space: Space, distance: Measure | None = None) -> "Gain":
@@ -78,12 +75,12 @@ class Gain(ABC, Value):
         require_instance(space, Space, "space")
         what = "the distance of a gain function"
         measure = space.default_distance if distance is None else distance
-        exact = _exact(require_finite(distance_matrix(measure, what, space), what))
+        exact = _exact(require_finite(distance_matrix(measure, what, space), what), what)
         largest = max(value for row in exact for value in row)
         return MatrixGain([[1 - value / largest if largest else Fraction(1) for value in row] for row in exact])
 
     @staticmethod
-    def from_loss(loss: ArrayLike) -> "Gain":
+    def from_loss(loss: ArrayLike | Sequence[Sequence[Number]]) -> "Gain":
         """What a guess saves of the largest loss: g(w, s) = largest ℓ − ℓ(w, s).
 
         The vulnerability is the largest loss minus the least expected loss. With the errors of an adversary as the
@@ -94,7 +91,7 @@ class Gain(ABC, Value):
         >>> round(20 - pg.leakage.prior_vulnerability(problem.prior, gain), 4)
         6.6667
         """
-        rows = [[as_fraction(value, "the loss") for value in row] for row in np.array(loss, dtype=object)]
+        rows = _exact(loss, "a loss")
         largest = max(value for row in rows for value in row)
         return MatrixGain([[largest - value for value in row] for row in rows])
 
@@ -129,8 +126,6 @@ class MatrixGain(Gain):
     def __init__(self, rows: Sequence[Sequence[Fraction]]) -> None:
         denominator = lcm(*(value.denominator for row in rows for value in row))
         numerators = tuple(tuple(int(value * denominator) for value in row) for row in rows)
-        if len({len(row) for row in numerators}) != 1:
-            raise InvalidProblem("every row of a gain function must have an entry for each secret")
         self._fill(numerators=numerators, denominator=denominator)
 
     @cached_property
@@ -225,7 +220,7 @@ class Tries(Gain):
         return f"Gain.tries({self.number})"
 
 
-GainArgument = str | Gain | ArrayLike
+GainArgument = str | Gain | ArrayLike | Sequence[Sequence[Number]]
 """``"identity"`` (Bayes vulnerability), the name of a distance (see ``Gain.from_distance``), a gain or a matrix."""
 
 
@@ -247,5 +242,11 @@ def as_gain(gain: GainArgument, secrets: Space | None) -> Gain:
     return Gain.from_distance(secrets, gain)
 
 
-def _exact(matrix: FloatArray) -> list[list[Fraction]]:
-    return [[Fraction(value) for value in row] for row in matrix.tolist()]
+def _exact(values: ArrayLike | Sequence[Sequence[Number]], what: str) -> list[list[Fraction]]:
+    try:
+        rows = np.array(values, dtype=object)
+    except ValueError:
+        rows = np.zeros(0, dtype=object)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidProblem(f"{what} is a matrix (guesses, secrets): a row for each guess, an entry for each secret")
+    return [[as_fraction(value, what) for value in row] for row in rows]

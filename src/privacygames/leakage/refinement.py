@@ -1,5 +1,6 @@
 """Whether one mechanism refines another: a linear program finds the proof, either way; fractions decide."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 from math import inf
 
@@ -10,6 +11,7 @@ from privacygames.certificates import BITS, to_weights
 from privacygames.errors import InvalidProblem, SolveFailed, Status, TooLarge
 from privacygames.leakage.channel import Channel, Disclosing
 from privacygames.leakage.composition import cascade
+from privacygames.leakage.exact_solve import solve_exactly
 from privacygames.leakage.gains import MatrixGain
 from privacygames.leakage.refinement_proof import Refinement, gain_advantage, row_variation
 from privacygames.programs import post_processing_program
@@ -21,6 +23,12 @@ MOST_ENTRIES = 5_000_000
 
 DENOMINATORS = (64, 4096, 2**20)
 """Largest denominators of the fractions that a post-processing is read as, in turn, for a proof without rounding."""
+
+MOST_UNKNOWNS = 64
+"""Largest number of positive entries of a post-processing that are solved for exactly: a second, with fractions."""
+
+POSITIVE = 1e-7
+"""Smallest entry of a post-processing that is not taken for zero: solvers leave less."""
 
 GAIN_BITS = (20, 50)
 """Bits to which a counterexample is rounded, in turn: few, so that it can be read; more, where few prove nothing."""
@@ -82,25 +90,49 @@ def _post_processing(first: Channel, second: Channel, rows: FloatArray) -> tuple
     """The post-processing nearest to the solver's, of those with exact rows that are tried, and how far off it is."""
     clean = np.maximum(rows, 0.0)
     clean /= clean.sum(axis=1, keepdims=True)
-    candidates = [Channel.from_integers(first.outputs, second.outputs, to_weights(clean, BITS), 2**BITS)]
-    best, least = candidates[0], row_variation(cascade(first, candidates[0]), second)
-    for denominator in DENOMINATORS:
+    best, least = None, Fraction(2)
+    for candidate in _candidates(first, second, clean):
+        excess = row_variation(cascade(first, candidate), second)
+        if best is None or excess < least:
+            best, least = candidate, excess
         if not least:
             break
-        simple = _simple_fractions(first, second, clean, denominator)
-        if simple is not None:
-            excess = row_variation(cascade(first, simple), second)
-            if excess < least:
-                best, least = simple, excess
+    assert best is not None  # noqa: S101 - weights that are rounded are always a candidate
     return best, least
 
 
-def _simple_fractions(first: Channel, second: Channel, rows: FloatArray, denominator: int) -> Channel | None:
-    """The rows as fractions with small denominators, where these sum to one."""
-    simple = [[Fraction(value).limit_denominator(denominator) for value in row] for row in rows.tolist()]
-    if any(sum(row) != 1 for row in simple):
+def _candidates(first: Channel, second: Channel, rows: FloatArray) -> Iterator[Channel]:
+    """Exact channels near to floating-point rows: rounded to weights, to simple fractions, and solved for."""
+    yield Channel.from_integers(first.outputs, second.outputs, to_weights(rows, BITS), 2**BITS)
+    for denominator in DENOMINATORS:
+        simple = [[Fraction(value).limit_denominator(denominator) for value in row] for row in rows.tolist()]
+        if all(sum(row) == 1 for row in simple):
+            yield Channel(first.outputs, second.outputs, simple)
+    solved = _solve(first, second, rows)
+    if solved is not None:
+        yield Channel(first.outputs, second.outputs, solved)
+
+
+def _solve(first: Channel, second: Channel, rows: FloatArray) -> list[list[Fraction]] | None:
+    """The solution of A R = B with the same positive entries as the rows; None if there is none, or more than one."""
+    places = [(int(y), int(z)) for y, z in np.argwhere(rows > POSITIVE)]
+    if len(places) > MOST_UNKNOWNS:
         return None
-    return Channel(first.outputs, second.outputs, simple)
+    position = {place: column for column, place in enumerate(places)}
+    equations = []
+    for table_row, target_row in zip(first.fractions, second.fractions, strict=True):
+        for z, target in enumerate(target_row):
+            coefficients = {position[y, z]: value for y, value in enumerate(table_row) if value and (y, z) in position}
+            equations.append((coefficients, target))
+    for y in range(rows.shape[0]):
+        equations.append(({column: Fraction(1) for (row, _), column in position.items() if row == y}, Fraction(1)))
+    values = solve_exactly(equations, len(places))
+    if values is None or min(values) < 0:
+        return None
+    solution = [[Fraction(0)] * rows.shape[1] for _ in range(rows.shape[0])]
+    for (y, z), value in zip(places, values, strict=True):
+        solution[y][z] = value
+    return solution
 
 
 def _rounded_gain(gains: FloatArray, bits: int) -> MatrixGain:

@@ -30,7 +30,7 @@ MOST_UNKNOWNS = 64
 POSITIVE = 1e-7
 """Smallest entry of a post-processing that is not taken for zero: solvers leave less."""
 
-GAIN_BITS = (20, 50)
+GAIN_BITS = (2, 20, 50)
 """Bits to which a counterexample is rounded, in turn: few, so that it can be read; more, where few prove nothing."""
 
 

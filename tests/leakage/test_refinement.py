@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 from leakage_channels import channel_of, channels, priors
 from privacygames import leakage
-from privacygames.leakage import Gain
+from privacygames.leakage import Gain, decide_refinement
 
 
 @given(st.data())
@@ -106,10 +106,14 @@ def test_channels_of_other_secrets_are_refused() -> None:
     channel = channel_of([[1], [1]])
     with pytest.raises(pg.InvalidProblem, match="tolerance"):
         leakage.refinement(channel, channel, tolerance=-1.0)
-    grid = pg.Problem(pg.Prior.uniform(pg.Grid(20, 15)))
-    large = pg.baselines.uniform(grid)
-    with pytest.raises(pg.TooLarge, match="entries"):
-        leakage.refinement(large, large)
+
+
+def test_what_takes_too_long_a_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decide_refinement, "MOST_ENTRIES", 10)
+    flat, identity = channel_of([[1]] * 4), channel_of(np.eye(4, dtype=int).tolist())
+    with pytest.raises(pg.TooLarge, match="has 16 entries"):
+        leakage.refinement(flat, identity)
+    assert leakage.refinement(identity, flat).holds
 
 
 def test_qif_agrees() -> None:

@@ -15,6 +15,7 @@ from privacygames.leakage.capacities import (
 )
 from privacygames.leakage.channel import Channel
 from privacygames.leakage.composition import cascade, parallel, visible_choice
+from privacygames.leakage.decide_refinement import refinement
 from privacygames.leakage.gains import Gain
 from privacygames.leakage.hypers import Hyper, hyper
 from privacygames.leakage.measures import (
@@ -27,7 +28,6 @@ from privacygames.leakage.measures import (
     prior_vulnerability,
     shannon_leakage,
 )
-from privacygames.leakage.refinement import refinement
 from privacygames.leakage.refinement_proof import Refinement
 from privacygames.leakage.shannon_capacity import shannon_capacity
 

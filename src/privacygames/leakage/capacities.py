@@ -86,7 +86,7 @@ def min_capacity(mechanism: Disclosing) -> float:
 
 @rational
 def additive_gain_capacity(mechanism: Disclosing, prior: Belief) -> Fraction:
-    """The largest additive leakage over gains of which no guess's vary by more than 1, for this prior.
+    """The largest additive leakage over gains that vary by at most 1 for each guess, for this prior.
 
     It is the expected total variation between the prior and the posterior.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 from math import inf
+from operator import itemgetter
 
 import numpy as np
 
@@ -18,8 +19,8 @@ from privacygames.programs import post_processing_program
 from privacygames.solvers import Highs
 from privacygames.validation import is_number
 
-MOST_ENTRIES = 5_000_000
-"""Largest number of non-zeros of the program: a minute, a gigabyte."""
+MOST_ENTRIES = 1_000_000
+"""Largest number of non-zeros of the program: a hundred secrets and outputs, minutes; sixty take seconds."""
 
 DENOMINATORS = (64, 4096, 2**20)
 """Largest denominators of the fractions that a post-processing is read as, in turn, for a proof without rounding."""
@@ -34,7 +35,9 @@ GAIN_BITS = (2, 20, 50)
 """Bits to which a counterexample is rounded, in turn: few, so that it can be read; more, where few prove nothing."""
 
 
-def refinement(mechanism: Disclosing, refined: Disclosing, *, tolerance: float = 1e-9) -> Refinement:
+def refinement(
+    mechanism: Disclosing, refined: Disclosing, *, tolerance: float = 1e-9, time_limit: float | None = None
+) -> Refinement:
     """Whether ``refined`` is at least as safe as ``mechanism`` against every adversary: for every prior and gain.
 
     That is so exactly if it is a post-processing of ``mechanism`` (docs/theory/leakage.md). The answer has the
@@ -44,10 +47,11 @@ def refinement(mechanism: Disclosing, refined: Disclosing, *, tolerance: float =
         mechanism: A.
         refined: B, with the same secrets; its outputs may be others.
         tolerance: A R = B may be violated by this much, in total variation of a row: weights are rounded.
+        time_limit: seconds that the linear program may take.
 
     Raises:
-        SolveFailed: neither was proved.
-        TooLarge: the program would have more than 5 million entries.
+        SolveFailed: neither was proved, or not in time.
+        TooLarge: the program would have more than a million entries.
 
     >>> problem = pg.Problem(pg.Prior.uniform(pg.Categories(["yes", "no"])))
     >>> coin = pg.Mechanism.from_probabilities(problem, [[0.75, 0.25], [0.25, 0.75]])
@@ -63,13 +67,18 @@ def refinement(mechanism: Disclosing, refined: Disclosing, *, tolerance: float =
     if not (is_number(tolerance) and 0 <= tolerance < inf):
         raise InvalidProblem("tolerance must be a number, 0 or more")
     secrets, outputs, columns = len(first.secrets), len(first.outputs), len(second.outputs)
+    proof, excess = _post_processing(first, second, _least_squares(first, second))
+    if not excess or (excess <= tolerance and outputs * columns > MOST_UNKNOWNS):
+        return Refinement(first, second, True, proof, excess, None, None)
     if secrets * outputs * columns > MOST_ENTRIES:
         raise TooLarge(
             f"the program for {secrets} secrets, {outputs} and {columns} outputs has {secrets * outputs * columns} "
             f"entries; at most {MOST_ENTRIES} are allowed"
         )
-    solution = Highs("simplex").solve_program(post_processing_program(first.probabilities, second.probabilities))
-    proof, excess = _post_processing(first, second, solution.block("r").reshape(outputs, columns))
+    program = post_processing_program(first.probabilities, second.probabilities)
+    solution = Highs("simplex").solve_program(program, time_limit=time_limit)
+    by_program = _post_processing(first, second, solution.block("r").reshape(outputs, columns))
+    proof, excess = min((proof, excess), by_program, key=itemgetter(1))
     if excess <= tolerance:
         return Refinement(first, second, True, proof, excess, None, None)
     duals = solution.family("cover")
@@ -84,6 +93,13 @@ def refinement(mechanism: Disclosing, refined: Disclosing, *, tolerance: float =
         "gain function tells the difference",
         status=Status.NUMERICAL,
     )
+
+
+def _least_squares(first: Channel, second: Channel) -> FloatArray:
+    """The solution of A R = B by least squares: the only one, and the answer, if A's columns are independent."""
+    rows = np.linalg.lstsq(first.probabilities, second.probabilities)[0]
+    clean = np.maximum(rows, 0.0)
+    return np.where(clean.any(axis=1, keepdims=True), clean, 1.0)
 
 
 def _post_processing(first: Channel, second: Channel, rows: FloatArray) -> tuple[Channel, Fraction]:

@@ -146,7 +146,9 @@ def test_a_person_may_have_a_mesh_with_halved_cells(folder: Path) -> None:
 def test_weights_that_break_the_guarantee_are_noticed_before_they_are_used(folder: Path) -> None:
     """A record whose checksums all fit, and weights of another ε."""
     shared = require_points(decode_shared(read_shared(folder)))
-    other = pg.points.design(pg.PointProblem(people(3)["user-1"], OUTPUTS), epsilon=2.0, prove_bound=False)
+    corners = pg.PointPrior(TOWN, [OUTPUTS[0], OUTPUTS[-1]])
+    other = pg.points.design(pg.PointProblem(corners, OUTPUTS), epsilon=1.1, prove_bound=False)
+    assert not other.constant
     forge(folder, {"user-1": encode_point_person("user-1", other, DETAILS, shared)})
     fleet = PointFleet(folder)
     uses: list[Callable[[], Any]] = [

@@ -61,8 +61,9 @@ def enumerated(releases: Sequence[tuple[Sequence[int], Sequence[int]]], ratio: F
             for a, b in zip(first, second, strict=True):
                 longer[p * int(a), q * int(b)] = longer.get((p * int(a), q * int(b)), 0) + count
         sequences = longer
-    total = sum((count * max(p - ratio * q, Fraction(0)) for (p, q), count in sequences.items()), Fraction(0))
-    return total / prod(sum(map(int, first)) for first, _ in releases)
+    a, b = ratio.numerator, ratio.denominator
+    total = sum(count * max(b * p - a * q, 0) for (p, q), count in sequences.items())
+    return Fraction(total, b * prod(sum(map(int, first)) for first, _ in releases))
 
 
 def both_rows(pair: DominatingPair) -> tuple[list[int], list[int]]:

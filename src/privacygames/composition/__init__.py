@@ -35,3 +35,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_limit",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -95,8 +95,8 @@ class RenyiFilter(PrivacyFilter):
     Args:
         epsilon: the budget.
         delta: the probability that it may fail.
-        orders: of the divergences; by default the one that admits most small releases. With several, each is given an
-            equal part of δ, and a release fits if any order has room.
+        orders: of the divergences; by default ∞, which is pure ε, and the one that admits most small releases. A
+            release fits if any order has room; finite orders share δ equally.
     """
 
     def __init__(self, epsilon: float, delta: float, *, orders: Iterable[float] | None = None) -> None:
@@ -105,8 +105,9 @@ class RenyiFilter(PrivacyFilter):
         self.delta = _positive(delta, "delta")
         if self.delta >= 1:
             raise InvalidProblem(Field("delta"), f" is {delta!r}; it must lie between 0 and 1")
-        given = [best_order(self.epsilon, self.delta)] if orders is None else [float(each) for each in orders]
-        shares = [renyi_limit(self.epsilon, self.delta / len(given), order) for order in given]
+        given = [best_order(self.epsilon, self.delta), inf] if orders is None else [float(each) for each in orders]
+        share = self.delta / max(sum(order < inf for order in given), 1)  # order ∞ never fails
+        shares = [renyi_limit(self.epsilon, share, order) for order in given]
         self._limits = {order: Fraction(limit) for order, limit in zip(given, shares, strict=True) if limit > 0}
         self._spent = dict.fromkeys(self._limits, Fraction(0))
 

@@ -29,6 +29,9 @@ TAIL = 2.0**-64
 TAIL_TILTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """Exponents, relative to 1 / standard deviation, that the bound on the tails is tried with; any is valid."""
 
+NEGLIGIBLE = 200.0
+"""Exponent of the gains that are bounded instead of computed: e^−200 is below all other errors."""
+
 LARGEST_TILT = 2.0**14
 """The largest θ."""
 
@@ -38,7 +41,7 @@ LARGEST_EXPONENT = 600.0
 SLACK = 1 + 2.0**-30
 """Factor for the roundings of sums and exponentials in the last steps, each of which is below 2^-40."""
 
-BISECTIONS = 60
+BISECTIONS = 44
 """Halvings of an interval that ε is searched in."""
 
 
@@ -131,12 +134,15 @@ class LossSum:
             self._last = self._convolved(tilt)
         window = self._last
         beyond = window.positions * self.step - epsilon
-        start = int(np.searchsorted(beyond, 0.0, side="right"))
-        gains = -np.expm1(-beyond[start:]) * np.exp(-tilt * beyond[start:])
-        # The largest (1 − e^−y)·e^(−θy) is at e^y = 1 + 1/θ.
+        used = slice(*np.searchsorted(beyond, [0.0, NEGLIGIBLE / tilt], side="right").tolist())
+        gains = -np.expm1(-beyond[used]) * np.exp(-tilt * beyond[used])
+        # The largest (1 − e^−y)·e^(−θy) is at e^y = 1 + 1/θ. The integral of its square is the quotient below, and it
+        # rises and falls once, so that a sum exceeds the integral by no more than the largest.
         largest = exp(-tilt * log1p(1 / tilt)) / (1 + tilt)
-        doubt = window.error * float(np.linalg.norm(gains)) + window.outside * largest
-        total = max(float(window.masses[start:] @ gains) + self.sign * doubt * SLACK, 0.0)
+        integral = 1 / (2 * tilt * (2 * tilt + 1) * (tilt + 1))
+        squares = min(integral / self.step + largest**2, len(beyond) * largest**2)
+        doubt = window.error * squares**0.5 + window.outside * largest + 2 * exp(-NEGLIGIBLE)
+        total = max(float(window.masses[used] @ gains) + self.sign * doubt * SLACK, 0.0)
         exponent = self._log_moment(tilt) - tilt * epsilon
         # Exponents are rounded relative to themselves; sums and logarithms of masses, to the number of terms and to 43.
         rounding = 16 * UNIT * (tilt * epsilon + 1) + 16 * UNIT * sum(
@@ -147,7 +153,7 @@ class LossSum:
         if exponent > LARGEST_EXPONENT:
             return 1.0 if self.sign > 0 else self.infinite
         finite = total * exp(exponent) * (SLACK if self.sign > 0 else 1 / SLACK)
-        return min(finite + self.infinite, 1.0)
+        return float(min(finite + self.infinite, 1.0))
 
     def _convolved(self, tilt: float) -> TiltedSum:
         tilted = [(part, part.tilted(self.step, tilt), count) for part, count in self.parts]

@@ -136,6 +136,18 @@ def test_weights_of_one_unit_are_counted() -> None:
     assert_brackets(Composition([(rare.reversed(), 4)]), [rare.reversed()] * 4, 0.5)
 
 
+def test_rare_and_enormous_losses_fit_into_memory() -> None:
+    """The tilt that suits an ε would need a window of all sums, of which most are next to impossible."""
+    first, second = [2**61 + 2**40, 2**61 - 2**41, 2**40], [2**61, 2**61 - 1, 1]
+    composition = Composition([(DominatingPair(np.array(first), np.array(second), 62), 2000)], step=2.0**-11)
+    for epsilon in (1.0, 500.0):
+        bounds = composition.delta(epsilon)
+        assert 0 <= bounds.lower <= bounds.upper <= 2000 * 2.0**-22
+    assert composition.epsilon(0.01).upper < 0.1
+    with pytest.raises(InvalidProblem, match="step is too small"):
+        Composition([(randomised_response_pair(5.0), 2000)], step=2.0**-25).delta(1.0)
+
+
 def test_a_thousand_releases_of_a_city() -> None:
     city = pg.Grid(5, 5, 5.0, 1.0)
     mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(city)), epsilon=0.1)

@@ -18,6 +18,10 @@ from scipy.optimize import minimize_scalar
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.composition.grid_losses import UNIT, GridLosses
+from privacygames.errors import InvalidProblem
+
+TiltedLosses = tuple[GridLosses, FloatArray, int]
+"""Losses, their tilted masses, and the number of times that they occur."""
 
 FFT_ERROR = 16 * UNIT
 """Relative 2-norm error of an FFT for each doubling of its length: twice what Higham (Accuracy and Stability,
@@ -32,8 +36,11 @@ TAIL_TILTS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 NEGLIGIBLE = 200.0
 """Exponent of the gains that are bounded instead of computed: e^−200 is below all other errors."""
 
-LARGEST_TILT = 2.0**14
-"""The largest θ."""
+SMALLEST_TILT, LARGEST_TILT = 2.0**-20, 2.0**14
+"""The range of θ."""
+
+LONGEST_WINDOW = 2**20
+"""Number of steps in the largest window: some dozens of megabytes."""
 
 LARGEST_EXPONENT = 600.0
 """Exponent above which a bound from an unsuitable tilt is not evaluated: floats end near e^709."""
@@ -117,11 +124,20 @@ class LossSum:
             tilt = exp(log_tilt)
             return self._log_moment(tilt) - tilt * epsilon
 
-        best = minimize_scalar(exponent, bounds=(log(2.0**-20), log(LARGEST_TILT)), method="bounded")
+        best = minimize_scalar(exponent, bounds=(log(SMALLEST_TILT), log(LARGEST_TILT)), method="bounded")
         return exp(float(best.x)), min(float(best.fun), 0.0)
 
     def _tilt(self, epsilon: float) -> float:
-        return self._chernoff(epsilon)[0]
+        """The θ of Chernoff's bound, or a smaller one where its window would not fit into memory."""
+        tilt = self._chernoff(epsilon)[0]
+        while all(len(part.masses) for part, _ in self.parts):
+            _, low, high, _ = self._window(tilt)
+            if high - low <= LONGEST_WINDOW:
+                break
+            if tilt < SMALLEST_TILT:
+                raise InvalidProblem("the step is too small for the losses of so many releases: double it a few times")
+            tilt /= 2
+        return tilt
 
     def _log_moment(self, tilt: float) -> float:
         return sum(count * part.log_moment(self.step, tilt) for part, count in self.parts if len(part.masses))
@@ -155,7 +171,8 @@ class LossSum:
         finite = total * exp(exponent) * (SLACK if self.sign > 0 else 1 / SLACK)
         return float(min(finite + self.infinite, 1.0))
 
-    def _convolved(self, tilt: float) -> TiltedSum:
+    def _window(self, tilt: float) -> tuple[list[TiltedLosses], int, int, float]:
+        """Tilted losses, the range of their sums but for rare ones, and the probability of these, at most."""
         tilted = [(part, part.tilted(self.step, tilt), count) for part, count in self.parts]
         mean = sum(count * float(masses @ part.positions) for part, masses, count in tilted)
         variance = sum(count * _variance(masses, part.positions) for part, masses, count in tilted)
@@ -163,7 +180,10 @@ class LossSum:
         highest = sum(count * int(part.positions.max()) for part, _, count in tilted)
         low, high = (_tail_position(tilted, mean, variance, direction) for direction in (-1, 1))
         outside = (TAIL if low > lowest else 0.0) + (TAIL if high < highest else 0.0)
-        low, high = max(low, lowest), min(high, highest)
+        return tilted, max(low, lowest), min(high, highest), outside
+
+    def _convolved(self, tilt: float) -> TiltedSum:
+        tilted, low, high, outside = self._window(tilt)
         length = 1 << max(high - low, 1).bit_length()
         spectrum, error = np.ones(length // 2 + 1, dtype=np.complex128), 0.0
         per_transform = FFT_ERROR * log2(length)
@@ -180,9 +200,7 @@ def _variance(masses: FloatArray, positions: IntArray) -> float:
     return float(masses @ (positions - float(masses @ positions)) ** 2)
 
 
-def _tail_position(
-    tilted: list[tuple[GridLosses, FloatArray, int]], mean: float, variance: float, direction: int
-) -> int:
+def _tail_position(tilted: list[TiltedLosses], mean: float, variance: float, direction: int) -> int:
     """A position beyond which, upwards or downwards, there is at most the mass TAIL: by Chernoff's bound."""
     reach = inf
     for relative in TAIL_TILTS:

@@ -56,6 +56,17 @@ def test_likelihood_ratios_that_floats_confuse_are_ordered(pair: DominatingPair)
     assert not pair.dominates(finer)
 
 
+@given(st.permutations([0, 1, 2, 3, 4, 5]), st.integers(1, 12))
+def test_likelihood_ratios_that_are_equal_as_floats_are_ordered(extra: list[int], half_steps: int) -> None:
+    second = [2**58] * 6
+    first = [each + more for each, more in zip(second, extra, strict=True)]
+    first, second = ([*row, 2**62 - sum(row)] for row in (first, second))
+    pair = DominatingPair(np.array(first), np.array(second), 62)
+    ratio = 1 + Fraction(half_steps, 2**59)
+    assert pair.hockey_stick(ratio) == divergence(first, second, ratio)
+    assert len(pair.first) == 7
+
+
 @given(st.lists(rows(4), min_size=2, max_size=3))
 def test_randomised_response_dominates_every_mechanism_with_its_epsilon(weights: list[list[int]]) -> None:
     mechanism = mechanism_of([[*(each + 1 for each in row), UNITS - len(row)] for row in weights])

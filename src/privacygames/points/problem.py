@@ -166,7 +166,7 @@ class PointProblem(Value):
         """The number of control points up to which a design refines its first mesh."""
         if isinstance(self.mesh, Mesh):
             return first.controls
-        return default_controls(first) if self.mesh is None else self.mesh
+        return default_controls(first, len(self.outputs)) if self.mesh is None else self.mesh
 
     def with_mesh(self, mesh: Mesh | int) -> "PointProblem":
         """The same problem on another mesh, or with another number of control points."""

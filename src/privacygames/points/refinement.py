@@ -17,8 +17,9 @@ from privacygames.points.mesh import Mesh
 GROWTH = {1: 8.0, 2: 3.6}
 """Control points of the last mesh for each one of the first, by the number of axes."""
 
-ENOUGH_CONTROLS = 400
-"""Control points above which the default no longer adds any: the time grows with their cube."""
+ENOUGH_CONTROLS, MANY_OUTPUTS = 400, 100
+"""Control points above which the default adds none, where there are many outputs: the time grows with the cube of the
+first number and with the number of outputs in use, which seldom exceeds the second."""
 
 GROWTH_PER_ROUND = 2.2
 """Largest growth of a mesh between two solutions: with 3.6 at once, 0.5 % more cost on GeoLife."""
@@ -27,13 +28,14 @@ NEGLIGIBLE_SHARE = 1e-3
 """Share of the largest sensitivity below which a cell is not halved."""
 
 
-def default_controls(first: Mesh) -> int:
+def default_controls(first: Mesh, outputs: int) -> int:
     """The number of control points up to which a mesh is refined by default.
 
-    >>> pg.points.refinement.default_controls(pg.points.Mesh(pg.Area(15.0, 8.0), 4, 2))
+    >>> pg.points.refinement.default_controls(pg.points.Mesh(pg.Area(15.0, 8.0), 4, 2), outputs=300)
     327
     """
-    return max(first.controls, min(int(first.controls * GROWTH[first.axes]), ENOUGH_CONTROLS))
+    enough = int(ENOUGH_CONTROLS * (MANY_OUTPUTS / min(outputs, MANY_OUTPUTS)) ** (1 / 3))
+    return max(first.controls, min(int(first.controls * GROWTH[first.axes]), enough))
 
 
 def refinement_sizes(first: Mesh, most: int) -> list[int]:

@@ -431,7 +431,8 @@ def design(
         prove_bound: also prove how much better any mechanism whatever could be, which takes about as long again.
         device: ``"host"``, or one of PyTorch's devices.
         time_limit: seconds after which to stop with the best mechanism so far.
-        tolerance: relative gap to the best mechanism on the mesh, with the outputs that are in use.
+        tolerance: relative gap to the best mechanism on the mesh, with the outputs that are in use; 1e-4 is accepted
+            where rounding prevents a smaller one. The gap of the certificate is to all mechanisms, and includes it.
         progress: called with a :class:`privacygames.Progress` now and then.
 
     Raises:

@@ -31,6 +31,9 @@ STALLED, NARROWER = 12, 0.9
 """The method gives up after so many iterations in which the absolute gap did not fall by this factor.
 The relative one stays where it is while the value and the bound fall together."""
 
+ROUNDED_GAP = 1e-4
+"""Relative gap that is good enough where rounding stops the method above the tolerance."""
+
 NEGLIGIBLE = 1e-6
 """Fraction of the uniform mechanism's costs; the gap of a smaller value is measured in units of that."""
 
@@ -59,7 +62,7 @@ def solve_cone_program(
 
     Args:
         program: what to solve.
-        tolerance: the relative gap to stop at.
+        tolerance: the relative gap to stop at; where rounding stops the method earlier, 1e-4 is accepted.
         time_limit: seconds after which the best point so far is returned.
         threads: the number of threads; by default one per processor.
         device: "host", or one of PyTorch's devices for the factorisations.
@@ -67,7 +70,7 @@ def solve_cone_program(
 
     Raises:
         Infeasible: the limits cannot be met, with a proof; its ``limit`` is proved to be too low itself.
-        SolveFailed: the gap stays wider, or the time limit is reached before all limits are met.
+        SolveFailed: the gap stays wider than both, or the time limit is reached before all limits are met.
     """
     algebra: AbstractContextManager[BlockAlgebra]
     algebra = host_algebra(threads, compiled=True) if device == "host" else device_algebra(device, threads=threads)
@@ -106,6 +109,8 @@ class _Solve:
                 at = next_point(self._program, at, algebra)
             except FactorisationFailed:
                 break
+        if self._gap <= ROUNDED_GAP:
+            return self._solution(at, iteration, finished=False)
         raise SolveFailed(
             f"the mechanism for points was not solved to a relative gap of {self._tolerance:g}; it ended at "
             f"{self._gap:.1e}. Loosen tolerance, or choose a coarser mesh"

@@ -257,7 +257,7 @@ class ConeSolution:
             adversary's distortion is maximised, that minus ⟨c, v⟩.
         bound: no feasible point has a smaller value (where a distortion is maximised: a larger one), up to rounding.
         iterations: how many were needed.
-        finished: whether the tolerance was reached before the time limit.
+        finished: whether the tolerance was reached, before the time limit and before rounding stopped the method.
         alpha: the dual value of each adversary's distortion; 1 where it is maximised.
         cost_dual: the dual value of the cost limit; 0 without.
         point_duals: the dual value of each point's cost, (points,).

@@ -33,7 +33,9 @@ def public_names() -> list[str]:
         names += [
             f"{module}.{name}"
             for name in listed
-            if not name.startswith("_") and any(kind(getattr(room, name)) for kind in kinds)
+            if not name.startswith("_")
+            and any(kind(getattr(room, name)) for kind in kinds)
+            and getattr(pg, name, None) is not getattr(room, name)  # listed by its shorter name
         ]
     return [f"privacygames.{name}" for name in names] + [
         f"{module.__name__}.{name}"

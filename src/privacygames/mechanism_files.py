@@ -5,7 +5,7 @@ of mechanisms for points is imported only for such a file, so that verifying any
 """
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from privacygames.certificates import Certificate
 from privacygames.errors import InvalidFile, InvalidProblem, TooLarge
@@ -22,13 +22,20 @@ from privacygames.mechanism import (
 if TYPE_CHECKING:
     from privacygames.points import PointCertificate, PointMechanism, PublicPointMechanism
 
+Kind = TypeVar("Kind")
+"""The class of a mechanism."""
+
 ONLY_LABELS = (
     "this mechanism is for points, whose coordinates are the secrets; what is asked for here works with mechanisms for "
     "cells or labels only"
 )
 
 
-def load(path: str | os.PathLike[str]) -> "Mechanism | PointMechanism":
+@overload
+def load(path: str | os.PathLike[str]) -> Mechanism: ...
+@overload
+def load(path: str | os.PathLike[str], kind: type[Kind]) -> Kind: ...
+def load(path: str | os.PathLike[str], kind: type[Any] = Mechanism) -> Any:
     """Read a mechanism file, and verify every guarantee in it.
 
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
@@ -36,12 +43,26 @@ def load(path: str | os.PathLike[str]) -> "Mechanism | PointMechanism":
     >>> pg.load("numbers.pgm").digest == mechanism.digest
     True
 
-    Returns:
-        A :class:`privacygames.Mechanism`, or a :class:`privacygames.PointMechanism` where the secrets are points.
+    Args:
+        path: the file.
+        kind: what it holds: a :class:`privacygames.Mechanism`, or a :class:`privacygames.PointMechanism` where the
+            secrets are points.
 
     Raises:
+        InvalidProblem: it holds a mechanism of another kind.
         InvalidFile: the file is damaged, altered, too large or of another version.
         GuaranteeViolated: the mechanism in the file does not keep its guarantees.
+    """
+    return _require_kind(load_certified(path), kind)
+
+
+def load_certified(path: str | os.PathLike[str]) -> "Mechanism | PointMechanism":
+    """Read a mechanism file of either kind with prior and cost, as :func:`load` does.
+
+    >>> from privacygames.mechanism_files import load_certified
+    >>> pg.baselines.identity(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30])))).save("numbers.pgm")
+    >>> type(load_certified("numbers.pgm")).__name__
+    'Mechanism'
     """
     return _with_prior(*read_container(path))
 
@@ -68,7 +89,11 @@ def load_bytes(content: bytes, *, max_size: int | None = None) -> "Mechanism | P
     return _with_prior(header, arrays)
 
 
-def load_public(path: str | os.PathLike[str]) -> "PublicMechanism | PublicPointMechanism":
+@overload
+def load_public(path: str | os.PathLike[str]) -> PublicMechanism: ...
+@overload
+def load_public(path: str | os.PathLike[str], kind: type[Kind]) -> Kind: ...
+def load_public(path: str | os.PathLike[str], kind: type[Any] = PublicMechanism) -> Any:
     """Read a file without prior and cost, and verify the ε that it guarantees.
 
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3]))), epsilon=0.5)
@@ -76,18 +101,20 @@ def load_public(path: str | os.PathLike[str]) -> "PublicMechanism | PublicPointM
     >>> pg.load_public("public.pgm").bounds.epsilon == mechanism.bounds.epsilon
     True
 
-    Returns:
-        A :class:`privacygames.PublicMechanism`, or a :class:`privacygames.points.PublicPointMechanism` where the
-        secrets are points.
+    Args:
+        path: the file.
+        kind: what it holds: a :class:`privacygames.PublicMechanism`, or
+            :class:`privacygames.points.PublicPointMechanism` where the secrets are points.
 
     Raises:
+        InvalidProblem: it holds a mechanism of another kind.
         InvalidFile: the file is damaged, altered, or holds prior and cost.
         GuaranteeViolated: the weights do not keep the guaranteed ε.
     """
     header, arrays = read_container(path)
     if "withheld" not in header:
         raise InvalidFile("this file has prior and cost in it: read it with load")
-    return _without_prior(header, arrays)
+    return _require_kind(_without_prior(header, arrays), kind)
 
 
 def load_any(
@@ -113,7 +140,7 @@ def load_finite(path: str | os.PathLike[str]) -> Mechanism:
     >>> load_finite("numbers.pgm").sample(30)
     30
     """
-    return finite_mechanism(load(path))
+    return finite_mechanism(load_certified(path))
 
 
 def finite_mechanism(mechanism: "Mechanism | PointMechanism") -> Mechanism:
@@ -141,7 +168,16 @@ def verify(path: str | os.PathLike[str]) -> "Certificate | PointCertificate":
         InvalidFile: the file is damaged, altered, too large or of another version.
         GuaranteeViolated: the mechanism in the file does not keep its guarantees.
     """
-    return load(path).certificate
+    return load_certified(path).certificate
+
+
+def _require_kind(mechanism: object, kind: type[Kind]) -> Kind:
+    """The mechanism, if it is of this kind."""
+    if isinstance(mechanism, kind):
+        return mechanism
+    given = type(mechanism).__name__
+    package = "pg.points" if given == "PublicPointMechanism" else "pg"
+    raise InvalidProblem(f"the file holds a {given}, not a {kind.__name__}: pass {package}.{given} after the path")
 
 
 def _with_prior(header: Header, arrays: Arrays) -> "Mechanism | PointMechanism":

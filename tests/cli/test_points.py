@@ -93,7 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / f"{name}.toml").write_text(text)
         done = run("design", f"{name}.toml", "--out", f"{name}.pgm", folder=place)
         assert done.returncode == 0, done.stderr
-    town = pg.load(place / "town.pgm")
+    town = pg.load(place / "town.pgm", pg.PointMechanism)
     assert isinstance(town, pg.PointMechanism)
     pg.points.PublicPointMechanism.of(town).save(place / "public.pgm")
     return place
@@ -244,7 +244,7 @@ def test_files_that_cannot_be_read(folder: Path) -> None:
 
 def test_the_optimal_attack_guesses_any_point(folder: Path) -> None:
     printed: dict[str, Any] = json.loads(run("attack", "town.pgm", "--json", folder=folder).stdout)
-    town = pg.load(folder / "town.pgm")
+    town = pg.load(folder / "town.pgm", pg.PointMechanism)
     assert isinstance(town, pg.PointMechanism)
     assert printed["distortion"] == pytest.approx(town.certificate.verification.distortion, rel=1e-9)
     assert printed["proved"] <= printed["distortion"]

@@ -22,7 +22,7 @@ def mechanism() -> pg.PointMechanism:
 
 def test_one_entry_reads_every_kind(mechanism: pg.PointMechanism, tmp_path: Path) -> None:
     mechanism.save(tmp_path / "points.pgm")
-    loaded = pg.load(tmp_path / "points.pgm")
+    loaded = pg.load(tmp_path / "points.pgm", pg.PointMechanism)
     assert isinstance(loaded, pg.PointMechanism)
     assert (loaded.digest, loaded.certificate) == (mechanism.digest, mechanism.certificate)
     assert pg.verify(tmp_path / "points.pgm") == mechanism.certificate
@@ -39,7 +39,7 @@ def test_one_entry_reads_every_kind(mechanism: pg.PointMechanism, tmp_path: Path
 def test_a_public_file_has_no_prior(mechanism: pg.PointMechanism, tmp_path: Path) -> None:
     public = pg.points.PublicPointMechanism.of(mechanism)
     public.save(tmp_path / "public.pgm")
-    loaded = pg.load_public(tmp_path / "public.pgm")
+    loaded = pg.load_public(tmp_path / "public.pgm", pg.points.PublicPointMechanism)
     assert isinstance(loaded, pg.points.PublicPointMechanism)
     assert isinstance(load_any(tmp_path / "public.pgm"), pg.points.PublicPointMechanism)
     assert (loaded.digest, loaded.certificate) == (public.digest, public.certificate)
@@ -102,3 +102,9 @@ def test_a_design_whose_time_is_up_is_still_verified() -> None:
     problem = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 2.0, 3.0])
     certificate = pg.design(problem, epsilon=0.5, time_limit=1e-6).certificate
     assert (certificate.bound, certificate.bounds.epsilon) == (None, 0.5)
+
+
+def test_the_kind_of_a_file_is_said_by_who_reads_it(mechanism: pg.PointMechanism, tmp_path: Path) -> None:
+    mechanism.save(tmp_path / "points.pgm")
+    with pytest.raises(pg.InvalidProblem, match=r"holds a PointMechanism, not a Mechanism: pass pg\.PointMechanism"):
+        pg.load(tmp_path / "points.pgm")

@@ -148,7 +148,7 @@ def test_processes_with_other_hash_seeds_draw_the_same(tmp_path: Path) -> None:
     PLACE.save(tmp_path / "place.pgm")
     code = (
         "import sys, numpy as np, pyarrow as pa, privacygames as pg\n"
-        "mechanism = pg.load(sys.argv[1])\n"
+        "mechanism = pg.load(sys.argv[1], pg.PointMechanism)\n"
         "lon, lat = np.random.default_rng(0).uniform([13.2, 52.4], [13.4, 52.5], (50, 2)).T\n"
         "table = pa.table({'id': range(50), 'lon': lon, 'lat': lat})\n"
         "key = pg.tables.ReleaseKey(bytes(32))\n"

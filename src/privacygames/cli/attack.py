@@ -45,11 +45,11 @@ def attack(
     from privacygames import attacks, metrics
     from privacygames.errors import InvalidProblem
     from privacygames.mechanism import Mechanism
-    from privacygames.mechanism_files import load
+    from privacygames.mechanism_files import load_certified
     from privacygames.problem import ProblemFile
     from privacygames.spaces import display_label
 
-    mechanism = load(file)
+    mechanism = load_certified(file)
     if not isinstance(mechanism, Mechanism):
         if kind is not Kind.OPTIMAL:
             raise InvalidProblem(

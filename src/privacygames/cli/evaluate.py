@@ -29,11 +29,11 @@ def evaluate(
     from privacygames.analysis import ADVERSARY_HEADINGS, adversary_cells
     from privacygames.analysis import evaluate as measure
     from privacygames.mechanism import Mechanism
-    from privacygames.mechanism_files import load
+    from privacygames.mechanism_files import load_certified
     from privacygames.presentation import explain
     from privacygames.problem import ProblemFile
 
-    mechanism = load(file)
+    mechanism = load_certified(file)
     if not isinstance(mechanism, Mechanism):
         if within is not None:
             raise InvalidProblem("--within is for secrets that are cells or labels, not for points")

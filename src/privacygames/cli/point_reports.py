@@ -79,12 +79,12 @@ def compare_points(
     """
     from privacygames.analysis import compare
     from privacygames.mechanism import Disclosure
-    from privacygames.mechanism_files import load
+    from privacygames.mechanism_files import load_certified
 
     values = list(epsilons) or [document.bounds[key] for key in ("epsilon",) if document.bounds.get(key) is not None]
     if len(values) != 1:
         raise InvalidProblem("points are compared at one epsilon: give one --epsilon, or one in the file")
-    given: dict[str, Any] = {path.name: load(path) for path in files}
+    given: dict[str, Any] = {path.name: load_certified(path) for path in files}
     with working("comparing …") as show:
         results = compare(
             document.problem,

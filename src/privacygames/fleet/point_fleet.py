@@ -79,7 +79,7 @@ class PointFleet(StoredFleet["_PointSampler"]):
         >>> visits = {"ann": pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0])}
         >>> fleet = pg.fleet.design(visits, out="fleet of points", observables=[1.0, 3.0], epsilon=0.5, jobs=1)
         >>> fleet.export("ann", "ann.pgm")
-        >>> pg.load_public("ann.pgm").bounds.epsilon
+        >>> pg.load_public("ann.pgm", pg.points.PublicPointMechanism).bounds.epsilon
         0.5
         """
         PublicPointMechanism.of(self[name]).save(path)

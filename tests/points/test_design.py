@@ -1,6 +1,7 @@
 """Mechanisms for points: optimal on their mesh, guaranteed for any two points, sampled as certified."""
 
 from fractions import Fraction
+from importlib import import_module
 from math import comb
 from typing import Any
 
@@ -17,6 +18,7 @@ from points.written_out import optimum, value_of
 from privacygames import Area, PointMechanism, PointPrior, PointProblem
 from privacygames.points import Mesh, certify_points, design
 from privacygames.points.bernstein import RESOLUTION_BITS
+from privacygames.points.refinement import refine
 
 Array = NDArray[np.float64]
 AREA = Area(3.0, 3.0)
@@ -258,3 +260,23 @@ def test_wrong_arguments_are_named() -> None:
         PointPrior(AREA, np.zeros((0, 2)))
     with pytest.raises(pg.InvalidProblem, match="all 0"):
         PointPrior(AREA, [(1.0, 1.0)], [0.0])
+
+
+def test_time_that_ends_on_a_coarse_mesh_leaves_its_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("privacygames.points.design")
+    problem = PointProblem(places(), lattice(4, 4))
+    late = False
+
+    def refine_too_long(*arguments: Any) -> Mesh:
+        nonlocal late
+        late = True
+        return refine(*arguments)
+
+    monkeypatch.setattr(module, "refine", refine_too_long)
+    monkeypatch.setattr(module, "monotonic", lambda: 1e9 if late else 0.0)
+    mechanism = design(problem, epsilon=1.0, time_limit=1000.0)
+    first = problem.first_mesh(1.0)
+    best = design(problem.with_mesh(first), epsilon=1.0, prove_bound=False)
+    assert mechanism.mesh == first
+    assert mechanism.certificate.cost == pytest.approx(best.certificate.cost, rel=0.01)
+    assert not mechanism.constant

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import BITS, Provenance, to_weights
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, SolveFailed, Status
 from privacygames.mechanism import own_version
@@ -118,6 +118,7 @@ class PointDesign:
         )
         self._require_feasible()
         self._outputs = np.arange(len(self.problem.outputs))
+        self._rough: tuple[Mesh, IntArray, ConeSolution] | None = None
         self._use(self.problem.first_mesh(self.bounds.epsilon))
 
     def _use(self, mesh: Mesh) -> None:
@@ -150,6 +151,12 @@ class PointDesign:
             if more is None or self._time_left() == 0.0:
                 break
             rows = more
+        if solution is not None and not solution.finished and self._rough is not None:
+            mesh, outputs, rough = self._rough
+            if self._is_better(rough, solution):  # the time limit left a finer mesh no chance
+                self._use(mesh)
+                self._outputs, solution = outputs, rough
+                probabilities = self._probabilities(solution)
         if solution is None:
             raise SolveFailed("no round of the design was begun", status=Status.NUMERICAL)
         relaxation: tuple[RelaxedPart, ...] = ()
@@ -176,6 +183,8 @@ class PointDesign:
             else:
                 sensitivities = solution.sensitivities.reshape(self.mesh.cells, -1).sum(axis=1)
                 probabilities = self._probabilities(solution)
+                if self._rough is None or self._is_better(solution, self._rough[2]):
+                    self._rough = self.mesh, self._outputs, solution
                 rows = self._missing_rows(rows, probabilities) or rows
                 if not self._bounds_worst:  # where the prior is 0, an output may still bound the worst cost
                     masses = (self._averages @ probabilities).max(axis=0)
@@ -184,6 +193,10 @@ class PointDesign:
             if self._time_left() == 0.0:
                 break
         return rows
+
+    def _is_better(self, solution: ConeSolution, other: ConeSolution) -> bool:
+        """Whether a solution costs less than another, or has more distortion where that is maximised."""
+        return solution.value > other.value if self.bounds.maximises_distortion else solution.value < other.value
 
     def _probabilities(self, solution: ConeSolution) -> FloatArray:
         """The probabilities of all outputs, (control points, outputs), none negative and each row with the sum one."""

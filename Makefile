@@ -11,10 +11,16 @@ help:  ## Show this list
 
 setup: $(STAMP)  ## Create .venv and install privacygames into it
 
+KERNELS := $(wildcard src/privacygames/solvers/linalg/csrc/*)
+HEADERS  = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
+
 # Reinstalls only when what is to be installed has changed.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "privacygames needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
+	@command -v cc >/dev/null && [ -e "$(HEADERS)/Python.h" ] || \
+	  { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -y -qq gcc libc6-dev python3-dev; } >/dev/null 2>&1; } || \
+	  echo "There is no C compiler, and none can be installed: designs take two to three times as long."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@

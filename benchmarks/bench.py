@@ -22,7 +22,6 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, kron
 
-import loops
 import privacygames as pg
 from peak import peak_mebibytes
 from privacygames.solvers import implied_pairs
@@ -156,7 +155,7 @@ def measure_threads(side: int, rows: list[dict[str, object]], counts: list[int])
 def factorise_blocks(size: int, threads: int) -> float:
     """Factorise ``size`` blocks with as many rows twenty times; return an entry of their Schur complement."""
     blocks, links = SymmetricBlocks(np.ones((size, size))), CouplingRows(size)
-    with host_algebra(threads, compiled=True) as algebra:
+    with host_algebra(threads) as algebra:
         return float([algebra.factorise(blocks, links)[1] for _ in range(20)][-1][0, 0])
 
 
@@ -261,8 +260,7 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[dict[str, object]] = []
     machine = f"{platform.machine()}, {available_processors()} cores, Python {platform.python_version()}"
-    with loops.compile_immediately():
-        pg.design(euclidean(10), epsilon=1.0)
+    pg.design(euclidean(3), epsilon=1.0)  # later rows are not about imports
     if options.threads:
         for side in map(int, options.threads.split(",")):
             measure_threads(side, rows, [int(count) for count in options.counts.split(",")])

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-import loops
 import privacygames as pg
 
 RESULTS = Path(__file__).parent / "results"
@@ -301,7 +300,7 @@ def solve(name: str, n: int, cores: set[int], connection: Connection) -> None:
     problem, bounds = KINDS[name](n)
     if n >= 100:
         smaller, smaller_bounds = KINDS[name](81)
-        with suppress(pg.PrivacyGamesError), loops.compile_immediately():
+        with suppress(pg.PrivacyGamesError):
             pg.design(smaller, **smaller_bounds)
     connection.send(None)
     started = perf_counter()

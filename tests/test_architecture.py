@@ -95,7 +95,7 @@ STATE = {
     "privacygames.threads._libraries": "nothing: what is loaded",
     "privacygames.tracking._cached_logs": "a Mobility, compared by content, and whole numbers",
     "privacygames.tracking._cached_products": "a Mobility, compared by content, and whole numbers",
-    "privacygames.solvers.linalg.host.imported_loops": "nothing: what is installed",
+    "privacygames.solvers.linalg.host.compiled_extension": "nothing: what is installed",
     "privacygames_study.provenance.revision": "nothing: the source that this process loaded",
 }
 """What outlives a call, and by what it is found again. Never by a path: a path does not say what is there."""

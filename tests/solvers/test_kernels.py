@@ -14,42 +14,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privacygames as pg
-import privacygames.solvers.solve_estimate as effort_module
+from privacygames.solvers.interior import elementwise
 from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.constraint_families import HessianParts
-from privacygames.solvers.interior.elementwise import (
-    mehrotra_change,
-    min_growth,
-)
 from privacygames.solvers.interior.working_set import RatioBounds, WorkingSet
-from privacygames.solvers.linalg import HOST
+from privacygames.solvers.linalg import HOST, Kernels, compiled_extension, host
 from privacygames.solvers.linalg.backend import HostBackend
-from privacygames.solvers.linalg.host import compiled_loops, imported_loops
 
-numba = pytest.importorskip("numba", reason="Numba is not installed")
-kernels = pytest.importorskip("privacygames.solvers.linalg.kernels", reason="Numba is not installed")
-COMPILED = HostBackend(kernels)
-
+needs_compiler = pytest.mark.skipif(compiled_extension() is None, reason="built without a C compiler")
 sizes = st.tuples(st.integers(0, 10_000), st.integers(1, 5), st.integers(2, 20))
 
 
-def working_sets(seed: int, blocks: int, size: int) -> tuple[WorkingSet, WorkingSet, np.random.Generator]:
+def compiled_backend(threads: int = 1) -> HostBackend:
+    return HostBackend(Kernels(compiled_extension(), threads))
+
+
+def working_sets(seed: int, blocks: int, size: int) -> tuple[WorkingSet, CompiledWorkingSet, np.random.Generator]:
     """The same random working set for both backends."""
     generator = np.random.default_rng(seed)
     places = generator.uniform(0, 3, (size, 2))
     exponents = np.hypot(*(places[:, None] - places[None]).transpose(2, 0, 1))
     exponents[np.eye(size, dtype=bool) | (generator.random((size, size)) < 0.1)] = inf
-    there = np.broadcast_to(exponents < inf, (blocks, size, size)) & (generator.random((blocks, size, size)) < 0.4)
-    keys = np.flatnonzero(there)
+    pairs = np.broadcast_to(exponents < inf, (blocks, size, size)) & (generator.random((blocks, size, size)) < 0.4)
+    keys = np.flatnonzero(pairs)
     plain = WorkingSet(RatioBounds(exponents, HOST), blocks, keys)
-    return plain, CompiledWorkingSet(RatioBounds(exponents, COMPILED), blocks, keys), generator
+    return plain, CompiledWorkingSet(RatioBounds(exponents, compiled_backend()), blocks, keys), generator
 
 
-def kernel_arguments(pairs: WorkingSet) -> tuple[Any, ...]:
-    assert isinstance(pairs, CompiledWorkingSet)
-    return pairs.kernel_arguments
-
-
+@needs_compiler
 @given(sizes)
 @settings(deadline=None)
 def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) -> None:
@@ -58,6 +50,7 @@ def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) 
     values = generator.uniform(0.0, 2.0, len(plain))
     assert compiled.forward(u) == pytest.approx(plain.forward(u), rel=1e-12, abs=1e-14)
     assert compiled.adjoint(values) == pytest.approx(plain.adjoint(values), rel=1e-12, abs=1e-12)
+    assert compiled.cancel_opposites(values) == pytest.approx(plain.cancel_opposites(values), rel=1e-12, abs=1e-15)
     parts = [HessianParts(np.zeros((plain.blocks, plain.bounds.size + 1))) for _ in range(2)]
     plain.add_hessian(parts[0], values)
     compiled.add_hessian(parts[1], values)
@@ -69,21 +62,87 @@ def test_slacks_their_transpose_and_hessians(given_sizes: tuple[int, int, int]) 
         assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
+@needs_compiler
 @given(sizes, st.floats(0.3, 1.3), st.booleans())
 @settings(deadline=None)
-def test_following_a_step(given_sizes: tuple[int, int, int], spread: float, keep_all: bool) -> None:
+def test_feasible_part_of_a_step(given_sizes: tuple[int, int, int], spread: float, keep_all: bool) -> None:
     plain, compiled, generator = working_sets(*given_sizes)
     before = np.full((plain.blocks, plain.bounds.size), 1.0)
     after = np.exp(spread * generator.uniform(-0.5, 0.5, before.shape))
-    allowed, expected = plain.max_feasible_step(before, after, keep_all=keep_all)
-    found, pairs = compiled.max_feasible_step(before, after, keep_all=keep_all)
-    assert found == pytest.approx(allowed, rel=1e-12)
-    assert np.array_equal(pairs.keys, expected.keys)
-    anew = replace(pairs)  # what was found on the way is what the keys say
+    expected_step, expected = plain.max_feasible_step(before, after, keep_all=keep_all)
+    step, updated = compiled.max_feasible_step(before, after, keep_all=keep_all)
+    assert isinstance(updated, CompiledWorkingSet)
+    assert step == pytest.approx(expected_step, rel=1e-12)
+    assert np.array_equal(updated.keys, expected.keys)
+    computed_anew = replace(updated)  # what was computed on the way is what the keys say
     for name in ("block_starts", "i", "j", "root"):
-        assert np.array_equal(getattr(anew, name), getattr(expected, name))
-    for kept, found_again in zip(kernel_arguments(pairs), kernel_arguments(anew), strict=True):
-        assert np.array_equal(kept, found_again)
+        assert np.array_equal(getattr(computed_anew, name), getattr(expected, name))
+    for index in range(4):
+        assert np.array_equal(updated.pairs[index], computed_anew.pairs[index])
+    duals, slacks = generator.uniform(0.5, 1.0, len(plain)), generator.uniform(0.5, 1.0, len(expected))
+    assert np.array_equal(
+        updated.inherit_duals(compiled, duals, slacks, 0.3), expected.inherit_duals(plain, duals, slacks, 0.3)
+    )
+
+
+@needs_compiler
+@given(st.integers(0, 10_000), st.sampled_from([0, 1, 7, 8, 100, 1000]), st.booleans())
+@settings(deadline=None)
+def test_elementwise_operations(seed: int, count: int, with_base: bool) -> None:
+    compare_elementwise_operations(seed, count, with_base, threads=1)
+
+
+@needs_compiler
+def test_elementwise_operations_in_threads() -> None:
+    compare_elementwise_operations(0, 300_000, with_base=True, threads=3)
+
+
+def compare_elementwise_operations(seed: int, count: int, with_base: bool, threads: int) -> None:
+    generator, compiled = np.random.default_rng(seed), compiled_backend(threads)
+    slack_dual = generator.uniform(0.1, 2.0, count), generator.uniform(0.1, 2.0, count)
+    change, base = ((generator.normal(size=count), generator.normal(size=count)) for _ in range(2))
+    wanted = generator.normal(size=count)
+    results = [
+        elementwise.direction_change(backend, wanted, slack_dual, change[0].copy(), base if with_base else None)
+        for backend in (HOST, compiled)
+    ]
+    expected, actual = (np.concatenate([*pair, growth]) for pair, growth in results)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+    expected, actual = (
+        np.concatenate(elementwise.shifted_change(backend, base, slack_dual, change[0].copy()))
+        for backend in (HOST, compiled)
+    )
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+    for operation, arguments in (
+        (elementwise.least_growth, ()),
+        (elementwise.complementarity_after, ((0.3, 0.7),)),
+        (elementwise.mehrotra_change, (0.5, 0.4)),
+        (elementwise.gondzio_change, ((0.3, 0.7), (0.5, 10.0))),
+    ):
+        plain, fast = (np.asarray(operation(on, slack_dual, change, *arguments)) for on in (HOST, compiled))
+        np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+    for most in (3, count + 1):
+        blocking = [elementwise.blocking_ratios(on, slack_dual, change, 1.5, most) for on in (HOST, compiled)]
+        np.testing.assert_allclose(np.sort(blocking[1][0]), np.sort(blocking[0][0]), rtol=1e-12)
+        assert set(blocking[1][1].tolist()) == set(blocking[0][1].tolist())
+        ratios = [elementwise.step_ratios(on, slack_dual, change, most) for on in (HOST, compiled)]
+        for one, other in zip(*ratios, strict=True):
+            np.testing.assert_allclose(np.sort(other), np.sort(one), rtol=1e-12)
+
+
+@needs_compiler
+def test_kernels_refuse_arrays_of_another_kind() -> None:
+    extension = compiled_extension()
+    floats, out = np.ones(3), np.zeros(3)
+    with pytest.raises(TypeError, match="kind 'd' was expected"):
+        extension.step_ratios(np.ones(3, np.float32), floats, 1.0, out)
+    with pytest.raises((BufferError, ValueError)):
+        extension.step_ratios(np.ones(6)[::2], floats, 1.0, out)
+    out.setflags(write=False)
+    with pytest.raises((BufferError, ValueError)):
+        extension.step_ratios(floats, floats, 1.0, out)
+    with pytest.raises(TypeError, match="4 arguments were expected, not 3"):
+        extension.step_ratios(floats, floats, 1.0)
 
 
 def city() -> pg.Problem:
@@ -104,88 +163,43 @@ def city() -> pg.Problem:
     ],
 )
 def test_a_design_is_the_same_with_and_without(bounds: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    monkeypatch.setattr(effort_module, "compiled_loops_loaded", lambda: False)
-    for least in (inf, 0):
-        monkeypatch.setattr(effort_module, "LOADING_ENTRIES", least)
-        monkeypatch.setattr(effort_module, "COMPILING_ENTRIES", least)
-        found.append(pg.design(city(), **bounds, solver=pg.Interior(threads=2)))
-    plain, compiled = found
+    compiled = pg.design(city(), **bounds, solver=pg.Interior(threads=2))
+    monkeypatch.setattr(host, "compiled_extension", lambda: None)
+    plain = pg.design(city(), **bounds, solver=pg.Interior(threads=2))
     assert compiled.certificate.cost == pytest.approx(plain.certificate.cost, rel=1e-6)
     assert compiled.certificate.achieved == pytest.approx(plain.certificate.achieved, rel=1e-4)
     assert (compiled.certificate.gap or 0.0) <= 1e-6
 
 
-def test_without_numba_a_design_is_only_slower(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, kernels.__name__, None)
-    imported_loops.cache_clear()
-    monkeypatch.setattr(effort_module, "LOADING_ENTRIES", 0)
-    try:
-        assert compiled_loops() is None
-        assert pg.design(city(), epsilon=0.8, solver=pg.Interior()).certificate.gap == pytest.approx(0.0, abs=1e-6)
-    finally:
-        monkeypatch.undo()
-        imported_loops.cache_clear()
-    assert compiled_loops() is kernels
-
-
 def test_second_order_changes_count_up_to_a_multiple_of_the_target() -> None:
     now, change = (np.ones(4), np.ones(4)), (np.array([0.0, 2.0, 1e3, 1e3]), np.array([5.0, -3.0, 1e3, -1e3]))
     most = pg.InteriorSettings().second_order_limit * 0.5
-    wanted = mehrotra_change(HOST, now, change, 0.5, most)
+    wanted = elementwise.mehrotra_change(HOST, now, change, 0.5, most)
     assert wanted.tolist() == [0.5 - 1 - 0, 0.5 - 1 + 6, 0.5 - 1 - most, 0.5 - 1 + most]
 
 
-def test_what_is_not_a_number_is_not_lost() -> None:
-    assert np.isnan(min_growth(np.ones(3), np.array([0.0, np.nan, 1.0])))
+@pytest.mark.parametrize("backend", [HOST, pytest.param(None, marks=needs_compiler)])
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_not_a_number_is_not_lost(backend: HostBackend | None, which: int) -> None:
+    change = np.zeros(3), np.zeros(3)
+    change[which][1] = np.nan
+    growth = elementwise.least_growth(backend or compiled_backend(), (np.ones(3), np.ones(3)), change)
+    assert np.isnan(growth[which])
+    assert growth[1 - which] == 0.0
 
 
-def test_a_process_that_was_forked_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiled_loops() is kernels
-    monkeypatch.setattr(kernels.os, "getpid", lambda: -1)
-    assert compiled_loops() is None
-
-
-def test_designs_in_several_threads_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort_module, "COMPILED_ENTRIES", 0)
+def test_designs_in_several_threads_do_not_disturb_each_other() -> None:
     solver = pg.Interior(threads=2, settings=pg.InteriorSettings(linear_only_below=0))
     problem, alone = city(), pg.design(city(), epsilon=0.8, solver=solver)
     with ThreadPoolExecutor(3) as pool:
-        asked = [pool.submit(pg.design, problem, epsilon=0.8, solver=solver) for _ in range(3)]
-        assert {each.result().certificate.cost for each in asked} == {alone.certificate.cost}
-
-
-def test_threads_are_as_many_as_were_asked_for_and_only_meanwhile() -> None:
-    before = numba.get_num_threads()
-    with kernels.threads(1):
-        assert numba.get_num_threads() == 1
-    with kernels.threads(10_000):
-        assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
-    assert numba.get_num_threads() == before
-
-
-@pytest.mark.parametrize("told", [{}, {"OMP_WAIT_POLICY": "active"}])
-def test_the_environment_is_left_as_it_was(told: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    environment, seen = dict(told), []
-    monkeypatch.setattr(kernels, "get_num_threads", lambda: seen.append(dict(environment)))
-    kernels.launch(environment)
-    assert environment == told
-    assert [each["GOMP_SPINCOUNT"] for each in seen] == ([] if told else ["300"])
-
-
-def test_where_numba_is_told_not_to_compile_there_are_no_loops() -> None:
-    script = "from privacygames.solvers.linalg.host import compiled_loops; print(compiled_loops())"
-    told = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    answer = subprocess.run([sys.executable, "-c", script], env=told, capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "None"
+        futures = [pool.submit(pg.design, problem, epsilon=0.8, solver=solver) for _ in range(3)]
+        assert {future.result().certificate.cost for future in futures} == {alone.certificate.cost}
 
 
 FORKING = """
 import os
 import privacygames as pg
-from privacygames.solvers import solve_estimate
-solve_estimate.COMPILED_ENTRIES = solve_estimate.LOADING_ENTRIES = solve_estimate.COMPILING_ENTRIES = 0
-problem = pg.Problem(pg.Prior.uniform(pg.Grid(5, 5)), cost="euclidean")
+problem = pg.Problem(pg.Prior.uniform(pg.Grid(9, 9)), cost="euclidean")
 before = pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=2)).certificate.cost
 child = os.fork()
 if child == 0:
@@ -197,5 +211,5 @@ print(os.waitpid(child, 0)[1])
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_of_a_process_that_used_them_designs_all_the_same() -> None:
-    answer = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "0", answer.stderr
+    result = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "0", result.stderr

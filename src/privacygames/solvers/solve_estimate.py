@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Literal
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from privacygames.errors import TooLarge
 from privacygames.solvers.linalg import (
     CouplingRows,
     SymmetricBlocks,
-    compiled_loops_cached,
-    compiled_loops_loaded,
+    compiled_extension,
     host_algebra,
 )
 from privacygames.solvers.memory import DEVICE_SHARE, SHARE, available_gigabytes, device_free
@@ -45,20 +43,10 @@ the interpreter's lock (5×5: 0.04 s with one thread, 0.10 s with two)."""
 COMPILED_ENTRIES_PER_THREAD = 100_000
 """Entries per thread with compiled loops, which hold no lock."""
 
-COMPILED_ENTRIES = 300_000
-"""Entries from which compiled loops, once they are loaded, are faster than NumPy."""
-
-LOADING_ENTRIES, COMPILING_ENTRIES = 6_000_000, 20_000_000
-"""Entries from which compiled loops are worth the second that it takes to load them, and the half minute that it takes
-to compile them, once on a machine."""
-
 ALTERNATIVES = (
     "fewer outputs (approximations.fewer_outputs, or Problem(…, observables=…): the optimum is exact for those), "
     "or fewer secrets"
 )
-
-Loops = Literal["none", "compiled", "to compile"]
-"""The loops of a design: NumPy's; compiled ones that only have to be loaded; or ones that have to be compiled first."""
 
 
 @dataclass(frozen=True)
@@ -114,24 +102,13 @@ class SolveEstimate:
         return ITERATIONS * self.observables * block / at_once
 
     @property
-    def loops(self) -> Loops:
-        """The loops that are worth it."""
-        if compiled_loops_loaded():
-            return "compiled" if self.entries >= COMPILED_ENTRIES else "none"
-        if self.entries < LOADING_ENTRIES:
-            return "none"
-        if compiled_loops_cached():
-            return "compiled"
-        return "to compile" if self.entries >= COMPILING_ENTRIES else "none"
-
-    @property
     def workers(self) -> int:
         """The number of threads that are worth it: those asked for, or up to one per processor."""
-        if self.threads is not None:  # without looking for loops
+        if self.threads is not None:
             return self.threads
-        least, entries_per_thread = (1 if self.entries < TWO_THREADS_ENTRIES else 2), ENTRIES_PER_THREAD
-        if self.loops != "none":
-            least, entries_per_thread = 1, COMPILED_ENTRIES_PER_THREAD
+        least, entries_per_thread = 1, COMPILED_ENTRIES_PER_THREAD
+        if compiled_extension() is None:
+            least, entries_per_thread = (1 if self.entries < TWO_THREADS_ENTRIES else 2), ENTRIES_PER_THREAD
         return min(available_processors(), max(least, self.entries // entries_per_thread))
 
     @property

@@ -73,7 +73,7 @@ def solve_cone_program(
         SolveFailed: the gap stays wider than both, or the time limit is reached before all limits are met.
     """
     algebra: AbstractContextManager[BlockAlgebra]
-    algebra = host_algebra(threads, compiled=True) if device == "host" else device_algebra(device, threads=threads)
+    algebra = host_algebra(threads) if device == "host" else device_algebra(device, threads=threads)
     began = monotonic()
     with algebra as opened, np.errstate(all="ignore"):
         return _Solve(program, tolerance, progress).run(opened, None if time_limit is None else began + time_limit)

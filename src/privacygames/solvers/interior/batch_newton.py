@@ -7,13 +7,12 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.elementwise import (
-    Scalar,
-    add_dual_response,
-    advance,
-    blocking_ratio,
+    blocking_ratios,
     complementarity_after,
-    dual_change,
-    min_growth,
+    direction_change,
+    least_growth,
+    shifted_change,
+    step_ratios,
 )
 from privacygames.solvers.interior.state import SlackDual, SlackDualChange
 from privacygames.solvers.linalg import BlockAlgebra, SymmetricBlocks
@@ -25,8 +24,8 @@ class BatchDirection:
 
     u: FloatArray
     change: SlackDualChange
-    slack_growth: Scalar
-    dual_growth: Scalar
+    slack_growth: FloatArray
+    dual_growth: FloatArray
 
 
 class BatchNewton:
@@ -83,16 +82,13 @@ class BatchNewton:
 
     def finish(self, dual_increment: FloatArray, base: BatchDirection | None) -> BatchDirection:
         """Apply the last increment of the coupling duals; return the direction, added to a base direction if given."""
-        product_change, slack_dual, backend = self._product_change, self.slack_dual, self.batch.backend
         du = self._factors.solve(self.batch.coupling.rmatvec(dual_increment), self._du)
-        slacks = self.batch.slacks(du)
-        change = SlackDualChange(
-            slacks, dual_change(backend, product_change, slack_dual.duals, slacks, slack_dual.slacks)
+        base_change = None if base is None else base.change.both
+        change, growth = direction_change(
+            self.batch.backend, self._product_change, self.slack_dual.both, self.batch.slacks(du), base_change
         )
-        del self._product_change, product_change  # at large sizes every array counts
-        if base is not None:
-            du, change = base.u + du, base.change.add(change, backend)
-        return self._with_growth(du, change)
+        del self._product_change  # at large sizes every array counts
+        return BatchDirection(du if base is None else base.u + du, SlackDualChange(*change), *growth)
 
     def shift_duals(
         self,
@@ -111,17 +107,11 @@ class BatchNewton:
             shifts: their shifts.
             base: the direction without shifts.
         """
-        backend, slack_dual = self.batch.backend, self.slack_dual
+        backend, slack_dual = self.batch.backend, self.slack_dual.both
         du = self._factors.solve(self.batch.coupling.rmatvec(coupling_dual), block_response)
-        slacks = self.batch.slacks(du)
-        duals = add_dual_response(backend, base.change.duals, slack_dual.duals, slacks, slack_dual.slacks)
-        backend.index_add(duals, backend.indices_to_device(indices), shifts)
-        return self._with_growth(base.u + du, SlackDualChange(advance(backend, base.change.slacks, 1.0, slacks), duals))
-
-    def _with_growth(self, du: FloatArray, change: SlackDualChange) -> BatchDirection:
-        slack_dual = self.slack_dual
-        growth = min_growth(slack_dual.slacks, change.slacks)
-        return BatchDirection(du, change, growth, min_growth(slack_dual.duals, change.duals))
+        change = shifted_change(backend, base.change.both, slack_dual, self.batch.slacks(du))
+        backend.index_add(change[1], backend.indices_to_device(indices), shifts)
+        return BatchDirection(base.u + du, SlackDualChange(*change), *least_growth(backend, slack_dual, change))
 
     def blocking(self, change: SlackDualChange, base: SlackDualChange, ratio: float, count: int) -> FloatArray:
         """The inequalities that limit a step to less than 1/ratio, the most limiting first, (7, …), on the host.
@@ -135,20 +125,18 @@ class BatchNewton:
             count: the maximum number of inequalities.
         """
         backend, slack_dual = self.batch.backend, self.slack_dual
-        ratios = blocking_ratio(backend, slack_dual.slacks, change.slacks, slack_dual.duals, change.duals)
-        largest, indices = backend.top_k(ratios, ratio, count)
+        largest, indices = blocking_ratios(backend, slack_dual.both, change.both, ratio, count)
         values = [array[indices] for array in (*slack_dual.both, *base.both)]
         table = backend.stack_to_numpy([largest, indices, self.batch.keys(indices), *values])
         return np.asarray(table[:, table[0] > ratio])
 
     def largest_step_ratios(self, change: SlackDualChange, count: int) -> list[FloatArray]:
         """The largest step ratios of slacks and of dual values, at most ``count``, all above one."""
-        backend, pairs = self.batch.backend, zip(self.slack_dual.both, change.both, strict=True)
-        return backend.top_k_values([-(changes / values) for values, changes in pairs], 1.0, count)
+        return step_ratios(self.batch.backend, self.slack_dual.both, change.both, count)
 
     def complementarity_after(self, change: SlackDualChange, primal: float, dual: float) -> float:
         """The complementarity after steps of these lengths along a direction."""
-        return float(complementarity_after(self.batch.backend, self.slack_dual.both, change.both, (primal, dual)))
+        return complementarity_after(self.batch.backend, self.slack_dual.both, change.both, (primal, dual))
 
     def sensitivities(self, indices: IntArray, keys: IntArray) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
         """The rows a of some inequalities, their blocks, H⁻¹ a and J H⁻¹ a."""

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray
 from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.interior.working_set import VIOLATED, WorkingSet
-from privacygames.solvers.linalg import OffDiagonal
+from privacygames.solvers.linalg import Kernels, OffDiagonal, Pairs
 
 
 @dataclass(frozen=True)
@@ -18,44 +17,56 @@ class CompiledWorkingSet(WorkingSet):
     """The same pairs, methods and results as :class:`WorkingSet`."""
 
     @cached_property
-    def _pairs_by_block(self) -> tuple[IntArray, IntArray, IntArray]:
-        """``block_starts``, and i and j of each pair."""
-        return self.block_starts, np.asarray(self.i, dtype=np.int32), np.asarray(self.j, dtype=np.int32)
+    def pairs(self) -> Pairs:
+        """``block_starts``, and i, j and √γ of each pair."""
+        return self.block_starts, self.i.astype(np.int32), self.j.astype(np.int32), self.root
 
     @property
-    def kernel_arguments(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """The arguments of kernels over pairs: block starts, i, j and √γ."""
-        return *self._pairs_by_block, self.root
-
-    @property
-    def _kernels(self) -> Any:
-        return self.bounds.backend.kernels
+    def _kernels(self) -> Kernels:
+        kernels = self.bounds.backend.kernels
+        if kernels is None:
+            raise ValueError("a compiled working set needs a backend with kernels")
+        return kernels
 
     def forward(self, u: FloatArray) -> FloatArray:
         """The slack of each pair."""
-        return np.asarray(self._kernels.ratio_slacks(np.ascontiguousarray(u), *self.kernel_arguments))
+        slacks = np.empty(len(self.keys))
+        self._kernels.ratio_slacks(np.ascontiguousarray(u), self.pairs, slacks)
+        return slacks
 
     def adjoint(self, values: FloatArray) -> FloatArray:
         """The transpose: values scattered to the secrets of their pairs."""
-        return np.asarray(self._kernels.ratio_adjoint(values, *self.kernel_arguments, self.bounds.size))
+        total = np.zeros((self.blocks, self.bounds.size))
+        self._kernels.ratio_adjoint(values, self.pairs, total)
+        return total
 
     def add_hessian(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one off-diagonal entry for each pair."""
-        size = self.bounds.size
-        diagonals, off_diagonal = self._kernels.ratio_hessian(weights, *self.kernel_arguments, size)
-        parts.diagonal[:, :size] += diagonals
-        parts.off_diagonal = OffDiagonal(*self._pairs_by_block, off_diagonal)
+        self._kernels.ratio_diagonal(weights, self.pairs, parts.diagonal)
+        parts.off_diagonal = OffDiagonal(*self.pairs[:3], -weights)
 
     def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
         """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end."""
         bounds = self.bounds
-        tables = bounds.join_threshold, bounds.leave_threshold, bounds.device_exponents, bounds.permanent, bounds.root
-        columns = np.ascontiguousarray(before), np.ascontiguousarray(after)
-        allowed, keys, starts, i, j, root = self._kernels.check_ratios(
-            *columns, *tables, *self._pairs_by_block, keep_all, VIOLATED
+        allowed, keys, pairs = self._kernels.check_ratios(
+            (before, after),
+            (bounds.join_threshold, bounds.leave_threshold, bounds.permanent),
+            (bounds.device_exponents, bounds.root),
+            self.pairs,
+            keep_all=keep_all,
+            tolerance=VIOLATED,
         )
-        if allowed.min() < inf:
-            return float(allowed.min()), self
+        if allowed < inf:
+            return allowed, self
         updated = replace(self, keys=keys)
-        updated.__dict__.update(_pairs_by_block=(starts, i, j), root=root)  # computed on the way
+        updated.__dict__.update(pairs=pairs, root=pairs[-1])  # computed on the way
         return inf, updated
+
+    def inherit_duals(self, old: WorkingSet, dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
+        """Dual values for this set: those of an older set, and central ones, target/slack, for pairs that joined."""
+        inherited = self._kernels.values_at(old.keys, dual, self.keys)
+        return np.where(inherited > 0, inherited, target / slack)
+
+    def cancel_opposites(self, dual: FloatArray) -> FloatArray:
+        """Dual values that prove a better bound: what (i, j) and (j, i) have in common lowers both residuals."""
+        return self._kernels.cancel_opposites(dual, self.pairs, self.bounds.size)

@@ -136,7 +136,7 @@ class Interior:
 
     def _algebra(self, estimate: SolveEstimate) -> AbstractContextManager[BlockAlgebra]:
         if self.device == "host":
-            return host_algebra(estimate.workers, compiled=estimate.loops != "none")
+            return host_algebra(estimate.workers)
         return device_algebra(self.device, threads=self.threads)
 
     def _minimise(
@@ -179,8 +179,6 @@ def _announce(estimate: SolveEstimate, options: SolveOptions) -> None:
     if options.progress is None or estimate.entries < ANNOUNCED_ENTRIES:
         return
     message = f"expected: {estimate}"
-    if estimate.on_host and estimate.loops == "to compile":
-        message += "; before that, loops are compiled, once on a machine, which takes half a minute"
     if options.time_limit is not None and estimate.on_host and estimate.seconds > options.time_limit:
         message += "; it will probably be stopped by the time limit, and report the remaining gap"
     options.progress(Progress(job="design", done=0, message=message))

@@ -41,12 +41,6 @@ class SlackDualChange:
         """The changes of slacks and of dual values."""
         return self.slacks, self.duals
 
-    def add(self, other: "SlackDualChange", backend: Backend) -> "SlackDualChange":
-        """The sum of two changes."""
-        return SlackDualChange(
-            advance(backend, self.slacks, 1.0, other.slacks), advance(backend, self.duals, 1.0, other.duals)
-        )
-
 
 @dataclass(frozen=True)
 class State:

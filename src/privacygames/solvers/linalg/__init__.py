@@ -12,7 +12,8 @@ from privacygames.solvers.linalg.block_algebra import (
 )
 from privacygames.solvers.linalg.cholesky import CompiledFactors
 from privacygames.solvers.linalg.device import device_algebra, require_torch
-from privacygames.solvers.linalg.host import compiled_loops_cached, compiled_loops_loaded, host_algebra
+from privacygames.solvers.linalg.host import compiled_extension, host_algebra
+from privacygames.solvers.linalg.kernels import Kernels, Pairs
 from privacygames.solvers.linalg.schur import Schur
 
 __all__ = [
@@ -24,11 +25,12 @@ __all__ = [
     "CouplingRows",
     "FactorisationFailed",
     "Gram",
+    "Kernels",
     "OffDiagonal",
+    "Pairs",
     "Schur",
     "SymmetricBlocks",
-    "compiled_loops_cached",
-    "compiled_loops_loaded",
+    "compiled_extension",
     "device_algebra",
     "factorise_in_batches",
     "host_algebra",

@@ -6,12 +6,13 @@ Annotations say ``FloatArray`` for either kind.
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.solvers.linalg.kernels import Kernels
 from privacygames.solvers.linalg.lapack import BlockRoutines
 
 Array = TypeVar("Array", FloatArray, IntArray)
@@ -36,8 +37,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def kernels(self) -> Any:
-        """The compiled loops (``kernels/``) for this backend's arrays, or None."""
+    def kernels(self) -> Kernels | None:
+        """The compiled loops for this backend's arrays, or None."""
         ...
 
     def to_device(self, array: FloatArray) -> FloatArray:
@@ -200,7 +201,7 @@ class HostBackend:
 
     prefer_fused_operations = False
 
-    def __init__(self, kernels: Any = None) -> None:
+    def __init__(self, kernels: Kernels | None = None) -> None:
         self.kernels = kernels
 
     def to_device(self, array: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.backend import Backend
@@ -36,10 +37,16 @@ class OffDiagonal:
     """
 
     starts: IntArray
-    row: IntArray
-    column: IntArray
+    row: IntArray | NDArray[np.int32]
+    column: IntArray | NDArray[np.int32]
     value: FloatArray
     block: IntArray | None = None
+
+    @property
+    def entries(self) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32], FloatArray]:
+        """Starts, rows, columns and values, as the compiled loops take them."""
+        row, column = (index.astype(np.int32, copy=False) for index in (self.row, self.column))
+        return self.starts, row, column, self.value
 
     @classmethod
     def empty(cls, blocks: int) -> "OffDiagonal":

@@ -14,6 +14,7 @@ from privacygames.solvers.linalg.block_algebra import (
     SymmetricBlocks,
     concatenate_grams,
 )
+from privacygames.solvers.linalg.kernels import Kernels
 from privacygames.solvers.linalg.lapack import BlockRoutines
 
 
@@ -113,11 +114,12 @@ class LapackFactors:
 class CompiledFactors:
     """The inverse factors M = L⁻¹ D of a batch of blocks, packed, with H⁻¹ = MᵀM, by compiled loops."""
 
-    def __init__(self, blocks: SymmetricBlocks, pool: BufferPool, backend: Backend) -> None:
-        self._blocks, self._pool, self._kernels = blocks, pool, backend.kernels
+    def __init__(self, blocks: SymmetricBlocks, pool: BufferPool, kernels: Kernels) -> None:
+        self._blocks, self._pool, self._kernels = blocks, pool, kernels
         count, width = blocks.diagonal.shape
+        self._every_block = np.arange(count)
         self.packed = pool.acquire(count, width * (width + 1) // 2)
-        self._scales = unit_diagonal_scales(blocks, backend)
+        self._scales = unit_diagonal_scales(blocks)
 
     def __del__(self) -> None:
         self._pool.release(self.packed)
@@ -130,39 +132,27 @@ class CompiledFactors:
         unknowns = np.zeros(0, dtype=np.int64)
         if coupling.unknowns is not None:
             unknowns = np.arange(width)[coupling.unknowns]
-        weights = np.zeros((count, 0)) if coupling.weights is None else coupling.weights
-        total, failed = self._kernels.factorise(
-            self._kernels.ROUTINES,
-            self._scales,
-            off_diagonal.starts,
-            off_diagonal.row.astype(np.int32, copy=False),
-            off_diagonal.column.astype(np.int32, copy=False),
-            off_diagonal.value,
-            np.ascontiguousarray(gram.rows),
-            gram.columns,
-            gram.leading,
-            np.sqrt(gram.weights),
-            coupling.rows,
-            coupling.identity_rows,
-            unknowns,
-            np.ascontiguousarray(weights),
-            np.array(REGULARISATIONS),
-            self.packed,
+        weights = np.zeros(0) if coupling.weights is None else coupling.weights
+        total = self._kernels.factorise(
+            scales=self._scales,
+            entries=off_diagonal.entries,
+            gram=(np.ascontiguousarray(gram.rows), gram.columns, gram.leading, np.sqrt(gram.weights)),
+            coupling=(coupling.rows, coupling.identity_rows, unknowns, np.ascontiguousarray(weights)),
+            regularisations=np.array(REGULARISATIONS),
+            packed=self.packed,
         )
-        if failed.any():
+        if total is None:
             raise FactorisationFailed
-        return np.asarray(total)
+        return total
 
     def solve(self, right: FloatArray, addend: FloatArray | None = None) -> FloatArray:
         """H_o⁻¹ r_o for every block, plus the addend."""
-        solution = self.solve_rows(np.arange(len(right)), right)
-        if addend is not None:
-            solution += addend
-        return solution
+        solution = np.zeros(right.shape) if addend is None else addend.copy()
+        return self._kernels.solve(self.packed, self._every_block, np.ascontiguousarray(right), solution)
 
     def solve_rows(self, blocks: IntArray, right: FloatArray) -> FloatArray:
         """H_o⁻¹ r for right-hand sides r, each with the block o given for it."""
-        return np.asarray(self._kernels.solve(self.packed, blocks, right))
+        return self._kernels.solve(self.packed, blocks, np.ascontiguousarray(right), np.zeros(right.shape))
 
 
 def _write_block(

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from privacygames.arrays import FloatArray
@@ -19,6 +18,7 @@ from privacygames.solvers.linalg.block_algebra import (
     even_ranges,
 )
 from privacygames.solvers.linalg.cholesky import BufferPool, CompiledFactors, LapackFactors
+from privacygames.solvers.linalg.kernels import Kernels, load_extension
 from privacygames.solvers.linalg.schur import Schur
 from privacygames.threads import available_processors, single_threaded_blas
 
@@ -27,48 +27,27 @@ BATCH_ENTRIES = 2_000_000
 
 
 @contextmanager
-def host_algebra(threads: int | None = None, *, compiled: bool = False) -> Iterator[BlockAlgebra]:
+def host_algebra(threads: int | None = None, *, compiled: bool = True) -> Iterator[BlockAlgebra]:
     """Block algebra by this many threads, by default one per processor, each with single-threaded BLAS.
 
     Args:
         threads: the number of threads.
-        compiled: use compiled loops if Numba is installed; they take a second to load, and half a minute to compile
-            the first time on a machine.
+        compiled: use compiled loops, if they were built.
     """
     count = threads or available_processors()
-    kernels = compiled_loops() if compiled else None
+    extension = compiled_extension() if compiled else None
     with single_threaded_blas():
-        if kernels is not None:
-            with kernels.threads(count):
-                yield CompiledAlgebra(kernels)
+        if extension is not None:
+            yield CompiledAlgebra(Kernels(extension, count))
         else:
             with ThreadPoolExecutor(count) as pool:
                 yield HostAlgebra(pool, count)
 
 
-def compiled_loops() -> Any:
-    """The module of compiled loops; None without Numba, without a folder for its cache, or in a forked process."""
-    kernels = imported_loops()
-    return kernels if kernels is not None and kernels.usable() else None
-
-
 @cache
-def imported_loops() -> Any:
-    """The module of compiled loops, also in a forked process; None where it cannot be imported."""
-    try:
-        return import_module("privacygames.solvers.linalg.kernels")
-    except (ImportError, RuntimeError):
-        return None
-
-
-def compiled_loops_loaded() -> bool:
-    """Whether compiled loops can be called without loading or compiling them first."""
-    return imported_loops.cache_info().currsize > 0 and compiled_loops() is not None and bool(compiled_loops().loaded())
-
-
-def compiled_loops_cached() -> bool:
-    """Whether compiled loops are in Numba's cache on disk, so that they only have to be loaded."""
-    return compiled_loops() is not None and bool(compiled_loops().cached())
+def compiled_extension() -> Any:
+    """The extension module of compiled loops; None where it was not built."""
+    return load_extension()
 
 
 class HostAlgebra:
@@ -107,8 +86,8 @@ class CompiledAlgebra:
 
     prefer_fused_operations = False
 
-    def __init__(self, kernels: Any) -> None:
-        self.backend = HostBackend(kernels)
+    def __init__(self, kernels: Kernels) -> None:
+        self.backend, self._kernels = HostBackend(kernels), kernels
         self._buffers = BufferPool()
 
     def batch_slices(self, count: int, *, width: int = 1) -> list[slice]:  # noqa: ARG002
@@ -121,7 +100,7 @@ class CompiledAlgebra:
 
     def factorise(self, blocks: SymmetricBlocks, coupling: CouplingRows) -> tuple[BlockFactors, FloatArray]:
         """The factors, and the Schur complement of the coupling rows."""
-        factors = CompiledFactors(blocks, self._buffers, self.backend)
+        factors = CompiledFactors(blocks, self._buffers, self._kernels)
         return factors, factors.factorise(coupling)
 
     def schur(self, matrix: FloatArray) -> Schur:

@@ -1,0 +1,239 @@
+/* Loops over the ratio bounds sqrt(g) v(j) - v(i)/sqrt(g) >= 0 of many blocks.
+
+The pairs of block b are those from starts[b] to starts[b + 1], in ascending order of i and j, each with root, its
+sqrt(g). Unknowns u are (blocks, width), with the column v first. */
+
+#include "kernel.h"
+#include "threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const double *u, *values, *root, *logs, *exponents, *roots, *before, *after;
+    const float *join, *leave;
+    const uint8_t *always;
+    const int64_t *starts;
+    const int32_t *i, *j;
+    double *result, *allowed, *new_root;
+    uint8_t *marks;
+    int64_t *counts, *keys;
+    int32_t *new_i, *new_j;
+    double tolerance;
+    long width, size, keep_all;
+} Ratios;
+
+static long threads_for(long threads, long pairs)
+{
+    return worthwhile_threads(threads, 4.0 * pairs);
+}
+
+VECTORISED static void slacks_of_blocks(void *context, long first, long last, long part)
+{
+    const Ratios *r = context;
+    (void)part;
+    for (long block = first; block < last; block++) {
+        const double *row = r->u + block * r->width;
+        for (int64_t at = r->starts[block]; at < r->starts[block + 1]; at++)
+            r->result[at] = r->root[at] * row[r->j[at]] - row[r->i[at]] / r->root[at];
+    }
+}
+
+/* u, starts, i, j, root; output: the slacks; width, threads. */
+double ratio_slacks(const Argument *a)
+{
+    Ratios r = {.u = a[0].d, .starts = a[1].l, .i = a[2].i, .j = a[3].i, .root = a[4].d, .result = a[5].d, .width = a[6].k};
+    run_in_threads(a[1].count - 1, threads_for(a[7].k, a[2].count), slacks_of_blocks, &r);
+    return 0;
+}
+
+static void adjoint_of_blocks(void *context, long first, long last, long part)
+{
+    const Ratios *r = context;
+    (void)part;
+    for (long block = first; block < last; block++) {
+        double *row = r->result + block * r->width;
+        for (int64_t at = r->starts[block]; at < r->starts[block + 1]; at++) {
+            row[r->j[at]] += r->root[at] * r->values[at];
+            row[r->i[at]] -= r->values[at] / r->root[at];
+        }
+    }
+}
+
+/* values, starts, i, j, root; output: the sums of values times the rows of their pairs, to be added to; width, threads. */
+double ratio_adjoint(const Argument *a)
+{
+    Ratios r = {.values = a[0].d, .starts = a[1].l, .i = a[2].i, .j = a[3].i, .root = a[4].d, .result = a[5].d, .width = a[6].k};
+    run_in_threads(a[1].count - 1, threads_for(a[7].k, a[2].count), adjoint_of_blocks, &r);
+    return 0;
+}
+
+static void diagonal_of_blocks(void *context, long first, long last, long part)
+{
+    const Ratios *r = context;
+    (void)part;
+    for (long block = first; block < last; block++) {
+        double *row = r->result + block * r->width;
+        for (int64_t at = r->starts[block]; at < r->starts[block + 1]; at++) {
+            const double square = r->root[at] * r->root[at];
+            row[r->j[at]] += square * r->values[at];
+            row[r->i[at]] += r->values[at] / square;
+        }
+    }
+}
+
+/* weights, starts, i, j, root; output: the diagonals of A^T diag(weights) A, to be added to; width, threads. */
+double ratio_diagonal(const Argument *a)
+{
+    Ratios r = {.values = a[0].d, .starts = a[1].l, .i = a[2].i, .j = a[3].i, .root = a[4].d, .result = a[5].d, .width = a[6].k};
+    run_in_threads(a[1].count - 1, threads_for(a[7].k, a[2].count), diagonal_of_blocks, &r);
+    return 0;
+}
+
+static long padded(long size)
+{
+    return (size + 7) / 8 * 8; /* so that marks can be read eight at a time */
+}
+
+VECTORISED static void mark_blocks(void *context, long first_block, long last_block, long part)
+{
+    const Ratios *r = context;
+    const long size = r->size, stride = padded(size);
+    float *row = malloc(size * sizeof(float) + 1);
+    (void)part;
+    for (long block = first_block; block < last_block; block++) {
+        const double *logs = r->logs + block * size;
+        int64_t old = r->starts[block], count = 0;
+        for (long second = 0; row && second < size; second++)
+            row[second] = (float)logs[second];
+        for (long first = 0; row && first < size; first++) {
+            const float log = row[first], *join = r->join + first * size;
+            const uint8_t *always = r->always + first * size;
+            uint8_t *marked = r->marks + (block * size + first) * stride;
+            for (long second = 0; second < size; second++)
+                marked[second] = (log - row[second] > join[second]) | always[second];
+            memset(marked + size, 0, stride - size);
+            for (; old < r->starts[block + 1] && r->i[old] == first; old++) {
+                const int32_t second = r->j[old];
+                marked[second] |= r->keep_all || log - row[second] > r->leave[first * size + second];
+            }
+            for (long word = 0; word < stride; word += 8) {
+                uint64_t eight;
+                memcpy(&eight, marked + word, 8);
+                count += __builtin_popcountll(eight);
+            }
+        }
+        r->counts[block] = row ? count : -1;
+    }
+    free(row);
+}
+
+/* Logarithms of columns, (blocks, size); the log-ratios from which pairs join and below which they leave, in single
+precision, and the mask of those that are always in the set, (size, size); starts, i, j of the set so far; whether none
+of it leaves; output: marks, (blocks, size, size rounded up to eights), and their number in each block; size, threads.
+Returns -1 without memory. */
+double mark_ratios(const Argument *a)
+{
+    Ratios r = {.logs = a[0].d, .join = a[1].f, .leave = a[2].f, .always = a[3].b, .starts = a[4].l, .i = a[5].i,
+                .j = a[6].i, .keep_all = a[7].k, .marks = a[8].b, .counts = a[9].l, .size = a[10].k};
+    run_in_threads(a[9].count, threads_for(a[11].k, a[8].count / 8), mark_blocks, &r);
+    for (long block = 0; block < a[9].count; block++)
+        if (r.counts[block] < 0)
+            return -1;
+    return 0;
+}
+
+static void list_blocks(void *context, long first_block, long last_block, long part)
+{
+    const Ratios *r = context;
+    const long size = r->size, stride = padded(size);
+    (void)part;
+    for (long block = first_block; block < last_block; block++) {
+        const double *before = r->before + block * size, *after = r->after + block * size, *logs = r->logs + block * size;
+        int64_t at = r->starts[block];
+        double allowed = INFINITY;
+        for (long first = 0; first < size; first++) {
+            const uint8_t *marked = r->marks + (block * size + first) * stride;
+            for (long word = 0; word < stride; word += 8) {
+                uint64_t eight;
+                memcpy(&eight, marked + word, 8);
+                if (eight == 0) /* as most are */
+                    continue;
+                for (long second = word; second < word + 8; second++) {
+                    if (!marked[second])
+                        continue;
+                    const double root = r->roots[first * size + second];
+                    r->keys[at] = (block * size + first) * size + second;
+                    r->new_i[at] = (int32_t)first;
+                    r->new_j[at] = (int32_t)second;
+                    r->new_root[at++] = root;
+                    if (logs[first] - logs[second] - r->exponents[first * size + second] > r->tolerance) {
+                        const double start = root * before[second] - before[first] / root;
+                        const double change = start - (root * after[second] - after[first] / root);
+                        const double step = start / (change > 1e-300 ? change : 1e-300);
+                        allowed = step < allowed ? step : allowed;
+                    }
+                }
+            }
+        }
+        r->allowed[block] = allowed < 1 ? allowed : allowed < INFINITY ? 1 : INFINITY;
+    }
+}
+
+/* Columns before and after a step and logarithms of the latter, (blocks, size); exponents and sqrt(g) of all pairs;
+marks, and where each block's pairs start; output: keys, i, j and root of the marked pairs, and the fraction of the step
+that a block's pairs allow, infinite for the whole step; size, threads; the excess of a log-ratio that counts as a
+violation. */
+double list_ratios(const Argument *a)
+{
+    Ratios r = {.before = a[0].d, .after = a[1].d, .logs = a[2].d, .exponents = a[3].d, .roots = a[4].d, .marks = a[5].b,
+                .starts = a[6].l, .keys = a[7].l, .new_i = a[8].i, .new_j = a[9].i, .new_root = a[10].d,
+                .allowed = a[11].d, .size = a[12].k, .tolerance = a[14].x};
+    run_in_threads(a[11].count, threads_for(a[13].k, a[5].count / 8), list_blocks, &r);
+    return 0;
+}
+
+/* Sorted keys and their values; other sorted keys; output: the values at those, 0 where there is none. */
+double merge_sorted(const Argument *a)
+{
+    long at = 0;
+    for (long index = 0; index < a[2].count; index++) {
+        while (at < a[0].count && a[0].l[at] < a[2].l[index])
+            at++;
+        a[3].d[index] = at < a[0].count && a[0].l[at] == a[2].l[index] ? a[1].d[at] : 0.0;
+    }
+    return 0;
+}
+
+/* Dual values less what a pair and its opposite have in common: values, starts, i, j, root; output: the values, times
+sqrt(g); size. Returns -1 without memory. */
+double cancel_opposites(const Argument *a)
+{
+    const double *values = a[0].d, *root = a[4].d;
+    const int64_t *starts = a[1].l;
+    const int32_t *i = a[2].i, *j = a[3].i;
+    const long size = a[6].k;
+    int64_t *next = malloc(size * sizeof(int64_t) + 1);
+    if (next == 0)
+        return -1;
+    for (long block = 0; block + 1 < a[1].count; block++) {
+        int64_t at = starts[block];
+        for (long first = 0; first < size; first++) {
+            next[first] = at;
+            while (at < starts[block + 1] && i[at] == first)
+                at++;
+        }
+        for (at = starts[block]; at < starts[block + 1]; at++) {
+            /* Opposites of ascending i in row j: the search in each row goes on where it ended. */
+            int64_t *opposite = &next[j[at]];
+            while (*opposite < starts[block + 1] && i[*opposite] == j[at] && j[*opposite] < i[at])
+                ++*opposite;
+            const int there = *opposite < starts[block + 1] && i[*opposite] == j[at] && j[*opposite] == i[at];
+            const double value = values[at] / root[at], common = there ? values[*opposite] / root[*opposite] : 0.0;
+            a[5].d[at] = (value > common ? value - common : 0.0) * root[at];
+        }
+    }
+    free(next);
+    return 0;
+}

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.linalg.lapack import ADDRESSES
 
-ROUTINES = np.array([ADDRESSES[name] for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm")])
+ROUTINES = np.array([ADDRESSES[name] for name in ("dlauum", "dsyrk", "dtrmm")])
 """The addresses of the routines that kernels call, in their order."""
 
 Pairs = tuple[IntArray, NDArray[np.int32], NDArray[np.int32], FloatArray]
@@ -150,6 +150,19 @@ class Kernels:
         if self.extension.cancel_opposites(values, *pairs, result, size):
             raise MemoryError("there is no memory for the ratios of a block")
         return result
+
+    def extension_bounds(self, columns: FloatArray, to: FloatArray, back: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Logarithms of the least and most entries that further secrets may have in columns, (others, blocks).
+
+        Args:
+            columns: the columns, (blocks, secrets).
+            to: exponents from these secrets to the others, (others, secrets).
+            back: exponents from the others.
+        """
+        least, most = (np.empty((len(to), len(columns))) for _ in range(2))
+        size, logs = columns.shape[1], np.log(np.ascontiguousarray(columns))
+        self.extension.extension_bounds(logs, to, back, least, most, size, self.threads)
+        return least, most
 
     def least_growth(self, slack_dual: Pair, change: Pair) -> FloatArray:
         """The least ds/s and dz/z; 0 without inequalities, and not a number if some is none."""

@@ -6,14 +6,13 @@ what it calls the upper triangle is the lower one here. */
 #include "kernel.h"
 #include "threads.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Size up to which LAPACK inverts a triangle; products between larger ones are much faster. */
-#define LEAF 64
+/* Width up to which a block is factorised and inverted here: for so few rows LAPACK takes twice as long. */
+#define LEAF 24
 
-typedef void (*Potrf)(const char *, const int *, double *, const int *, int *);
-typedef void (*Trtri)(const char *, const char *, const int *, double *, const int *, int *);
 typedef void (*Lauum)(const char *, const int *, double *, const int *, int *);
 typedef void (*Syrk)(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
                      const double *, double *, const int *);
@@ -21,8 +20,6 @@ typedef void (*Trmm)(const char *, const char *, const char *, const char *, con
                      const double *, const int *, double *, const int *);
 
 typedef struct {
-    Potrf potrf;
-    Trtri trtri;
     Lauum lauum;
     Syrk syrk;
     Trmm trmm;
@@ -39,23 +36,56 @@ typedef struct {
     long failed[MAX_THREADS];
 } Blocks;
 
-/* Invert a triangle: small diagonal triangles, then the rectangles between ever larger ones. */
-static void invert_triangle(const Routines *routines, double *triangle, int width)
+/* Replace the lower triangle of a small block by the inverse of Cholesky's factor; whether it is positive definite. */
+VECTORISED static int invert_small_factor(double *block, long stride, int width)
 {
-    const double one = 1.0, minus_one = -1.0;
-    int info;
-    for (int start = 0; start < width; start += LEAF) {
-        int rows = width - start < LEAF ? width - start : LEAF;
-        routines->trtri("U", "N", &rows, triangle + (long)start * (width + 1), &width, &info);
+    double upper[LEAF][LEAF], inverse_diagonal[LEAF];
+    for (int row = 0; row < width; row++)
+        for (int column = 0; column <= row; column++)
+            upper[column][row] = block[row * stride + column];
+    for (int pivot = 0; pivot < width; pivot++) {
+        if (!(upper[pivot][pivot] > 0))
+            return 0;
+        const double scale = inverse_diagonal[pivot] = 1 / sqrt(upper[pivot][pivot]);
+        for (int column = pivot; column < width; column++)
+            upper[pivot][column] *= scale;
+        for (int row = pivot + 1; row < width; row++)
+            for (int column = row; column < width; column++)
+                upper[row][column] -= upper[pivot][row] * upper[pivot][column];
     }
-    for (int size = LEAF; size < width; size *= 2)
-        for (int start = 0; start < width - size; start += 2 * size) {
-            int columns = width - start - size < size ? width - start - size : size;
-            double *first = triangle + (long)start * (width + 1);
-            double *rectangle = first + (long)size * width, *second = rectangle + size;
-            routines->trmm("L", "U", "N", "N", &size, &columns, &minus_one, first, &width, rectangle, &width);
-            routines->trmm("R", "U", "N", "N", &size, &columns, &one, second, &width, rectangle, &width);
-        }
+    for (int row = 0; row < width; row++) {
+        double sums[LEAF] = {0};
+        double *block_row = block + row * stride;
+        for (int before = 0; before < row; before++)
+            for (int column = 0; column <= before; column++)
+                sums[column] += upper[before][row] * block[before * stride + column];
+        for (int column = 0; column < row; column++)
+            block_row[column] = -inverse_diagonal[row] * sums[column];
+        block_row[row] = inverse_diagonal[row];
+    }
+    return 1;
+}
+
+/* The same for a block of any size: its leading half, the rectangle below it, and what remains of the other half.
+
+With A = (A11, A21^T; A21, A22) and K1 the inverse of the factor of A11, the factor has L21 = A21 K1^T below it; K2 is
+the inverse of the factor of A22 - L21 L21^T, and the inverse has -K2 L21 K1 below K1. */
+static int invert_factor(const Routines *routines, double *block, const int *stride, int width)
+{
+    if (width <= LEAF)
+        return invert_small_factor(block, *stride, width);
+    const double one = 1.0, minus_one = -1.0;
+    const int first = (width / 2 + 7) / 8 * 8, second = width - first;
+    double *below = block + (long)first * *stride, *rest = below + first;
+    if (!invert_factor(routines, block, stride, first))
+        return 0;
+    routines->trmm("L", "U", "T", "N", &first, &second, &one, block, stride, below, stride);
+    routines->syrk("U", "T", &second, &first, &minus_one, below, stride, &one, rest, stride);
+    routines->trmm("L", "U", "N", "N", &first, &second, &minus_one, block, stride, below, stride);
+    if (!invert_factor(routines, rest, stride, second))
+        return 0;
+    routines->trmm("R", "U", "N", "N", &first, &second, &one, rest, stride, below, stride);
+    return 1;
 }
 
 /* Write the lower triangle of D H D of one block; its diagonal is left to the caller. */
@@ -123,17 +153,15 @@ static void add_projected(const Blocks *blocks, long index, double *sums, double
     }
 }
 
-/* Cholesky's factor of one block, with the smallest regularisation that it needs; whether there is one. */
-static int cholesky(const Blocks *blocks, long index, double *block, double *scaled)
+/* The inverse of one block's factor, with the smallest regularisation that it needs; whether there is one. */
+static int assemble_and_invert(const Blocks *blocks, long index, double *block, double *scaled)
 {
     const int width = blocks->width;
     for (long attempt = 0; attempt < blocks->regularisation_count; attempt++) {
-        int info = 0;
         assemble(blocks, index, block, scaled);
         for (int row = 0; row < width; row++)
             block[(long)row * (width + 1)] = 1.0 + blocks->regularisations[attempt];
-        blocks->routines.potrf("U", &width, block, &width, &info);
-        if (info == 0)
+        if (invert_factor(&blocks->routines, block, &width, width))
             return 1;
     }
     return 0;
@@ -153,9 +181,8 @@ static void factorise_blocks(void *context, long first, long last, long part)
         const double *scale = blocks->scales + index * width;
         double *triangle = blocks->packed + index * (width * (width + 1L) / 2);
         int info;
-        if (!cholesky(blocks, index, block, block + square))
+        if (!assemble_and_invert(blocks, index, block, block + square))
             break;
-        invert_triangle(&blocks->routines, block, width);
         for (int row = 0; row < width; row++) {
             double *block_row = block + (long)row * width;
             for (int column = 0; column <= row; column++)
@@ -175,7 +202,7 @@ static void factorise_blocks(void *context, long first, long last, long part)
 
 /* The packed inverse factors M = L^-1 D of blocks, and the Schur complement of their coupling rows.
 
-Arguments: the addresses of dpotrf, dtrtri, dlauum, dsyrk, dtrmm; the scalings D to a unit diagonal, (blocks, width);
+Arguments: the addresses of dlauum, dsyrk, dtrmm; the scalings D to a unit diagonal, (blocks, width);
 the off-diagonal entries: where each block's start, their rows, columns and values; the Gram term R^T diag(w) R: its
 rows R, the block's columns they are on, ascending, how many of those are the block's first ones, and sqrt(w),
 (blocks, rows of R); how many unknowns have an identity row, the unknowns of weighted rows, their weights; the
@@ -187,7 +214,7 @@ double factorise(const Argument *a)
     if (count == 0)
         return 0;
     Blocks blocks = {
-        .routines = {(Potrf)a[0].l[0], (Trtri)a[0].l[1], (Lauum)a[0].l[2], (Syrk)a[0].l[3], (Trmm)a[0].l[4]},
+        .routines = {(Lauum)a[0].l[0], (Syrk)a[0].l[1], (Trmm)a[0].l[2]},
         .width = (int)width,
         .scales = a[1].d,
         .starts = a[2].l,

@@ -40,6 +40,7 @@ double mark_ratios(const Argument *arguments);
 double list_ratios(const Argument *arguments);
 double merge_sorted(const Argument *arguments);
 double cancel_opposites(const Argument *arguments);
+double extension_bounds(const Argument *arguments);
 double least_growth(const Argument *arguments);
 double direction_change(const Argument *arguments);
 double shifted_change(const Argument *arguments);

@@ -82,6 +82,7 @@ release:
     KERNEL(list_ratios, "dddddblLIIDDkkx", "List the marked pairs, and the step that they allow.")                     \
     KERNEL(merge_sorted, "ldlD", "The values of sorted keys at other sorted keys.")                                    \
     KERNEL(cancel_opposites, "dliidDk", "Dual values less what opposite pairs have in common.")                        \
+    KERNEL(extension_bounds, "dddDDkk", "The least and most entries of further rows.")                                 \
     KERNEL(least_growth, "ddddDk", "The least relative growth of slacks and dual values.")                             \
     KERNEL(direction_change, "dddDddDDk", "The change of dual values along a direction, and the least growth.")        \
     KERNEL(shifted_change, "ddddDDk", "A direction's change after a shift of dual values.")                            \

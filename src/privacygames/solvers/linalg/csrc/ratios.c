@@ -237,3 +237,42 @@ double cancel_opposites(const Argument *a)
     free(next);
     return 0;
 }
+
+typedef struct {
+    const double *logs, *to, *back;
+    double *least, *most;
+    long rows, size;
+} Extensions;
+
+VECTORISED static void bounds_of_secrets(void *context, long first, long last, long part)
+{
+    const Extensions *e = context;
+    (void)part;
+    for (long other = first; other < last; other++) {
+        const double *to = e->to + other * e->size, *back = e->back + other * e->size;
+        for (long row = 0; row < e->rows; row++) {
+            const double *logs = e->logs + row * e->size;
+            double least = -INFINITY, most = INFINITY;
+            for (long secret = 0; secret < e->size; secret++) {
+                const double below = logs[secret] - to[secret], above = logs[secret] + back[secret];
+                least = below > least ? below : least;
+                most = above < most ? above : most;
+            }
+            e->least[other * e->rows + row] = least;
+            e->most[other * e->rows + row] = most;
+        }
+    }
+}
+
+/* Logarithms of columns, (rows, size); exponents from these secrets to others and back, (others, size); output: the
+logarithms of the least and most entries of the others' rows, (others, rows); size, threads. */
+double extension_bounds(const Argument *a)
+{
+    const long size = a[5].k;
+    Extensions e = {.logs = a[0].d, .to = a[1].d, .back = a[2].d, .least = a[3].d, .most = a[4].d, .size = size};
+    if (size == 0 || a[1].count == 0)
+        return 0;
+    e.rows = a[0].count / size;
+    run_in_threads(a[1].count / size, worthwhile_threads(a[6].k, (double)a[1].count * e.rows), bounds_of_secrets, &e);
+    return 0;
+}

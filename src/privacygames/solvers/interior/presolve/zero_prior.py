@@ -69,7 +69,7 @@ def margins_from(columns: FloatArray, to: FloatArray, back: FloatArray, backend:
     if backend.kernels is not None:
         log_least, log_most = backend.kernels.extension_bounds(columns, to, back)
         least_sums, most_sums = np.exp(log_least).sum(axis=1), np.exp(log_most.clip(max=UNBOUNDED)).sum(axis=1)
-        return np.minimum(1 - least_sums, most_sums - 1)
+        return np.asarray(np.minimum(1 - least_sums, most_sums - 1))
     logs = backend.log(backend.to_device(columns))
     chunk = max(1, backend.chunk_entries // prod(columns.shape))
     result = np.empty(len(to))

@@ -265,6 +265,29 @@ typedef struct {
     long width;
 } Solve;
 
+/* Add the products of M^T M and r for some rows of M, four at a time, so that each is read once, and r a quarter as
+often as by single rows. */
+static inline const double *four_rows(const double *triangle, long row, const double *right, double *solution)
+{
+    const double *a = triangle, *b = a + row + 1, *c = b + row + 2, *d = c + row + 3;
+    double of_a = 0.0, of_b = 0.0, of_c = 0.0, of_d = 0.0;
+    for (long column = 0; column <= row; column++) {
+        of_a += a[column] * right[column];
+        of_b += b[column] * right[column];
+        of_c += c[column] * right[column];
+        of_d += d[column] * right[column];
+    }
+    of_b += b[row + 1] * right[row + 1];
+    of_c += c[row + 1] * right[row + 1] + c[row + 2] * right[row + 2];
+    of_d += d[row + 1] * right[row + 1] + d[row + 2] * right[row + 2] + d[row + 3] * right[row + 3];
+    for (long column = 0; column <= row; column++)
+        solution[column] += of_a * a[column] + of_b * b[column] + of_c * c[column] + of_d * d[column];
+    solution[row + 1] += of_b * b[row + 1] + of_c * c[row + 1] + of_d * d[row + 1];
+    solution[row + 2] += of_c * c[row + 2] + of_d * d[row + 2];
+    solution[row + 3] += of_d * d[row + 3];
+    return d + row + 4;
+}
+
 VECTORISED static void solve_rows(void *context, long first, long last, long part)
 {
     const Solve *solve = context;
@@ -274,7 +297,10 @@ VECTORISED static void solve_rows(void *context, long first, long last, long par
         const double *triangle = solve->packed + solve->blocks[index] * (width * (width + 1) / 2);
         const double *right = solve->right + index * width;
         double *solution = solve->solution + index * width;
-        for (long row = 0; row < width; row++) { /* reads the triangle once */
+        long row = 0;
+        for (; row + 4 <= width; row += 4)
+            triangle = four_rows(triangle, row, right, solution);
+        for (; row < width; row++) {
             double product = 0.0;
             for (long column = 0; column <= row; column++)
                 product += triangle[column] * right[column];

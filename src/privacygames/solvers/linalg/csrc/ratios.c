@@ -54,9 +54,15 @@ static void adjoint_of_blocks(void *context, long first, long last, long part)
     (void)part;
     for (long block = first; block < last; block++) {
         double *row = r->result + block * r->width;
-        for (int64_t at = r->starts[block]; at < r->starts[block + 1]; at++) {
-            row[r->j[at]] += r->root[at] * r->values[at];
-            row[r->i[at]] -= r->values[at] / r->root[at];
+        const int64_t end = r->starts[block + 1];
+        for (int64_t at = r->starts[block]; at < end;) {
+            const int32_t i = r->i[at];
+            double sum = 0.0;
+            for (; at < end && r->i[at] == i; at++) {
+                row[r->j[at]] += r->root[at] * r->values[at];
+                sum += r->values[at] / r->root[at];
+            }
+            row[i] -= sum;
         }
     }
 }

@@ -135,13 +135,13 @@ def test_kernels_refuse_arrays_of_another_kind() -> None:
     extension = compiled_extension()
     floats, out = np.ones(3), np.zeros(3)
     with pytest.raises(TypeError, match="kind 'd' was expected"):
-        extension.step_ratios(np.ones(3, np.float32), floats, 1.0, out)
+        extension.step_ratios(np.ones(3, np.float32), floats, 1.0, out, 1)
     with pytest.raises((BufferError, ValueError)):
-        extension.step_ratios(np.ones(6)[::2], floats, 1.0, out)
+        extension.step_ratios(np.ones(6)[::2], floats, 1.0, out, 1)
     out.setflags(write=False)
     with pytest.raises((BufferError, ValueError)):
-        extension.step_ratios(floats, floats, 1.0, out)
-    with pytest.raises(TypeError, match="4 arguments were expected, not 3"):
+        extension.step_ratios(floats, floats, 1.0, out, 1)
+    with pytest.raises(TypeError, match="5 arguments were expected, not 3"):
         extension.step_ratios(floats, floats, 1.0)
 
 

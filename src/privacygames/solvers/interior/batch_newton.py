@@ -11,6 +11,7 @@ from privacygames.solvers.interior.elementwise import (
     complementarity_after,
     direction_change,
     least_growth,
+    quotient,
     shifted_change,
     step_ratios,
 )
@@ -41,7 +42,7 @@ class BatchNewton:
         self.complementarity = float(slack_dual.slacks @ slack_dual.duals)
         self._reduced_objective = batch.reduced_objective(coupling_dual)
         self._dual_residual = self._reduced_objective - batch.adjoint(slack_dual.duals)
-        parts = batch.hessian(slack_dual.duals / slack_dual.slacks)
+        parts = batch.hessian(quotient(batch.backend, slack_dual.duals, slack_dual.slacks))
         blocks = SymmetricBlocks(parts.diagonal, parts.off_diagonal, parts.grams)
         self._factors, self.schur = algebra.factorise(blocks, batch.coupling.block_rows)
 
@@ -62,7 +63,7 @@ class BatchNewton:
             self._right = -self._reduced_objective
         else:
             self._product_change = product_change
-            self._right = self.batch.adjoint(product_change / self.slack_dual.slacks)
+            self._right = self.batch.adjoint(quotient(self.batch.backend, product_change, self.slack_dual.slacks))
             if not feasible:
                 self._right -= self._dual_residual
         self._du = self._factors.solve(self._right)
@@ -75,7 +76,7 @@ class BatchNewton:
         """
         slack_dual, rmatvec = self.slack_dual, self.batch.coupling.rmatvec
         du = self._factors.solve(rmatvec(dual_increment), self._du)
-        weighted = slack_dual.duals / slack_dual.slacks
+        weighted = quotient(self.batch.backend, slack_dual.duals, slack_dual.slacks)
         weighted *= self.batch.slacks(du)
         self._du = self._factors.solve(self._right + rmatvec(dual_total) - self.batch.adjoint(weighted), du)
         return self.batch.coupling.matvec(self._du)

@@ -6,7 +6,7 @@ from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, IntArray
 from privacygames.solvers.interior.constraint_families import HessianParts
 from privacygames.solvers.interior.working_set import VIOLATED, WorkingSet
 from privacygames.solvers.linalg import Kernels, OffDiagonal, Pairs
@@ -19,7 +19,12 @@ class CompiledWorkingSet(WorkingSet):
     @cached_property
     def pairs(self) -> Pairs:
         """``block_starts``, and i, j and √γ of each pair."""
-        return self.block_starts, self.i.astype(np.int32), self.j.astype(np.int32), self.root
+        return super().block_starts, self.i.astype(np.int32), self.j.astype(np.int32), self.root
+
+    @property
+    def block_starts(self) -> IntArray:
+        """Index of the first pair of each block, then the number of pairs."""
+        return self.pairs[0]
 
     @property
     def _kernels(self) -> Kernels:
@@ -42,8 +47,9 @@ class CompiledWorkingSet(WorkingSet):
 
     def add_hessian(self, parts: HessianParts, weights: FloatArray) -> None:
         """On the diagonals, and one off-diagonal entry for each pair."""
-        self._kernels.ratio_diagonal(weights, self.pairs, parts.diagonal)
-        parts.off_diagonal = OffDiagonal(*self.pairs[:3], -weights)
+        parts.off_diagonal = OffDiagonal(
+            *self.pairs[:3], self._kernels.ratio_hessian(weights, self.pairs, parts.diagonal)
+        )
 
     def max_feasible_step(self, before: FloatArray, after: FloatArray, *, keep_all: bool) -> tuple[float, WorkingSet]:
         """The largest feasible fraction of a step, ∞ for the whole step, and the working set at its end."""
@@ -64,8 +70,8 @@ class CompiledWorkingSet(WorkingSet):
 
     def inherit_duals(self, old: WorkingSet, dual: FloatArray, slack: FloatArray, target: float) -> FloatArray:
         """Dual values for this set: those of an older set, and central ones, target/slack, for pairs that joined."""
-        inherited = self._kernels.values_at(old.keys, dual, self.keys)
-        return np.where(inherited > 0, inherited, target / slack)
+        before, now = (old.block_starts, old.keys, dual), (self.block_starts, self.keys, slack)
+        return self._kernels.inherit_duals(before, now, target)
 
     def cancel_opposites(self, dual: FloatArray) -> FloatArray:
         """Dual values that prove a better bound: what (i, j) and (j, i) have in common lowers both residuals."""

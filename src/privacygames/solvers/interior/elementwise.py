@@ -13,7 +13,16 @@ Pair = tuple[FloatArray, FloatArray]
 
 def advance(backend: Backend, value: FloatArray, step: float, change: FloatArray) -> FloatArray:
     """Value + step · change."""
+    if backend.kernels is not None:
+        return backend.kernels.axpy(step, change, value)
     return backend.axpy(step, change, value)
+
+
+def quotient(backend: Backend, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Numerator / denominator."""
+    if backend.kernels is not None:
+        return backend.kernels.divide(numerator, denominator)
+    return numerator / denominator
 
 
 def direction_change(

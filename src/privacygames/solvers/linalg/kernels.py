@@ -88,9 +88,11 @@ class Kernels:
         """Add values to v(j) times √γ, and to v(i) times −1/√γ, in place."""
         self.extension.ratio_adjoint(values, *pairs, total, total.shape[1], self.threads)
 
-    def ratio_diagonal(self, weights: FloatArray, pairs: Pairs, total: FloatArray) -> None:
-        """Add the diagonals of Aᵀ diag(weights) A in place."""
-        self.extension.ratio_diagonal(weights, *pairs, total, total.shape[1], self.threads)
+    def ratio_hessian(self, weights: FloatArray, pairs: Pairs, diagonal: FloatArray) -> FloatArray:
+        """Add the diagonals of Aᵀ diag(weights) A in place; returns its entries at the pairs."""
+        entries = np.empty(len(weights))
+        self.extension.ratio_hessian(weights, *pairs, diagonal, entries, diagonal.shape[1], self.threads)
+        return entries
 
     def check_ratios(
         self,
@@ -138,11 +140,22 @@ class Kernels:
             return np.empty(count, np.uint8)
         return marks[:count] if len(marks) >= count else np.empty(count, np.uint8)
 
-    def values_at(self, keys: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
-        """The values of sorted keys at other sorted keys; 0 where there is none."""
-        result = np.empty(len(wanted))
-        self.extension.merge_sorted(keys, values, wanted, result)
-        return result
+    def inherit_duals(
+        self,
+        before: tuple[IntArray, IntArray, FloatArray],
+        now: tuple[IntArray, IntArray, FloatArray],
+        target: float,
+    ) -> FloatArray:
+        """The dual values of a working set: those of the set before, and target/slack for pairs that joined.
+
+        Args:
+            before: where each block's pairs start, their keys, and their dual values.
+            now: where each block's pairs start, their keys, and their slacks.
+            target: the product of pairs that joined.
+        """
+        duals = np.empty(len(now[1]))
+        self.extension.inherit_duals(*before, *now, target, duals, self.threads)
+        return duals
 
     def cancel_opposites(self, values: FloatArray, pairs: Pairs, size: int) -> FloatArray:
         """Dual values less what a pair and its opposite have in common."""
@@ -163,6 +176,18 @@ class Kernels:
         size, logs = columns.shape[1], np.log(np.ascontiguousarray(columns))
         self.extension.extension_bounds(logs, to, back, least, most, size, self.threads)
         return least, most
+
+    def divide(self, numerators: FloatArray, denominators: FloatArray) -> FloatArray:
+        """Quotients."""
+        result = np.empty_like(numerators)
+        self.extension.divide(numerators, denominators, result, self.threads)
+        return result
+
+    def axpy(self, a: float, x: FloatArray, y: FloatArray) -> FloatArray:
+        """``a*x + y``."""
+        result = np.empty_like(x)
+        self.extension.axpy(a, x, y, result, self.threads)
+        return result
 
     def least_growth(self, slack_dual: Pair, change: Pair) -> FloatArray:
         """The least ds/s and dz/z; 0 without inequalities, and not a number if some is none."""
@@ -207,13 +232,13 @@ class Kernels:
         """The larger of −ds/s and −dz/z where it is above a threshold, and the indices of those inequalities."""
         (s, z), (ds, dz) = slack_dual, change
         ratios, indices = np.empty(len(s)), np.empty(len(s), np.int64)
-        count = int(self.extension.blocking_ratios(s, ds, z, dz, threshold, ratios, indices))
+        count = int(self.extension.blocking_ratios(s, ds, z, dz, threshold, ratios, indices, self.threads))
         return ratios[:count], indices[:count]
 
     def step_ratios(self, values: FloatArray, changes: FloatArray, threshold: float) -> FloatArray:
         """The ratios −change/value above a threshold."""
         ratios = np.empty(len(values))
-        return ratios[: int(self.extension.step_ratios(values, changes, threshold, ratios))]
+        return ratios[: int(self.extension.step_ratios(values, changes, threshold, ratios, self.threads))]
 
 
 _NONE: FloatArray = np.zeros(0)

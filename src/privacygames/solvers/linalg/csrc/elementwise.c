@@ -4,6 +4,7 @@
 #include "threads.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     const double *s, *z, *ds, *dz, *wanted, *base_ds, *base_dz;
@@ -21,6 +22,38 @@ static long threads_for(long threads, long count)
 static inline double least(double first, double second)
 {
     return first <= second || first != first ? first : second;
+}
+
+VECTORISED static void quotients_in_range(void *context, long first, long last, long part)
+{
+    Changes *c = context;
+    (void)part;
+    for (long at = first; at < last; at++)
+        c->out_dz[at] = c->z[at] / c->s[at];
+}
+
+/* Numerators, denominators; output: the quotients; threads. */
+double divide(const Argument *a)
+{
+    Changes c = {.z = a[0].d, .s = a[1].d, .out_dz = a[2].d};
+    run_in_threads(a[0].count, threads_for(a[3].k, a[0].count), quotients_in_range, &c);
+    return 0;
+}
+
+VECTORISED static void sums_in_range(void *context, long first, long last, long part)
+{
+    Changes *c = context;
+    (void)part;
+    for (long at = first; at < last; at++)
+        c->out_dz[at] = c->z[at] + c->primal * c->dz[at];
+}
+
+/* a, x, y; output: a x + y; threads. */
+double axpy(const Argument *a)
+{
+    Changes c = {.primal = a[0].x, .dz = a[1].d, .z = a[2].d, .out_dz = a[3].d};
+    run_in_threads(a[1].count, threads_for(a[4].k, a[1].count), sums_in_range, &c);
+    return 0;
 }
 
 VECTORISED static void growth_in_range(void *context, long first, long last, long part)
@@ -164,43 +197,65 @@ double complementarity_after(const Argument *a)
     return total;
 }
 
-/* s, ds, z, dz, a threshold; output: the larger of -ds/s and -dz/z where it is above the threshold, and where that is.
-Returns how many there are. */
-VECTORISED double blocking_ratios(const Argument *a)
+typedef struct {
+    const double *s, *ds, *z, *dz;
+    double threshold, *ratios;
+    int64_t *indices;
+    long first[MAX_THREADS], counts[MAX_THREADS];
+} Ratios;
+
+/* The larger of -ds/s and -dz/z, or the first alone, where it is above the threshold: to the start of the range. */
+VECTORISED static void ratios_in_range(void *context, long first, long last, long part)
 {
-    const double *s = a[0].d, *ds = a[1].d, *z = a[2].d, *dz = a[3].d, threshold = a[4].x;
-    long count = 0;
-    for (long start = 0; start < a[0].count; start += 8) {
-        const long end = start + 8 < a[0].count ? start + 8 : a[0].count;
+    Ratios *r = context;
+    const double *s = r->s, *ds = r->ds, *z = r->z, *dz = r->dz, threshold = r->threshold;
+    long to = first;
+    for (long start = first; start < last; start += 8) { /* few are above it: eight are skipped at a time */
+        const long end = start + 8 < last ? start + 8 : last;
         int above = 0;
         for (long at = start; at < end; at++)
-            above |= (-ds[at] > threshold * s[at]) | (-dz[at] > threshold * z[at]);
+            above |= -ds[at] > threshold * s[at];
+        for (long at = start; z && at < end; at++)
+            above |= -dz[at] > threshold * z[at];
         for (long at = start; above && at < end; at++) {
-            const double by_slack = -ds[at] / s[at], by_dual = -dz[at] / z[at];
+            const double by_slack = -ds[at] / s[at], by_dual = z ? -dz[at] / z[at] : by_slack;
             const double ratio = by_slack > by_dual ? by_slack : by_dual;
             if (ratio > threshold) {
-                a[5].d[count] = ratio;
-                a[6].l[count++] = at;
+                r->ratios[to] = ratio;
+                if (r->indices)
+                    r->indices[to] = at;
+                to++;
             }
         }
     }
-    return (double)count;
+    r->first[part] = first;
+    r->counts[part] = to - first;
 }
 
-/* Values, their changes, a threshold; output: the ratios -change/value above it. Returns how many there are. */
-VECTORISED double step_ratios(const Argument *a)
+static double collect_ratios(Ratios *r, long count, long threads)
 {
-    long count = 0;
-    for (long start = 0; start < a[0].count; start += 8) {
-        const long end = start + 8 < a[0].count ? start + 8 : a[0].count;
-        int above = 0;
-        for (long at = start; at < end; at++)
-            above |= -a[1].d[at] > a[2].x * a[0].d[at];
-        for (long at = start; above && at < end; at++) {
-            const double ratio = -a[1].d[at] / a[0].d[at];
-            if (ratio > a[2].x)
-                a[3].d[count++] = ratio;
-        }
+    long total = 0;
+    run_in_threads(count, threads, ratios_in_range, r);
+    for (long part = 0; part < threads; part++) {
+        memmove(r->ratios + total, r->ratios + r->first[part], r->counts[part] * sizeof(double));
+        if (r->indices)
+            memmove(r->indices + total, r->indices + r->first[part], r->counts[part] * sizeof(int64_t));
+        total += r->counts[part];
     }
-    return (double)count;
+    return (double)total;
+}
+
+/* s, ds, z, dz, a threshold; output: the larger of -ds/s and -dz/z where it is above the threshold, and where that is;
+threads. Returns how many there are. */
+double blocking_ratios(const Argument *a)
+{
+    Ratios r = {.s = a[0].d, .ds = a[1].d, .z = a[2].d, .dz = a[3].d, .threshold = a[4].x, .ratios = a[5].d, .indices = a[6].l};
+    return collect_ratios(&r, a[0].count, threads_for(a[7].k, a[0].count));
+}
+
+/* Values, their changes, a threshold; output: the ratios -change/value above it; threads. Returns how many there are. */
+double step_ratios(const Argument *a)
+{
+    Ratios r = {.s = a[0].d, .ds = a[1].d, .threshold = a[2].x, .ratios = a[3].d};
+    return collect_ratios(&r, a[0].count, threads_for(a[4].k, a[0].count));
 }

@@ -77,20 +77,22 @@ release:
     KERNEL(solve, "dldDkk", "Solve with factorised blocks.")                                                           \
     KERNEL(ratio_slacks, "dliidDkk", "The slacks of ratio bounds.")                                                    \
     KERNEL(ratio_adjoint, "dliidDkk", "The transpose of the slacks.")                                                  \
-    KERNEL(ratio_diagonal, "dliidDkk", "The diagonals of the normal matrix.")                                          \
+    KERNEL(ratio_hessian, "dliidDDkk", "The normal matrix: its diagonals, and its entries at pairs.")                  \
     KERNEL(mark_ratios, "dffbliikBLkk", "Mark the pairs of the next working set.")                                     \
     KERNEL(list_ratios, "dddddblLIIDDkkx", "List the marked pairs, and the step that they allow.")                     \
-    KERNEL(merge_sorted, "ldlD", "The values of sorted keys at other sorted keys.")                                    \
+    KERNEL(inherit_duals, "lldlldxDk", "The dual values of a working set, from those of the set before.")              \
     KERNEL(cancel_opposites, "dliidDk", "Dual values less what opposite pairs have in common.")                        \
     KERNEL(extension_bounds, "dddDDkk", "The least and most entries of further rows.")                                 \
+    KERNEL(divide, "ddDk", "Quotients.")                                                                               \
+    KERNEL(axpy, "xddDk", "a x + y.")                                                                                  \
     KERNEL(least_growth, "ddddDk", "The least relative growth of slacks and dual values.")                             \
     KERNEL(direction_change, "dddDddDDk", "The change of dual values along a direction, and the least growth.")        \
     KERNEL(shifted_change, "ddddDDk", "A direction's change after a shift of dual values.")                            \
     KERNEL(mehrotra_change, "ddddxxDk", "Mehrotra's corrector.")                                                       \
     KERNEL(gondzio_change, "ddddxxxxDk", "Gondzio's corrector.")                                                       \
     KERNEL(complementarity_after, "ddddxxk", "The sum of products after steps.")                                       \
-    KERNEL(blocking_ratios, "ddddxDL", "The inequalities that limit a step most.")                                     \
-    KERNEL(step_ratios, "ddxD", "The step ratios above a threshold.")
+    KERNEL(blocking_ratios, "ddddxDLk", "The inequalities that limit a step most.")                                     \
+    KERNEL(step_ratios, "ddxDk", "The step ratios above a threshold.")
 
 #define KERNEL(name, letters, text)                                                                                    \
     static PyObject *call_##name(PyObject *module, PyObject *const *objects, Py_ssize_t count)                        \

@@ -75,25 +75,34 @@ double ratio_adjoint(const Argument *a)
     return 0;
 }
 
-static void diagonal_of_blocks(void *context, long first, long last, long part)
+static void hessian_of_blocks(void *context, long first, long last, long part)
 {
     const Ratios *r = context;
     (void)part;
     for (long block = first; block < last; block++) {
         double *row = r->result + block * r->width;
-        for (int64_t at = r->starts[block]; at < r->starts[block + 1]; at++) {
-            const double square = r->root[at] * r->root[at];
-            row[r->j[at]] += square * r->values[at];
-            row[r->i[at]] += r->values[at] / square;
+        const int64_t end = r->starts[block + 1];
+        for (int64_t at = r->starts[block]; at < end;) {
+            const int32_t i = r->i[at];
+            double sum = 0.0;
+            for (; at < end && r->i[at] == i; at++) {
+                const double square = r->root[at] * r->root[at];
+                row[r->j[at]] += square * r->values[at];
+                sum += r->values[at] / square;
+                r->new_root[at] = -r->values[at];
+            }
+            row[i] += sum;
         }
     }
 }
 
-/* weights, starts, i, j, root; output: the diagonals of A^T diag(weights) A, to be added to; width, threads. */
-double ratio_diagonal(const Argument *a)
+/* weights, starts, i, j, root; output: the diagonals of A^T diag(weights) A, to be added to, and its entries at (i, j);
+width, threads. */
+double ratio_hessian(const Argument *a)
 {
-    Ratios r = {.values = a[0].d, .starts = a[1].l, .i = a[2].i, .j = a[3].i, .root = a[4].d, .result = a[5].d, .width = a[6].k};
-    run_in_threads(a[1].count - 1, threads_for(a[7].k, a[2].count), diagonal_of_blocks, &r);
+    Ratios r = {.values = a[0].d, .starts = a[1].l, .i = a[2].i, .j = a[3].i, .root = a[4].d, .result = a[5].d,
+                .new_root = a[6].d, .width = a[7].k};
+    run_in_threads(a[1].count - 1, threads_for(a[8].k, a[2].count), hessian_of_blocks, &r);
     return 0;
 }
 
@@ -200,15 +209,35 @@ double list_ratios(const Argument *a)
     return 0;
 }
 
-/* Sorted keys and their values; other sorted keys; output: the values at those, 0 where there is none. */
-double merge_sorted(const Argument *a)
+typedef struct {
+    const int64_t *old_starts, *old_keys, *starts, *keys;
+    const double *old_duals, *slacks;
+    double *duals, target;
+} Inheritance;
+
+static void inherit_in_blocks(void *context, long first, long last, long part)
 {
-    long at = 0;
-    for (long index = 0; index < a[2].count; index++) {
-        while (at < a[0].count && a[0].l[at] < a[2].l[index])
-            at++;
-        a[3].d[index] = at < a[0].count && a[0].l[at] == a[2].l[index] ? a[1].d[at] : 0.0;
+    const Inheritance *h = context;
+    (void)part;
+    for (long block = first; block < last; block++) {
+        int64_t old = h->old_starts[block];
+        const int64_t end = h->old_starts[block + 1];
+        for (int64_t at = h->starts[block]; at < h->starts[block + 1]; at++) {
+            while (old < end && h->old_keys[old] < h->keys[at])
+                old++;
+            const int known = old < end && h->old_keys[old] == h->keys[at] && h->old_duals[old] > 0;
+            h->duals[at] = known ? h->old_duals[old] : h->target / h->slacks[at];
+        }
     }
+}
+
+/* The set before: where each block's pairs start, their keys and dual values; the set now: the same, with slacks; the
+product of pairs that joined; output: the dual values now; threads. */
+double inherit_duals(const Argument *a)
+{
+    Inheritance h = {.old_starts = a[0].l, .old_keys = a[1].l, .old_duals = a[2].d, .starts = a[3].l, .keys = a[4].l,
+                     .slacks = a[5].d, .target = a[6].x, .duals = a[7].d};
+    run_in_threads(a[0].count - 1, threads_for(a[8].k, a[4].count), inherit_in_blocks, &h);
     return 0;
 }
 

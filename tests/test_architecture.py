@@ -87,7 +87,7 @@ STATE = {
     "privacygames.fleet.shared_problem._decoded": "SHA-256 of the bytes",
     "privacygames.fleet.stored_fleet: cache": "the number of a random word; of one batch",
     "privacygames.fleet.stored_fleet: lru_cache": "the position in an index that is pinned by its SHA-256",
-    "privacygames.mechanism.certification.own_version": "nothing: what is installed",
+    "privacygames.blas_routines.exported_routines": "nothing: what is installed",
     "privacygames.points.bernstein.halves": "a degree",
     "privacygames.points.bernstein.products": "two degrees and the number of axes",
     "privacygames.points.bernstein.slopes": "a degree and the number of axes",

@@ -76,6 +76,18 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert run_python(code) == ""
 
 
+def test_a_first_design_loads_only_what_it_needs() -> None:
+    """Together these take longer to import than everything that a design on a grid needs."""
+    code = (
+        "import sys, privacygames as pg\n"
+        "problem = pg.Problem(pg.Prior.uniform(pg.Grid(3, 4)), cost='euclidean')\n"
+        "pg.design(problem, epsilon=1.0, solver=pg.Interior(threads=1))\n"
+        "names = 'scipy.linalg scipy.sparse highspy numpy.random importlib.metadata tempfile privacygames.points'\n"
+        "print(*[name for name in names.split() if name in sys.modules])"
+    )
+    assert run_python(code) == ""
+
+
 def test_the_command_line_starts_without_anything_heavy() -> None:
     code = (
         "import sys; sys.argv = ['privacygames', '--version']\n"

@@ -275,7 +275,7 @@ __all__ = list(sorted((*_DEFINED_IN, *_MODULES, "__version__")))  # noqa: C413
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("privacygames")
+        return import_module("privacygames.version").VERSION
     if name in _MODULES:
         return import_module(f"privacygames.{name}")
     if name not in _DEFINED_IN:

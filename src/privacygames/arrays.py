@@ -99,6 +99,26 @@ def loss_matmul(losses: FloatArray, weights: FloatArray) -> FloatArray:
     return np.where(infinite.astype(np.float64) @ (weights > 0) > 0, np.inf, total)
 
 
+def distinct_indices(indices: IntArray, count: int) -> IntArray:
+    """The indices below a count that occur among some, sorted; several times as fast as ``np.unique``.
+
+    >>> from privacygames.arrays import distinct_indices
+    >>> distinct_indices(np.array([3, 1, 3]), 5)
+    array([1, 3])
+    """
+    return np.flatnonzero(np.bincount(indices, minlength=count))
+
+
+def missing_indices(indices: IntArray, count: int) -> IntArray:
+    """The indices below a count that do not occur among some, sorted.
+
+    >>> from privacygames.arrays import missing_indices
+    >>> missing_indices(np.array([3, 1, 3]), 5)
+    array([0, 2, 4])
+    """
+    return np.flatnonzero(np.bincount(indices, minlength=count) == 0)
+
+
 def content_hash(array: NDArray[Any]) -> str:
     """SHA-256 of an array's type, shape and little-endian bytes: equal exactly when the content is."""
     little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))

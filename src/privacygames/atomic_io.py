@@ -1,7 +1,6 @@
 """Atomic file writes: a file appears complete or not at all, also after a crash or with concurrent writers."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,8 @@ def open_atomic(path: str | os.PathLike[str], *, private: bool = False) -> Itera
         path: the file to replace or create.
         private: whether only its owner may read it; otherwise the umask decides.
     """
+    import tempfile
+
     target = Path(path)
     part = Path()
     try:

@@ -9,7 +9,6 @@ from time import monotonic
 import numpy as np
 
 from privacygames.arrays import freeze
-from privacygames.baselines import cheapest as cheapest_unconstrained
 from privacygames.certificates import AdversaryDuals, DualSolution, RatioDuals, allowed_outputs
 from privacygames.cost_limits import COST_TOLERANCE, insufficient_distortion_error, require_affordable
 from privacygames.errors import (
@@ -243,6 +242,8 @@ class Design:
         tight = replace(self.options, tolerance=min(self.options.tolerance, COST_TOLERANCE))
         unconstrained = others is None
         if others is None:
+            from privacygames.baselines import cheapest as cheapest_unconstrained
+
             cheapest = cheapest_unconstrained(self.problem)
         elif others.cost_limits:
             inner = self._find_cheapest(others)

@@ -2,7 +2,7 @@
 
 import warnings
 from math import inf
-from typing import Literal, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from privacygames.attempts import Design
 from privacygames.certificates import allowed_outputs
@@ -12,11 +12,13 @@ from privacygames.errors import (
     UselessMechanism,
 )
 from privacygames.mechanism import Mechanism
-from privacygames.points import PointDesign, PointMechanism, PointProblem
 from privacygames.problem import Bounds, BoundsArguments, Distortion, Problem, distortion_rounding
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import Interior, SolveEstimate, SolveOptions, Solver
 from privacygames.validation import require_instance
+
+if TYPE_CHECKING:  # imported where a design for points needs it: it takes a tenth of a first design
+    from privacygames.points import PointMechanism, PointProblem
 
 
 class DesignArguments(BoundsArguments, total=False):
@@ -31,9 +33,9 @@ class DesignArguments(BoundsArguments, total=False):
 @overload
 def design(problem: Problem, **arguments: Unpack[DesignArguments]) -> Mechanism: ...
 @overload
-def design(problem: PointProblem, **arguments: Unpack[DesignArguments]) -> PointMechanism: ...
+def design(problem: "PointProblem", **arguments: Unpack[DesignArguments]) -> "PointMechanism": ...
 def design(
-    problem: Problem | PointProblem,
+    problem: "Problem | PointProblem",
     *,
     epsilon: float | None = None,
     distortion: Distortion = None,
@@ -45,7 +47,7 @@ def design(
     time_limit: float | None = None,
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
-) -> Mechanism | PointMechanism:
+) -> "Mechanism | PointMechanism":
     """Design the mechanism of lowest cost that satisfies the bounds, with a certificate.
 
     Args:
@@ -93,12 +95,12 @@ def design(
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
     mechanism: Mechanism | PointMechanism
-    if isinstance(problem, PointProblem):
-        mechanism = PointDesign(problem, bounds, options, device=_device(solver)).mechanism()
-        useless = mechanism.constant
-    else:
+    if isinstance(problem, Problem):
         mechanism = design_bounds(problem, bounds, solver=solver, options=options)
         useless = mechanism.certificate.usefulness.constant and len(problem.space) > 1
+    else:
+        mechanism = _design_for_points(problem, bounds, solver, options)
+        useless = mechanism.constant
     if useless:
         warnings.warn(
             "the outputs of this mechanism do not depend on the secret at all: it keeps its guarantees and conveys "
@@ -107,6 +109,16 @@ def design(
             stacklevel=2,
         )
     return mechanism
+
+
+def _design_for_points(
+    problem: "PointProblem", bounds: Bounds, solver: Literal["auto"] | Solver, options: SolveOptions
+) -> "PointMechanism":
+    from privacygames.points import PointDesign, PointProblem
+
+    if not isinstance(problem, PointProblem):
+        require_instance(problem, Problem, "the problem")
+    return PointDesign(problem, bounds, options, device=_device(solver)).mechanism()
 
 
 def _device(solver: Literal["auto"] | Solver) -> str:

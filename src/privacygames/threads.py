@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from privacygames.blas_routines import exported_routines
 
 THREADS_VARIABLE = "PRIVACYGAMES_THREADS"
 """The environment variable that limits the threads of this process and of those it starts."""
@@ -66,7 +67,7 @@ def single_threaded_blas() -> Iterator[None]:
 @cache
 def _libraries() -> ThreadpoolController:
     """The BLAS libraries that are loaded: to find them takes a hundred times as long as to limit them."""
-    import_module("scipy.linalg")  # which loads its own
+    exported_routines()  # which loads SciPy's own
     return ThreadpoolController()
 
 

@@ -1,7 +1,6 @@
 """Time zones by name."""
 
 from datetime import UTC, tzinfo
-from zoneinfo import ZoneInfo
 
 from privacygames.errors import InvalidProblem
 
@@ -10,6 +9,8 @@ def time_zone(name: str) -> tzinfo:
     """The time zone with this name in the IANA database."""
     if isinstance(name, str) and name == "UTC":  # defined even where there is no database
         return UTC
+    from zoneinfo import ZoneInfo
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError):

@@ -54,7 +54,7 @@ def planar_laplace(problem: Problem, epsilon: float) -> Mechanism:
     return certify_baseline(problem, table.reshape(len(grid), len(grid)), log_ratio_bounds, origin=origin)
 
 
-def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Generator | None = None) -> FloatArray:
+def planar_laplace_noise(epsilon: float, count: int, generator: "np.random.Generator | None" = None) -> FloatArray:
     r"""Noise (east, north) of the planar Laplace distribution in the continuous plane, shape (count, 2).
 
     Polar sampling: the angle is uniform, the radius :math:`-\frac{1}{ε}(W_{-1}((u-1)/e)+1)` for a uniform u, which
@@ -80,7 +80,7 @@ def planar_laplace_noise(epsilon: float, count: int, generator: np.random.Genera
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
-def _uniforms(count: int, generator: np.random.Generator | None) -> FloatArray:
+def _uniforms(count: int, generator: "np.random.Generator | None") -> FloatArray:
     """Uniform numbers strictly between 0 and 1: odd multiples of 2^-54."""
     if generator is None:
         integers = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - DOUBLE_BITS)

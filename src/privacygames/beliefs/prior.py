@@ -114,7 +114,7 @@ class Prior(Value):
         times: int,
         *,
         smoothing: float = 0.0,
-        generator: np.random.Generator | None = None,
+        generator: "np.random.Generator | None" = None,
     ) -> list["Prior"]:
         """Priors estimated from bootstrap resamples of the visits.
 

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from importlib.metadata import version
 from typing import Annotated, get_type_hints
 
 import typer
@@ -32,6 +31,7 @@ from privacygames.cli import (
 )
 from privacygames.cli.help_text import PlainCommand, PlainGroup
 from privacygames.errors import PrivacyGamesError, Status, UselessMechanism
+from privacygames.version import VERSION
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells report SIGINT and SIGPIPE
 EXIT_CODES = {
@@ -156,7 +156,7 @@ app.add_typer(ledgers, name="ledger")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"privacygames {version('privacygames')}")
+        typer.echo(f"privacygames {VERSION}")
         raise typer.Exit
 
 

@@ -17,7 +17,7 @@ from privacygames.mechanism.binary_container import content as container_content
 from privacygames.mechanism.binary_container import parse as parse_container
 from privacygames.mechanism.binary_container import read as read_container
 from privacygames.mechanism.binary_container import write as write_container
-from privacygames.mechanism.certification import RealisedBounds, own_version
+from privacygames.mechanism.certification import RealisedBounds
 from privacygames.mechanism.disclosure import Disclosure
 from privacygames.mechanism.mechanism import Mechanism, certify, require_fit, require_secrets
 from privacygames.mechanism.mechanism_content import MechanismContent
@@ -60,7 +60,6 @@ __all__ = [
     "encode_record",
     "is_region_mechanism",
     "is_sampleable",
-    "own_version",
     "parse_container",
     "read_container",
     "require_finite_mechanism",

@@ -1,8 +1,6 @@
 """From a table of probabilities to exact integer weights with every guarantee verified: the work behind ``certify``."""
 
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from math import inf, isfinite
 
 import numpy as np
@@ -32,6 +30,7 @@ from privacygames.certificates import (
 from privacygames.errors import GuaranteeViolated, InvalidProblem
 from privacygames.mechanism.mechanism_content import MechanismContent
 from privacygames.problem import Bounds, Problem
+from privacygames.version import VERSION
 
 SUM_TOLERANCE = 1e-6
 """How far from 1 the rows of a given table may sum: solvers and files of text leave that much."""
@@ -96,7 +95,7 @@ def certify_content(
         cost_before = cost_of(problem, bounds, _as_probabilities(table) if unrepaired is None else unrepaired)
         if isfinite(cost_before):  # otherwise the repair removed forbidden outputs, and the cost fell
             repair_cost = cost_of(problem, bounds, probabilities(statement)) - cost_before
-    provenance = Provenance(origin[:MAX_ORIGIN_LENGTH], own_version(), repair_cost)
+    provenance = Provenance(origin[:MAX_ORIGIN_LENGTH], VERSION, repair_cost)
     return MechanismContent(statement, problem.space, problem.observables, provenance), verification
 
 
@@ -106,15 +105,6 @@ def cost_of(problem: Problem, bounds: Bounds, table: FloatArray) -> float:
     if bounds.worst_case:
         return float(per_secret.max())
     return float(loss_matmul(per_secret[None], problem.prior.probabilities)[0])
-
-
-@cache
-def own_version() -> str:
-    """The version of this release, for certificates; "unknown" where the source is run without being installed."""
-    try:
-        return version("privacygames")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _exact_weights(problem: Problem, table: FloatArray | IntArray) -> IntArray:

@@ -184,11 +184,11 @@ class Mechanism:
         return digest_of("mechanism", content_hash(self.weights), self.bits, self.bounds.content, subject, *spaces)
 
     @overload
-    def sample(self, secret: Label | set[str], generator: np.random.Generator | None = None) -> Label: ...
+    def sample(self, secret: Label | set[str], generator: "np.random.Generator | None" = None) -> Label: ...
     @overload
-    def sample(self, secret: Many, generator: np.random.Generator | None = None) -> list[Label]: ...
+    def sample(self, secret: Many, generator: "np.random.Generator | None" = None) -> list[Label]: ...
     def sample(
-        self, secret: Label | set[str] | Many, generator: np.random.Generator | None = None
+        self, secret: Label | set[str] | Many, generator: "np.random.Generator | None" = None
     ) -> Label | list[Label]:
         """One output for a secret, or a list of outputs for several secrets.
 
@@ -236,7 +236,7 @@ class Mechanism:
         x, y = np.mean([grid.centre(grid.labels[member]) for member in members], axis=0)
         return float(x), float(y)
 
-    def sampler(self, generator: np.random.Generator | None = None) -> Sampler:
+    def sampler(self, generator: "np.random.Generator | None" = None) -> Sampler:
         """The sampler behind :meth:`sample`, which takes and returns indices instead of labels."""
         return self._table.sampler if generator is None else self._table.sampler.using(generator)
 

@@ -36,11 +36,11 @@ class Sampler:
         generator: a seeded NumPy generator for reproducible experiments. Leave it out for anything private.
     """
 
-    def __init__(self, weights: IntArray, bits: int, generator: np.random.Generator | None = None) -> None:
+    def __init__(self, weights: IntArray, bits: int, generator: "np.random.Generator | None" = None) -> None:
         self._weights, self._bits, self._generator = weights, bits, generator
         self._rows = len(weights)
 
-    def using(self, generator: np.random.Generator | None) -> "Sampler":
+    def using(self, generator: "np.random.Generator | None") -> "Sampler":
         """The same sampler with another source of randomness; the tables are shared."""
         _ = self._cumulative, self._guide
         sampler = copy(self)

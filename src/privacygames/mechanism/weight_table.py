@@ -44,7 +44,7 @@ class WeightTable:
         return Sampler(self.weights, self.bits)
 
     def sample(
-        self, secret: Label | set[str] | Many, generator: np.random.Generator | None = None
+        self, secret: Label | set[str] | Many, generator: "np.random.Generator | None" = None
     ) -> Label | list[Label]:
         """One output for a secret, or a list of outputs for several secrets."""
         several = list_labels(secret)

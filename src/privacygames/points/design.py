@@ -17,7 +17,6 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.certificates import BITS, Provenance, to_weights
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, SolveFailed, Status
-from privacygames.mechanism import own_version
 from privacygames.points.guesses import best_guesses
 from privacygames.points.mechanism import PointMechanism, certify_points
 from privacygames.points.mesh import Mesh
@@ -30,6 +29,7 @@ from privacygames.problem import Bounds, Distortion
 from privacygames.progress import ProgressCallback
 from privacygames.solvers import ConeProgram, ConeSolution, CostLimit, SolveOptions, WorstCost, solve_cone_program
 from privacygames.validation import require_instance
+from privacygames.version import VERSION
 
 MIXED = 2.0**-50
 """Least share of a constant mechanism in the result: it absorbs the rounding of probabilities to integers."""
@@ -382,7 +382,7 @@ class PointDesign:
                     weights,
                     BITS,
                     relaxation=relaxation,
-                    provenance=Provenance(name, own_version()),
+                    provenance=Provenance(name, VERSION),
                 )
             except GuaranteeViolated:
                 share *= 16

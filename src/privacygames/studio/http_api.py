@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any, Literal
@@ -65,6 +64,7 @@ from privacygames.studio.views import (
     rounded,
     visits_view,
 )
+from privacygames.version import VERSION
 
 Json = dict[str, Any]
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -98,7 +98,7 @@ def create_app(
 
     app = FastAPI(
         title="privacygames",
-        version=version("privacygames"),
+        version=VERSION,
         description="Design, sample, evaluate, attack, verify and compare mechanisms.",
         openapi_url="/api/openapi.json",
         docs_url=None,  # those pages load scripts from other servers
@@ -152,7 +152,7 @@ def _add_problems(app: FastAPI, state: AppState) -> None:
     @app.get("/api/about", tags=["server"])
     def about() -> Json:
         """The version, and the limits of this server."""
-        return {"version": version("privacygames"), "limits": vars(state.limits)}
+        return {"version": VERSION, "limits": vars(state.limits)}
 
     @app.post("/api/traces", tags=["problems"], status_code=201, openapi_extra=BYTES)
     async def send_traces(

@@ -15,7 +15,7 @@ from time import monotonic
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, missing_indices
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.solvers.interior.lower_bound import DualBound
 from privacygames.solvers.interior.presolve import Extension, extend_mechanism
@@ -183,7 +183,7 @@ def _progress(iterate: Iterate, best: BlockSolution, iteration: int, gap: float,
 
 def _extension(program: BlockProgram, columns: FloatArray, secrets: IntArray, backend: Backend) -> Extension:
     """The columns of some secrets extended to all others."""
-    deferred = np.setdiff1d(np.arange(program.objective.shape[1]), secrets)
+    deferred = missing_indices(secrets, program.objective.shape[1])
     return extend_mechanism(program.exponents, columns, secrets, deferred, backend)
 
 

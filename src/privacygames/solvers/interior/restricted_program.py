@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, missing_indices
 from privacygames.solvers.interior.batch import Batch
 from privacygames.solvers.interior.compiled_working_set import CompiledWorkingSet
 from privacygames.solvers.interior.constraint_families import GuessRows, MaxDistortionRows, PositivityRows
@@ -95,7 +95,7 @@ class RestrictedProgram:
     @cached_property
     def deferred(self) -> IntArray:
         """The secrets that are left out."""
-        return np.setdiff1d(np.arange(len(self.full_program.deferrable)), self.secrets)
+        return missing_indices(self.secrets, len(self.full_program.deferrable))
 
     @cached_property
     def deferred_exponents(self) -> tuple[FloatArray, FloatArray]:

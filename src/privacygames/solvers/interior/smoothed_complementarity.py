@@ -13,10 +13,14 @@ Newton's steps are seldom cut.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from privacygames.arrays import FloatArray
+from privacygames.blas_routines import routine
 from privacygames.solvers.interior.settings import InteriorSettings
+
+_gesv = routine("sgesv", 8)
+_getrs = routine("sgetrs", 9)
+_PLAIN = b"N"
 
 
 @np.errstate(over="ignore", invalid="ignore")  # where numbers overflow, there is no solution to return
@@ -108,7 +112,13 @@ class _System:
     ) -> None:
         self._s, self._z, self._weight, self._response, self._settings = s, z, weight, response, settings
         self._single_response = response.astype(np.float32)
-        self._matrix = np.empty_like(self._single_response)
+        self._matrix = np.empty(response.shape, dtype=np.float32)
+        # What LAPACK is called with, by address: the number of equations, 1, a place for its error code; row exchanges.
+        self._numbers = np.array([len(response), 1, 0], dtype=np.intc)
+        self._exchanges = np.empty(len(response), dtype=np.intc)
+        start, width = self._numbers.ctypes.data, self._numbers.itemsize
+        self._size, self._one, self._info = start, start + width, start + 2 * width
+        self._factors = self._matrix.ctypes.data, self._size, self._exchanges.ctypes.data
 
     def at(self, shifts: FloatArray, target: float) -> _Iterate:
         """The iterate with these shifts."""
@@ -123,9 +133,8 @@ class _System:
         matrix = self._matrix
         np.multiply(self._single_response, (by_a - by_b * self._weight).astype(np.float32), out=matrix)
         matrix.reshape(-1)[:: len(matrix) + 1] += by_b.astype(np.float32)
-        # Transposed, as LAPACK takes it.
-        factors, pivots, direction, failed = lapack.sgesv(matrix.T, iterate.right, overwrite_a=1, overwrite_b=1)
-        if failed:
+        direction = self._factor_and_solve(iterate.right)
+        if direction is None:
             return None
         for halving in range(settings.smoothing_halvings):
             step = 0.5**halving
@@ -138,10 +147,19 @@ class _System:
             before = trial
             if before.solved:
                 break
-            direction, _ = lapack.sgetrs(factors, pivots, before.right)
-            trial = self.at(before.shifts + before.norm * direction, before.target)
+            trial = self.at(before.shifts + before.norm * self._solve(before.right), before.target)
             if not trial.norm < before.norm:
                 return before
             if trial.norm > settings.smoothing_reuse_reduction * before.norm:
                 break
         return trial
+
+    def _factor_and_solve(self, right: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """Replace the matrix by its LU factors, as LAPACK reads it, and solve in place; None where it is singular."""
+        _gesv(self._size, self._one, *self._factors, right.ctypes.data, self._size, self._info)
+        return None if self._numbers[2] else right
+
+    def _solve(self, right: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Solve in place with the factors of the matrix."""
+        _getrs(_PLAIN, self._size, self._one, *self._factors, right.ctypes.data, self._size, self._info)
+        return right

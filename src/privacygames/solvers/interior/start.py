@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, distinct_indices
 from privacygames.solvers.interior.presolve import constant_margins, margins
 from privacygames.solvers.interior.program import BlockProgram
 from privacygames.solvers.interior.restricted_program import RestrictedProgram
@@ -100,7 +100,7 @@ def _exponential_mechanism(
     np.fill_diagonal(exponents, 0.0)
     usual = program.objective.mean(axis=0)
     suits = np.divide(program.objective, usual, out=np.full(constant.shape, inf), where=usual > 0).argmin(axis=1)
-    if len(np.unique(suits)) < settings.exponential_min_suited * len(suits):
+    if len(distinct_indices(suits, constant.shape[1])) < settings.exponential_min_suited * len(suits):
         return None
     weights = np.exp(-settings.exponential_rate * exponents[suits])
     mechanisms = [

@@ -6,45 +6,26 @@ calls the lower triangle is the upper one here.
 """
 
 import ctypes
-from collections.abc import Callable, Iterable
-from types import ModuleType
+from collections.abc import Iterable
 
 import numpy as np
-from scipy.linalg import cython_blas, cython_lapack
 
 from privacygames.arrays import FloatArray
+from privacygames.blas_routines import routine, routine_address
 
 _LOWER, _PLAIN, _TRANSPOSED, _GENERAL, _LEFT, _RIGHT = b"L", b"N", b"T", b"N", b"L", b"R"
 
 
-def _address(module: ModuleType, name: str) -> int:
-    capsule = module.__pyx_capi__[name]
-    api = ctypes.pythonapi
-    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    signature = api.PyCapsule_GetName(capsule)
-    if b" int *" not in signature:
-        raise ImportError(f"SciPy's {name} counts with integers of another size than was expected")
-    address: int = api.PyCapsule_GetPointer(capsule, signature)
-    return address
-
-
-ADDRESSES = {name: _address(cython_lapack, name) for name in ("dpotrf", "dtrtri", "dlauum")}
-ADDRESSES |= {name: _address(cython_blas, name) for name in ("dsyrk", "dtrmm", "dtrsv")}
+ADDRESSES = {name: routine_address(name) for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm", "dtrsv")}
 """The memory address of each routine."""
 
 
-def _routine(name: str, arguments: int) -> Callable[..., None]:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(ADDRESSES[name])
-
-
-_potrf = _routine("dpotrf", 5)
-_trtri = _routine("dtrtri", 6)
-_lauum = _routine("dlauum", 5)
-_syrk = _routine("dsyrk", 10)
-_trmm = _routine("dtrmm", 11)
-_trsv = _routine("dtrsv", 8)
+_potrf = routine("dpotrf", 5)
+_trtri = routine("dtrtri", 6)
+_lauum = routine("dlauum", 5)
+_syrk = routine("dsyrk", 10)
+_trmm = routine("dtrmm", 11)
+_trsv = routine("dtrsv", 8)
 
 LEAF = 64
 """Size up to which LAPACK inverts a triangle; a larger one is split into halves and products, which are much faster."""

@@ -37,12 +37,12 @@ class SecretClasses:
     @classmethod
     def of(cls, exponents: FloatArray, largest: float, two_way_exponent: float = 1e-6) -> "SecretClasses":
         """Classes of secrets that exponents up to the largest, in one direction or both, connect."""
+        close = exponents <= largest
+        if not close.any():
+            return cls(np.arange(len(exponents)), exponents, two_way_exponent)
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
-        close = np.minimum(exponents, exponents.T) <= largest
-        if not close.any():
-            return cls(np.arange(len(exponents)), exponents, two_way_exponent)
         labels = connected_components(csr_array(close), directed=False)[1]
         _, first, class_of = np.unique(labels, return_index=True, return_inverse=True)
         order = np.argsort(np.argsort(first))  # classes in the order of their first members

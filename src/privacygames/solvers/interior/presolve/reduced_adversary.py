@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, distinct_indices
 from privacygames.problem import AdversaryArrays, Bounds, Problem
 from privacygames.solvers.interior.presolve.dominance import dominating_observables
 from privacygames.solvers.interior.settings import InteriorSettings
@@ -71,7 +71,8 @@ def reduced_adversaries(
     for place, adversary in enumerate(bounds.adversaries(problem)):
         guesses = np.arange(len(adversary.errors))
         if merge_dominated:
-            guesses = np.unique(dominating_observables(adversary.errors[:, adversary.prior > 0]))
+            dominating = dominating_observables(adversary.errors[:, adversary.prior > 0])
+            guesses = distinct_indices(dominating, len(dominating))
         maximised = bounds.maximises_distortion and place == 0
         reduced.append(ReducedAdversary(adversary, guesses, maximised, settings.max_distortion_tolerance))
     return reduced

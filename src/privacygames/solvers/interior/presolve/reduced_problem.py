@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, distinct_indices
 from privacygames.problem import Bounds, Problem
 from privacygames.programs import LARGEST_EXPONENT
 from privacygames.solvers.interior.presolve.dominance import dominating_observables
@@ -73,7 +73,7 @@ class ReducedProblem:
     @cached_property
     def observables(self) -> IntArray:
         """The observables that are kept."""
-        return np.unique(self.dominating)
+        return distinct_indices(self.dominating, len(self.dominating))
 
     def estimate(self, threads: int | None, device: str = "host") -> SolveEstimate:
         """Time and memory that the design takes."""

@@ -106,7 +106,7 @@ def test_multipliers_are_converted_back(seed: int) -> None:
         Bounds(epsilon=1.0, worst_case=True),
         Bounds(epsilon=0.5, distortion={wrong: 0.3 * pg.max_distortion(problem, wrong)}),
     ):
-        solution = solve_scaled(pg.Highs(), problem, bounds, options=SolveOptions())
+        solution = solve_scaled(pg.Highs(), Scaling.of(problem, bounds), options=SolveOptions())
         made = pg.mechanism.certify(
             problem, bounds, solution.probabilities, solution.dual_solution, origin="scaled"
         ).certificate

@@ -34,11 +34,10 @@ are allowed for some secrets only, the repair may have no constant mechanism to 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """The settings of one attempt: the solver, the limit on losses as a multiple of the stake, and the margin."""
+    """The settings of one attempt: the solver, and the units and bounds that it is given."""
 
     solver: Solver
-    loss_limit: float
-    margin: float
+    scaling: Scaling
 
 
 class Design:
@@ -94,6 +93,9 @@ class Design:
         """
         if not np.isfinite(self.problem.cost).all(axis=1).any():
             return None
+        losses = self.problem.cost[cheapest_constant(self.problem, worst_case=bounds.worst_case)]
+        if (losses if bounds.worst_case else losses * self.problem.prior.probabilities).any():
+            return None
         try:
             constant = _constant(self.problem, bounds, None, origin="none: a constant output costs nothing")
         except GuaranteeViolated:
@@ -102,19 +104,20 @@ class Design:
 
     def _attempts(self, bounds: Bounds) -> list[_Attempt]:
         """The attempts in order: for each solver, those with very large losses lowered come first."""
-        scaling = Scaling.of(self.problem, bounds)
-        limits = [*(limit for limit in LOSS_LIMITS if replace(scaling, loss_limit=limit).lowers_losses), inf]
+        units = Scaling.of(self.problem, bounds)  # for all attempts: it is the same with margins
+        limits = [*(limit for limit in LOSS_LIMITS if replace(units, loss_limit=limit).lowers_losses), inf]
         allowed = allowed_outputs(self.problem.cost, self.problem.distinguishability, bounds)
         allowed_differ = not (allowed == allowed[0]).all()
         margins = MARGINS if allowed_differ else MARGINS[:1]
-        first = self.solver or self._choose_solver(bounds)
-        solvers = (first, *first.fallbacks)
-        return [_Attempt(*settings) for settings in product(solvers, limits, margins)]
-
-    def _choose_solver(self, bounds: Bounds) -> Solver:
-        """The solver for the program of the first attempt, in its units and with its margins."""
-        scaling = Scaling.of(self.problem, _tighten_bounds(self.problem, bounds, 0.0))
-        return choose(scaling.scaled_problem, scaling.scaled_bounds)
+        scalings = [
+            replace(units, bounds=_tighten_bounds(self.problem, bounds, margin), loss_limit=limit)
+            for limit, margin in product(limits, margins)
+        ]
+        first = self.solver
+        if first is None:
+            unlimited = replace(scalings[0], loss_limit=inf)
+            first = choose(unlimited.scaled_problem, unlimited.scaled_bounds)
+        return [_Attempt(*settings) for settings in product((first, *first.fallbacks), scalings)]
 
     def _solve(self, bounds: Bounds, options: SolveOptions, cheapest: Mechanism | None) -> Mechanism:
         """Solve and certify, with the chosen solver or, where rounding spoils its result, with its fallbacks."""
@@ -132,10 +135,7 @@ class Design:
                 options.progress(Progress(job="design", done=0, message=f"another attempt: {first_failure}"))
             name = _solver_name(attempt.solver)
             try:
-                tightened = _tighten_bounds(self.problem, bounds, attempt.margin)
-                solution = solve_scaled(
-                    attempt.solver, self.problem, tightened, options=attempt_options, loss_limit=attempt.loss_limit
-                )
+                solution = solve_scaled(attempt.solver, attempt.scaling, options=attempt_options)
                 if first_failure:
                     solution = replace(solution, solver=f"{solution.solver}, after {first_failure}")
                 certified.append(self._certify(bounds, solution, cheapest))

@@ -27,7 +27,8 @@ Result = TypeVar("Result")
 
 def map_in_threads(work: Callable[[int], Result], count: int, entries: int) -> list[Result]:
     """``[work(0), …, work(count - 1)]``, computed by one thread for every ``ENTRIES_PER_THREAD`` of ``entries``."""
-    threads = min(available_processors(), entries // ENTRIES_PER_THREAD)
+    threads = entries // ENTRIES_PER_THREAD
+    threads = min(threads, available_processors()) if threads > 1 else 1  # which reads files
     if threads <= 1:
         return [work(item) for item in range(count)]
     edges = [count * part // threads for part in range(threads + 1)]

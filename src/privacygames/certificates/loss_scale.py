@@ -39,12 +39,7 @@ def loss_scale(losses: FloatArray, prior: FloatArray, *, worst_case: bool = Fals
     Returns:
         The smaller of the two where it is positive and finite, else the largest finite entry, else 1.
     """
-    counted = losses if worst_case else losses[:, prior > 0]
-    constant = float((counted.max(axis=1) if worst_case else counted @ prior[prior > 0]).min())
-    moderate = moderate_loss(losses, prior, worst_case=worst_case)
-    candidates = [loss for loss in (constant, moderate) if 0 < loss < np.inf]
-    finite = losses[np.isfinite(losses)]
-    return min(candidates, default=float(finite.max(initial=0.0)) or 1.0)
+    return _loss_scale(losses, prior, moderate_loss(losses, prior, worst_case=worst_case), worst_case=worst_case)
 
 
 def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = False) -> float:
@@ -56,24 +51,49 @@ def moderate_loss(losses: FloatArray, prior: FloatArray, *, worst_case: bool = F
     Returns:
         The loss; 0 or ∞ where no loss is positive and finite.
     """
-    counted, weights = (losses, np.ones(losses.shape[1])) if worst_case else (losses[:, prior > 0], prior[prior > 0])
-    positive = np.sort(np.where(counted > 0, counted, np.inf), axis=0)
+    counted, weights = _counted(losses, prior, worst_case=worst_case)
+    positive = np.where(counted > 0, counted, np.inf)
+    positive.sort(axis=0)
     count = np.isfinite(positive).sum(axis=0)
-    place = ((count - 1).clip(min=0) * QUARTILE).astype(np.int64)
-    moderate = np.where(count > 0, np.take_along_axis(positive, place[None], axis=0)[0], 0.0)
+    place = (np.maximum(count - 1, 0) * QUARTILE).astype(np.int64)
+    moderate = np.where(count > 0, positive[place, np.arange(len(place))], 0.0)
     typical = float(moderate.max() if worst_case else moderate @ weights)
     order = positive[0].argsort()
     reached = np.searchsorted(weights[order].cumsum(), QUARTILE * weights[count > 0].sum())
     return min(typical, SPREAD * float(positive[0][order][min(int(reached), len(order) - 1)]))
 
 
+def _counted(losses: FloatArray, prior: FloatArray, *, worst_case: bool) -> tuple[FloatArray, FloatArray]:
+    """The losses of the secrets that count, and their weights."""
+    if worst_case:
+        return losses, np.ones(losses.shape[1])
+    occurs = prior > 0
+    return (losses, prior) if occurs.all() else (losses[:, occurs], prior[occurs])
+
+
+def _loss_scale(losses: FloatArray, prior: FloatArray, moderate: float, *, worst_case: bool) -> float:
+    """:func:`loss_scale`, given the moderate loss."""
+    counted, weights = _counted(losses, prior, worst_case=worst_case)
+    constant = float((counted.max(axis=1) if worst_case else counted @ weights).min())
+    candidates = [loss for loss in (constant, moderate) if 0 < loss < np.inf]
+    return min(candidates) if candidates else float(losses[np.isfinite(losses)].max(initial=0.0)) or 1.0
+
+
 def objective_scale(
     bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays]
 ) -> float:
     """The loss scale of what is optimised: the cost or, with ``cost_at_most``, the first adversary's error."""
+    losses, weights, worst_case = _objective(bounds, cost, prior, adversaries)
+    return loss_scale(losses, weights, worst_case=worst_case)
+
+
+def _objective(
+    bounds: Bounds, cost: FloatArray, prior: FloatArray, adversaries: Sequence[AdversaryArrays]
+) -> tuple[FloatArray, FloatArray, bool]:
+    """The losses that are optimised, the prior that weights them, and whether the worst secret's counts."""
     if bounds.maximises_distortion:
-        return loss_scale(adversaries[0].errors, adversaries[0].prior)
-    return loss_scale(cost, prior, worst_case=bounds.worst_case)
+        return adversaries[0].errors, adversaries[0].prior, False
+    return cost, prior, bounds.worst_case
 
 
 def negligible_loss(
@@ -88,9 +108,7 @@ def negligible_loss(
         adversaries: the adversaries the bounds are about.
         bits: every row of weights sums to 2^bits.
     """
-    if bounds.maximises_distortion:
-        moderate = moderate_loss(adversaries[0].errors, adversaries[0].prior)
-    else:
-        moderate = moderate_loss(cost, prior, worst_case=bounds.worst_case)
+    losses, weights, worst_case = _objective(bounds, cost, prior, adversaries)
+    moderate = moderate_loss(losses, weights, worst_case=worst_case)
     stored = STORED * float(np.ldexp(moderate, -bits)) if moderate < np.inf else 0.0
-    return max(NEGLIGIBLE * objective_scale(bounds, cost, prior, adversaries), stored)
+    return max(NEGLIGIBLE * _loss_scale(losses, weights, moderate, worst_case=worst_case), stored)

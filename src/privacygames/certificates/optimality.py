@@ -1,15 +1,16 @@
 """Weak duality: what dual values prove about every mechanism with the same guarantees."""
 
-from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray
+from privacygames.arrays import LARGEST_FINITE, SMALLEST_POSITIVE, FloatArray, IntArray
 from privacygames.certificates.dual_solution import DualSolution, RatioDuals
 from privacygames.certificates.exact_sums import exact_products, exact_sums
 from privacygames.certificates.statement import Statement
 from privacygames.errors import GuaranteeViolated
-from privacygames.threads import available_processors
+from privacygames.threads import map_in_threads
 
 ULP: float = 2.0**-52
 """Distance from 1 to the next float: twice the relative rounding error of one operation."""
@@ -17,8 +18,27 @@ ULP: float = 2.0**-52
 TERMS_PER_TASK = 60_000
 """Number of dual values that one thread sums up at a time: some megabytes, which fit the processor's cache."""
 
+ENTRIES_PER_TERM, ENTRIES_PER_EXACT_TERM = 10, 100
+"""Array entries that are read for each dual value where sums are rounded, and where they are exact."""
 
-def optimum(statement: Statement, duals: DualSolution, above: FloatArray) -> float:
+NEGLIGIBLE_ROUNDING = 1e-10
+"""Rounding error of the sums of dual values, relative to the bound, up to which they are not computed exactly: a
+hundredth of the smallest gap that matters."""
+
+
+class ProvedBound(NamedTuple):
+    """What dual values prove.
+
+    Attributes:
+        value: the bound on every mechanism's cost, or its distortion.
+        charged: Σ_s max_o Σ z γ, of which a relative error of γ takes at most its share from the bound.
+    """
+
+    value: float
+    charged: float
+
+
+def optimum(statement: Statement, duals: DualSolution, above: FloatArray) -> ProvedBound:
     """No mechanism with these guarantees costs less than this (or has more distortion, when the cost is limited).
 
     Write v_o for p(o|·), K for the mechanisms with the guaranteed ratios, x_k(o) for the error of adversary k's best
@@ -58,18 +78,22 @@ def optimum(statement: Statement, duals: DualSolution, above: FloatArray) -> flo
         dual = 1.0 if maximised else _usable(evidence.dual)
         loss += dual * (_distributions(evidence.attack) @ adversary.errors) * adversary.prior
         guaranteed += 0.0 if maximised else dual * (adversary.distortion or 0.0)
-    ratios, unsure = _ratio_terms(duals, above)
     minus = loss[duals.output_rows]
-    residual = gain - minus + ratios[duals.output_rows]
-    residual -= doubt * (gain + minus) + (unsure + 4 * ULP * np.abs(ratios))[duals.output_rows]
-    least = residual.min(axis=0, where=allowed, initial=np.inf)
-    total = float(least.sum() - doubt * np.abs(least).sum())
+    residual = gain - minus - doubt * (gain + minus)
     spent = cost_dual * (bounds.cost_at_most or 0.0) + float(limit_duals.sum()) * (bounds.worst_cost_at_most or 0.0)
+    sums = _sum_ratios(duals, above)
+    least = _least_residuals(sums, residual, allowed, duals.output_rows)
+    rounding = float(sums.unsure.max(axis=0).sum())
+    if not rounding <= NEGLIGIBLE_ROUNDING * abs(float(least.sum()) + guaranteed - spent):
+        sums = _sum_ratios(duals, above, exact=True)
+        least = _least_residuals(sums, residual, allowed, duals.output_rows)
+    charged = float(sums.charged.max(axis=0).sum())
+    total = float(least.sum() - doubt * np.abs(least).sum())
     slack = doubt * (abs(total) + guaranteed + spent)
     if not bounds.maximises_distortion:
-        return max(total + guaranteed - spent - slack, 0.0)
+        return ProvedBound(max(total + guaranteed - spent - slack, 0.0), charged)
     nothing_revealed = adversaries[0].max_distortion * (1 + doubt)  # no mechanism has more
-    return min(spent - guaranteed - total + slack, nothing_revealed)
+    return ProvedBound(min(spent - guaranteed - total + slack, nothing_revealed), charged)
 
 
 def _worst_cost_duals(statement: Statement, duals: DualSolution) -> FloatArray:
@@ -96,37 +120,82 @@ def _distributions(values: FloatArray | None) -> FloatArray:
     return np.where(scaled >= SMALLEST_POSITIVE, scaled, 0.0)
 
 
-def _ratio_terms(duals: DualSolution, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Σ z e_s − Σ z γ e_s' for each row, γ rounded up, and by how much it may be off.
+class _RatioSums(NamedTuple):
+    """Σ z e_s − Σ z γ e_s' for each row of dual values, (rows, secrets).
+
+    Attributes:
+        total: these sums.
+        unsure: by how much each may be off.
+        charged: Σ z γ e_s' alone, roughly.
+    """
+
+    total: FloatArray
+    unsure: FloatArray
+    charged: FloatArray
+
+
+def _least_residuals(
+    sums: _RatioSums, residual: FloatArray, allowed: NDArray[np.bool_], output_rows: IntArray
+) -> FloatArray:
+    """min_o r_o(s) for each s, rounded down.
+
+    Args:
+        sums: the terms of ratios in each row.
+        residual: the other terms, for each output, rounded down.
+        allowed: which outputs each secret may give, (outputs, secrets).
+        output_rows: the row of each output.
+    """
+    terms = sums.total - (sums.unsure + 4 * ULP * np.abs(sums.total))
+    return np.asarray((residual + terms[output_rows]).min(axis=0, where=allowed, initial=np.inf))
+
+
+def _sum_ratios(duals: DualSolution, above: FloatArray, *, exact: bool = False) -> _RatioSums:
+    """The terms of ratios in each row, γ rounded up.
 
     Each row has dual values of its own, so blocks of rows are summed up by several threads.
+
+    Args:
+        duals: the dual values.
+        above: floats just above γ(s, s'), ∞ where no ratio is bounded.
+        exact: whether nothing but the last step is rounded, for large dual values that cancel.
     """
     rows, ratios = duals.rows, duals.ratios
-    if (np.diff(ratios.observable) < 0).any():
+    if (ratios.observable[1:] < ratios.observable[:-1]).any():
         ratios = ratios.take(np.argsort(ratios.observable, kind="stable"))
-    blocks = min(rows, 1 + len(ratios.value) // TERMS_PER_TASK)
+    count = len(ratios.value)
+    blocks = min(rows, 1 + count // TERMS_PER_TASK)
     edges = [rows * block // blocks for block in range(blocks + 1)]
     starts = np.searchsorted(ratios.observable, edges)
 
-    def sum_block(block: int) -> tuple[FloatArray, FloatArray]:
+    def sum_block(block: int) -> _RatioSums:
         own = ratios.take(slice(starts[block], starts[block + 1]))
-        return _sum_rows(own, edges[block], (edges[block + 1] - edges[block], len(above)), above)
+        return _sum_rows(own, (edges[block], edges[block + 1]), above, exact=exact)
 
-    with ThreadPoolExecutor(available_processors()) as pool:
-        sums = list(pool.map(sum_block, range(blocks)))
-    return np.concatenate([total for total, _ in sums]), np.concatenate([unsure for _, unsure in sums])
+    sums = map_in_threads(sum_block, blocks, count * (ENTRIES_PER_EXACT_TERM if exact else ENTRIES_PER_TERM))
+    return sums[0] if blocks == 1 else _RatioSums(*(np.concatenate(parts) for parts in zip(*sums, strict=True)))
 
 
-def _sum_rows(
-    ratios: RatioDuals, first: int, shape: tuple[int, int], above: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The same for the rows from ``first`` on. Large dual values may cancel, so all is exact until the last step."""
-    factor = above[ratios.secret, ratios.other]
-    used = (factor <= LARGEST_FINITE) & (ratios.value >= SMALLEST_POSITIVE)  # leaving one out is choosing it to be 0
-    value, row = ratios.value[used], ratios.observable[used] - first
-    left = np.ravel_multi_index((row, ratios.secret[used]), shape)
-    right = np.ravel_multi_index((row, ratios.other[used]), shape)
-    high, low = exact_products(value, factor[used])
-    positions, terms = np.concatenate([left, right, right]), np.concatenate([value, -high, -low])
-    sums, unsure = exact_sums(positions, terms, shape[0] * shape[1])
-    return sums.reshape(shape), unsure.reshape(shape)
+def _sum_rows(ratios: RatioDuals, rows: tuple[int, int], above: FloatArray, *, exact: bool) -> _RatioSums:
+    """The same for a range of rows."""
+    secrets, value = len(above), ratios.value
+    size = (rows[1] - rows[0]) * secrets
+    secret, other = ratios.secret.astype(np.int64), ratios.other.astype(np.int64)
+    factor = above.ravel().take(secret * secrets + other)
+    first = (ratios.observable.astype(np.int64) - rows[0]) * secrets
+    left, right = first + secret, first + other
+    used = (factor <= LARGEST_FINITE) & (value >= SMALLEST_POSITIVE)  # leaving one out is choosing it to be 0
+    if not used.all():
+        factor, value, left, right = factor[used], value[used], left[used], right[used]
+    charged = np.asarray(np.bincount(right, value * factor, size), dtype=np.float64)
+    if exact:
+        high, low = exact_products(value, factor)
+        terms = np.concatenate([value, -high, -low])
+        total, unsure = exact_sums(np.concatenate([left, right, right]), terms, size)
+    else:
+        credited = np.bincount(left, value, size)
+        total = credited - charged
+        # Sums of at most N products that are 0 or more are within a relative N·2^-52; 4 more for what follows.
+        most = int(np.diff(np.searchsorted(ratios.observable, np.arange(rows[0], rows[1] + 1))).max(initial=0))
+        unsure = ((most + 4) * ULP) * (credited + charged)
+    shape = -1, secrets
+    return _RatioSums(total.reshape(shape), unsure.reshape(shape), charged.reshape(shape))

@@ -119,7 +119,7 @@ def proved_bound(statement: Statement) -> float:
     check_form(statement)
     if statement.dual_solution is None:
         raise GuaranteeViolated("there are no dual values to prove anything with")
-    return optimum(statement, statement.dual_solution, ratio_bounds(statement)[1])
+    return optimum(statement, statement.dual_solution, ratio_bounds(statement)[1]).value
 
 
 def _check_distortion(statement: Statement, adversary: AdversaryArrays) -> float:
@@ -139,24 +139,22 @@ def _bound_on_optimum(statement: Statement, above: FloatArray, achieved: float) 
     duals = statement.dual_solution
     if duals is None:
         raise GuaranteeViolated("there are no dual values to prove anything with")
-    rough = optimum(statement, duals, above)
+    rough, charged = optimum(statement, duals, above)
     if abs(achieved - rough) <= CLOSED_GAP * achieved or statement.bounds.within:
         return rough
-    # The sum of all dual values of a pair, over the outputs: 0 where there is none.
-    ratios = duals.ratios
-    pairs = np.ravel_multi_index((ratios.secret, ratios.other), above.shape)
-    per_pair = np.bincount(pairs, ratios.value, above.size).reshape(above.shape)
-    used = (per_pair != 0) & np.isfinite(above)
-    if not 0 < np.count_nonzero(used) <= MAX_EXACT_RATIOS:
+    if 3 * ROUGH_ERROR * charged <= WORTHWHILE_GAIN * abs(achieved - rough):
         return rough
-    largest_gain = 3 * ROUGH_ERROR * float((per_pair * np.where(np.isfinite(above), above, 0.0)).sum())
-    if largest_gain <= WORTHWHILE_GAIN * abs(achieved - rough):
+    charging = duals.ratios.take(np.flatnonzero(duals.ratios.value > 0))
+    used = np.zeros(above.shape, dtype=bool)
+    used[charging.secret, charging.other] = True
+    used &= np.isfinite(above)
+    if not 0 < np.count_nonzero(used) <= MAX_EXACT_RATIOS:
         return rough
     sharper = above.copy()
     separations, position = np.unique(statement.distinguishability[used], return_inverse=True)
     exact = [exact_enclosure(statement.bounds.epsilon or inf, separation)[1] for separation in separations.tolist()]
     sharper[used] = np.array(exact)[position]
-    sharp = optimum(statement, duals, sharper)
+    sharp = optimum(statement, duals, sharper).value
     return min(rough, sharp) if statement.bounds.maximises_distortion else max(rough, sharp)
 
 

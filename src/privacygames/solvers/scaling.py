@@ -28,21 +28,16 @@ ORDINARY_EXPONENT = 10
 """Largest absolute binary exponent of a scale that is not changed: solvers work between 2⁻¹⁰ and 2¹⁰."""
 
 
-def solve_scaled(
-    solver: Solver, problem: Problem, bounds: Bounds, *, options: SolveOptions, loss_limit: float = inf
-) -> Solution:
+def solve_scaled(solver: Solver, scaling: "Scaling", *, options: SolveOptions) -> Solution:
     """Solve a problem in suitable units, and convert the solution to the problem's own.
 
     Args:
         solver: the solver.
-        problem: the problem.
-        bounds: the bounds of the design.
+        scaling: the problem and bounds, and their units.
         options: tolerance, time limit and so on.
-        loss_limit: finite costs and errors above this multiple of the objective's scale are lowered to it.
     """
-    scaling = Scaling.of(problem, bounds, loss_limit)
     if scaling.trivial:
-        return solver.solve(problem, bounds, options=options)
+        return solver.solve(scaling.problem, scaling.bounds, options=options)
     solution = solver.solve(scaling.scaled_problem, scaling.scaled_bounds, options=scaling.scaled_options(options))
     return replace(
         solution,
@@ -80,7 +75,8 @@ class Scaling:
         worst_case_cost = bounds.worst_case or bounds.worst_cost_at_most is not None
         allowed = allowed_outputs(cost, problem.distinguishability, bounds)
         outputs = np.flatnonzero(allowed.any(axis=0))
-        distance_unit = _unit(problem.distance, prior)
+        uses_distance = any(guarantee.adversary.errors is None for guarantee in bounds.distortion)
+        distance_unit = _unit(problem.distance, prior) if uses_distance else 1.0
         error_units = [
             distance_unit if guarantee.adversary.errors is None else _unit(adversary.errors, adversary.prior)
             for guarantee, adversary in zip(bounds.distortion, bounds.adversaries(problem), strict=True)
@@ -109,6 +105,8 @@ class Scaling:
     @property
     def lowers_losses(self) -> bool:
         """Whether some cost or error is above the limit."""
+        if self.loss_limit == inf:
+            return False
         losses = [(self.problem.cost[self.outputs], self.cost_unit), (self.problem.distance, self.distance_unit)]
         for guarantee, unit in zip(self.bounds.distortion, self.error_units, strict=True):
             if guarantee.adversary.errors is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
-from typing import Any, SupportsFloat
+from typing import Any
 
 from privacygames.errors import Field, InvalidProblem
 from privacygames.solvers.predictor_corrector import (
@@ -355,10 +355,15 @@ def _check(name: str, value: object, *, least: float, most: float, whole: bool) 
     if whole:
         if not is_integer(value, minimum=int(least)):
             raise InvalidProblem(Field(name), f" is {value!r}; it must be a whole number of at least {least:g}")
-    elif not (is_number(value) and isinstance(value, SupportsFloat) and _within(float(value), least, most)):
+    elif not (is_number(value) and _within(value, least, most)):
         allowed = f"above 0 and at most {most:g}" if most < inf else f"of at least {least:g}" if least else "above 0"
         raise InvalidProblem(Field(name), f" is {value!r}; it must be a number {allowed}")
 
 
-def _within(value: float, least: float, most: float) -> bool:
-    return isfinite(value) and least <= value <= most and value > 0
+def _within(value: Any, least: float, most: float) -> bool:
+    number = float(value)
+    return isfinite(number) and least <= number <= most and number > 0
+
+
+DEFAULTS = InteriorSettings()
+"""The settings where none are given."""

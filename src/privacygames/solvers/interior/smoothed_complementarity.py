@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray
 from privacygames.blas_routines import routine
-from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.settings import DEFAULTS, InteriorSettings
 
 _gesv = routine("sgesv", 8)
 _getrs = routine("sgetrs", 9)
@@ -46,7 +46,7 @@ def solve(
     Returns:
         The shifts; None where the iteration did not converge.
     """
-    settings = settings or InteriorSettings()
+    settings = settings or DEFAULTS
     slack, dual = slack_dual
     weight, response_now = dual / slack, response @ initial
     s, z = slack + change[0], dual + change[1]

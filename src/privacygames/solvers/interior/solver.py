@@ -1,7 +1,7 @@
 """``Interior``: exact reductions, then the block interior-point method."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import monotonic
 
 import numpy as np
@@ -13,7 +13,7 @@ from privacygames.progress import Progress
 from privacygames.solvers.highs import Highs
 from privacygames.solvers.interior.main_loop import BlockSolution, minimise
 from privacygames.solvers.interior.presolve import Presolve, ReducedProblem, SecretClasses, reduced_adversaries
-from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.solvers.interior.settings import DEFAULTS, InteriorSettings
 from privacygames.solvers.linalg import BlockAlgebra, device_algebra, host_algebra, require_torch
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import SolveEstimate
@@ -51,7 +51,7 @@ class Interior:
     merge_exponent: float = 1e-7
     threads: int | None = None
     device: str = "host"
-    settings: InteriorSettings = field(default_factory=InteriorSettings)
+    settings: InteriorSettings = DEFAULTS
 
     def __post_init__(self) -> None:
         if self.device != "host":

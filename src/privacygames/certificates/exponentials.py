@@ -45,7 +45,9 @@ def rough_enclosure(epsilon: float, separation: FloatArray) -> tuple[FloatArray,
     remainder = (finite - binary_exponents * LN2_HIGH) - binary_exponents * LN2_LOW
     value = np.ones_like(remainder)
     for power in range(DEGREE, 0, -1):
-        value = 1.0 + remainder * value / power
+        value *= remainder
+        value /= power
+        value += 1.0
     value = np.ldexp(value, binary_exponents.astype(np.int64))
     below = np.where(product <= INTEGER_EXPONENT, value * (1 - ROUGH_ERROR), LARGE_LOWER_BOUND)
     above = np.where(product <= OVERFLOW, value * (1 + ROUGH_ERROR), inf)

@@ -62,8 +62,9 @@ class Statement(RatioStatement):
     @property
     def content_hashes(self) -> "ContentHashes":
         """What the guarantees are about, by content."""
-        matrices = (self.prior, self.cost, self.distance, self.distinguishability)
-        return ContentHashes(*(content_hash(matrix) for matrix in matrices))
+        prior, cost, distance = (content_hash(matrix) for matrix in (self.prior, self.cost, self.distance))
+        same = self.distinguishability is self.distance  # as it is by default
+        return ContentHashes(prior, cost, distance, distance if same else content_hash(self.distinguishability))
 
 
 @dataclass(frozen=True)

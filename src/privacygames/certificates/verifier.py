@@ -39,6 +39,9 @@ CLOSED_GAP = 1e-8
 WORTHWHILE_GAIN = 0.01
 """Share of the gap that exact exponentials must be able to close, or they are not computed."""
 
+ENTRIES_TOGETHER = 20_000
+"""Ratios of weights that are computed at a time, where a secret has fewer: they fit the processor's cache."""
+
 MAX_EXACT_RATIOS = 200_000
 """Number of ratios that are checked with exact exponentials at most: some ten seconds."""
 
@@ -208,11 +211,15 @@ def _largest_ratio(statement: RatioStatement, below: FloatArray) -> float:
     with np.errstate(divide="ignore"):
         inverse = 1 / approximate  # ∞ for a weight of 0
 
-    def largest_of(secret: int) -> FloatArray:
-        with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this output
-            return np.asarray(np.fmax.reduce(approximate[secret] * inverse, axis=1))
+    together = max(1, ENTRIES_TOGETHER // approximate.size)
 
-    ratios = np.stack(map_in_threads(largest_of, len(weights), 2 * approximate.size * len(weights)))
+    def largest_of(part: int) -> FloatArray:
+        secrets = slice(part * together, (part + 1) * together)
+        with np.errstate(invalid="ignore"):  # 0·∞: neither secret gives this output
+            return np.asarray(np.fmax.reduce(approximate[secrets, None] * inverse, axis=2))
+
+    parts = map_in_threads(largest_of, -(-len(weights) // together), 2 * approximate.size * len(weights))
+    ratios = np.concatenate(parts)
     bounded = np.isfinite(below)
     shares = np.divide(np.fmax(ratios, 0.0), below, where=bounded, out=np.zeros(below.shape))
     shares *= 1 + 6 * ULP  # two conversions, two quotients, a product and this one
@@ -278,7 +285,9 @@ def distortion_below(statement: Statement) -> float:
 def error_below(statement: Statement, adversary: AdversaryArrays) -> float:
     """Privacy against any adversary, Σ_o min_g Σ_s π_k(s) p(o|s) E_k(g,s), rounded down."""
     secrets, observables = statement.weights.shape
-    errors = adversary.joint_errors @ probabilities(statement)
+    used = statement.weights.any(axis=0)  # an output that is never given adds nothing
+    table = probabilities(statement)
+    errors = adversary.joint_errors @ (table if used.all() else table[:, used])
     total = float(errors.min(axis=0).sum())
     return total * (1.0 - float((secrets + observables + 16) * ULP))
 
@@ -293,4 +302,4 @@ def cost_above(statement: Statement, *, worst_case: bool) -> float:
 
 def probabilities(statement: Statement) -> FloatArray:
     """p(o|s) as floats, each within a relative 2^-53 of the exact weight / 2^bits."""
-    return np.ldexp(statement.weights.astype(np.float64), -statement.bits)
+    return statement.weights.astype(np.float64) * 2.0**-statement.bits

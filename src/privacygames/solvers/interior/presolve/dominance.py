@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, IntArray
+from privacygames.arrays import FloatArray, IntArray, distinct_indices
 
 
 def dominating_observables(cost: FloatArray) -> IntArray:
@@ -19,6 +19,12 @@ def dominating_observables(cost: FloatArray) -> IntArray:
     >>> dominating_observables(np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 3.0]]))
     array([1, 1, 2])
     """
+    rows: dict[bytes, int] = {}
+    first = np.array([rows.setdefault(row.tobytes(), index) for index, row in enumerate(cost)], dtype=np.int64)
+    if len(rows) < len(cost):  # without equal rows, few have to be compared
+        distinct = distinct_indices(first, len(cost))
+        dominating = distinct[dominating_observables(cost[distinct])]
+        return np.asarray(dominating[np.searchsorted(distinct, first)])
     dominating = np.arange(len(cost))
     order = np.lexsort((dominating, cost.sum(axis=1)))  # an observable comes after those that dominate it
     cost = cost[order]

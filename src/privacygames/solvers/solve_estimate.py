@@ -25,15 +25,15 @@ SECONDS_PER_ENTRY = 25e-9
 TIMED_SIZE = 400
 """Largest block that is timed; the time of larger ones is extrapolated with the cube of their size."""
 
-BYTES, BYTES_EVERY_COST = 40, 70
-"""Bytes per entry of all blocks, where the average cost counts and where every secret's does (measured at 17×17 and
-14×14 with the Euclidean cost: factors, working sets, checks of all ratios and the bound)."""
+BYTES, BYTES_EVERY_COST = 40, 50
+"""Bytes per entry of all blocks, where the average cost counts and where every secret's does (measured at 15×15 and
+17×17 with the Euclidean cost: factors, working sets, checks of all ratios and the bound)."""
 
 DEVICE_BYTES = 4
 """The same on a GPU: less than 3 was measured at 40×40. Factors, 8 bytes an entry, are computed anew where room is
 short."""
 
-FIXED_GIGABYTES = 0.2
+FIXED_GIGABYTES = 0.07
 """Memory of the process itself."""
 
 ENTRIES_PER_THREAD, TWO_THREADS_ENTRIES = 1_400_000, 800_000

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import privacygames as pg
@@ -34,12 +36,42 @@ def test_walking_through_all_random_numbers_gives_exactly_the_weights(bits: int,
 
 @pytest.mark.parametrize("bits", [4, 10])
 def test_the_operating_system_path_walks_through_all_numbers_too(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the top bits of each 64-bit word count, each value equally often: no modulo, nothing rejected."""
-    words = (np.arange(2**bits, dtype=np.uint64) << np.uint64(64 - bits)) | np.uint64(12345 % 2 ** (64 - bits))
+    """Only the top bits of each word count, each value equally often: no modulo, nothing rejected."""
+    words = (np.arange(2**bits) << (16 - bits) | 12345 % 2 ** (16 - bits)).astype(np.uint16)
     monkeypatch.setattr(os, "urandom", lambda size: words.tobytes()[:size])
     weights = np.array([[1, 0, 2, 2**bits - 3]])
-    drawn = Sampler(weights, bits).draw(np.zeros(2**bits, dtype=np.int64))
+    sampler = Sampler(weights, bits)
+    sampler.draw_with(np.zeros(100, dtype=np.int64), np.zeros(100, dtype=np.uint64))  # so that there are tables
+    drawn = sampler.draw(np.zeros(2**bits, dtype=np.int64))
     assert np.bincount(drawn, minlength=4).tolist() == weights[0].tolist()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([16, 17, 20, 40, 62]), st.integers(1, 40))
+def test_bits_that_are_read_later_complete_the_same_uniform_number(seed: int, bits: int, observables: int) -> None:
+    """The output is that of one number made of the leading bits and, where these decide nothing, of the others."""
+    generator, reads = np.random.default_rng(seed), list[bytes]()
+
+    def system_bytes(size: int) -> bytes:
+        reads.append(generator.bytes(size))
+        return reads[-1]
+
+    leads = np.sort(generator.integers(0, 2**16 + 1, (3, observables - 1)), axis=1)  # many draws begin like a border
+    cuts = np.sort(np.minimum((leads << (bits - 16)) + generator.integers(0, 2 ** (bits - 16), leads.shape), 2**bits))
+    weights = np.diff(cuts, axis=1, prepend=0, append=2**bits)
+    secrets = generator.integers(0, 3, 200)
+    near = np.concatenate([leads.ravel() % 2**16, generator.integers(0, 2**16, 200)])[:200].astype(np.uint16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "urandom", lambda size: near.tobytes() if size == 400 else system_bytes(size))
+        drawn = Sampler(weights, bits).draw(secrets)
+    uniform, others = near.astype(np.int64) << (bits - 16), 2 ** (bits - 16) - 1
+    ends = np.cumsum(weights, axis=1)[secrets]
+    undecided = (ends <= uniform[:, None]).sum(axis=1) != (ends <= (uniform + others)[:, None]).sum(axis=1)
+    assert undecided.any() == bool(reads)
+    if reads:
+        size = 2 if bits <= 32 else 8
+        words = [int.from_bytes(reads[0][at : at + size], "little") for at in range(0, len(reads[0]), size)]
+        uniform[undecided] += [word >> (8 * size - (bits - 16)) for word in words]
+    assert drawn.tolist() == (ends <= uniform[:, None]).sum(axis=1).tolist()
 
 
 def mechanisms() -> list[pg.Mechanism]:
@@ -114,8 +146,8 @@ def test_positions_of_any_integer_type_and_none_outside() -> None:
             Sampler(weights, 62).draw(bad)
 
 
-def test_a_draw_longer_than_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("privacygames.mechanism.sampling.CHUNK", 7)
+def test_a_draw_longer_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("privacygames.mechanism.sampling.BLOCK", 7)
     weights = np.array([[2**61, 2**61], [0, 2**62]])
     drawn = Sampler(weights, 62).draw(np.ones(20, dtype=np.int64))
     assert drawn.tolist() == [1] * 20

@@ -92,6 +92,7 @@ STATE = {
     "privacygames.points.bernstein.products": "two degrees and the number of axes",
     "privacygames.points.bernstein.slopes": "a degree and the number of axes",
     "privacygames.presentation.pages._environment": "a package's name: templates are installed with it",
+    "privacygames.tables.kernel: cache": "a purpose in texts; of one batch and rule",
     "privacygames.threads._libraries": "nothing: what is loaded",
     "privacygames.tracking._cached_logs": "a Mobility, compared by content, and whole numbers",
     "privacygames.tracking._cached_products": "a Mobility, compared by content, and whole numbers",

@@ -16,9 +16,9 @@ GUIDE_BITS = 10
 LEADING_BITS = 16
 """Bits of a draw that are read from the operating system for every row; the others only where these decide nothing."""
 
-BLOCK = 1 << 14
-"""Draws computed at a time: their arrays fit a processor's second cache, and memory of so few pages is used again
-rather than returned to the operating system, which would take longer than the draw."""
+BLOCK = 1 << 13
+"""Draws computed at a time: their arrays, 64 KB each, fit a processor's second cache; larger ones are returned to the
+operating system after each step, and getting their pages again takes longer than the draw."""
 
 MAX_DRAWS_WITHOUT_TABLES = 64
 """Up to so many draws, searching the rows directly is faster than building tables for all secrets."""

@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
@@ -133,14 +133,13 @@ class Grid(Space):
 
     def _positions(self, xy: FloatArray, *, clip: bool = False) -> IntArray:
         west, south, east, north = self._edges()
-        fractions = (xy - (west, south)) / (east - west, north - south)
-        if clip:
-            fractions = np.clip(fractions, 0.0, 1.0)
-        inside = np.all((fractions >= 0) & (fractions <= 1), axis=1)  # NaN is outside
-        counts = (self.columns, self.rows)
-        steps = np.zeros(xy.shape, dtype=np.int64)
-        steps[inside] = np.minimum((fractions[inside] * counts).astype(np.int64), np.subtract(counts, 1))
-        return np.where(inside, steps[:, 0] + self.columns * steps[:, 1], -1)
+        column, in_width = _steps(xy[:, 0], west, east, self.columns, clip=clip)
+        row, in_height = _steps(xy[:, 1], south, north, self.rows, clip=clip)
+        positions = row * self.columns + column
+        inside = in_width & in_height
+        if not inside.all():
+            positions[~inside] = -1
+        return positions
 
     def _missed(self, xy: FloatArray, missed: int) -> str:
         """What to say of points outside; where they were given the wrong way round, that."""
@@ -235,6 +234,24 @@ class Grid(Space):
 
     def _haversine(self, other: Space) -> FloatArray:
         return haversine(self._needs_same_kind(other, "haversine").degrees[:, None], self.degrees[None])
+
+
+def _steps(
+    coordinates: FloatArray, low: float, high: float, count: int, *, clip: bool
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """The number, from 0 to ``count`` − 1, of the part of an axis that each coordinate lies in; and which lie in one.
+
+    The axis goes from ``low`` to ``high``, both included, in ``count`` equal parts.
+    """
+    fractions = coordinates - low  # one array, and one axis at a time: several times as fast as pairs
+    fractions /= high - low
+    if clip:
+        np.clip(fractions, 0.0, 1.0, out=fractions)
+    inside = (fractions >= 0) & (fractions <= 1)  # NaN is outside
+    if not inside.all():
+        fractions[~inside] = 0.0
+    fractions *= count
+    return np.minimum(fractions.astype(np.int64), count - 1), inside
 
 
 def haversine(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -1,8 +1,9 @@
 """The kernel: columns of an Arrow batch in, columns of outputs out. All engines and files draw through it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,18 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import RandomWords, RowSampler
+from privacygames.mechanism import RowSampler
 from privacygames.tables.optional_imports import import_optional
-from privacygames.tables.output_columns import PointBits
 from privacygames.tables.release_key import KeyedBits, ReleaseKey, Words
 from privacygames.tables.row_identity import RowIdentity
 from privacygames.tables.rules import ColumnRule, Layout, check_secret_columns, output_layout, output_schema
-from privacygames.tables.secret_columns import MISSING, SWAPPED, UNKNOWN
+from privacygames.tables.secret_columns import BLOCK, MISSING, SWAPPED, UNKNOWN
 
 CHUNK = 1 << 17
-"""Rows drawn together: their arrays fit a processor's cache."""
+"""Rows of a batch of the released table."""
+
+BitsFor = Callable[..., KeyedBits]
+"""The random bits for a purpose, which is given as texts."""
 
 LOW_64_BITS = (1 << 64) - 1
 
@@ -161,17 +164,45 @@ class Kernel:
         """
         batch = self._secrets(columns, count, start)
         secrets = batch.of_kept_rows()
-        tags = self.tags(columns, count, start)
-        if batch.keep is not None:
-            tags = tags[batch.keep]
         samplers = self._row_samplers(columns, batch.keep)
-        self._require_expected(self._marks(secrets, tags, samplers, batch.counts))
+        tags = None if self.identity.by_position else self.tags(columns, count, start)
+        if tags is not None:
+            tags = tags if batch.keep is None else tags[batch.keep]
+            self._require_expected(self._marks(secrets, tags, samplers, batch.counts))
         outputs: dict[str, Any] = {}
         for rule in self.rules:
-            drawn = self._draw_rule(rule, secrets[rule.name], tags, samplers[rule.name])
-            arrays = rule.writer.columns(drawn, self._point_bits(rule, tags), self._types[rule.name])
+            bits = self._keyed_bits(rule)
+            blocks = [
+                self._draw_block(rule, secrets[rule.name][part], samplers[rule.name], part_tags, bits)
+                for part, part_tags in self._blocks(tags, batch.keep, count, start)
+            ]
+            arrays = [concatenate(parts) for parts in zip(*blocks, strict=True)]
             outputs |= dict(zip(rule.outputs, rule.in_category_order(arrays, columns), strict=True))
         return BatchOutputs(outputs, batch.keep, batch.counts)
+
+    def _blocks(
+        self, tags: Words | None, keep: NDArray[np.bool_] | None, count: int, start: int
+    ) -> Iterator[tuple[slice, Words]]:
+        """The rows that stay, as many as are drawn together, and their identities; one empty block if none stays.
+
+        Args:
+            tags: the identities of the rows that stay; None: their positions.
+            keep: mask of the rows that stay; None: all.
+            count: number of rows of the batch.
+            start: position of its first row.
+        """
+        kept = None if keep is None else np.flatnonzero(keep)
+        rows = count if kept is None else len(kept)
+        size = max(rows, 1) if self._per_user else BLOCK  # the samplers of people are those of all rows
+        for first in range(0, rows, size) or [0]:
+            part = slice(first, min(first + size, rows))
+            if tags is not None:
+                yield part, tags[part]
+                continue
+            positions = self.identity.tags(self._key, {}, part.stop - first, start + first)
+            if kept is not None:
+                positions[:, 0] = (kept[part] + start).astype(np.uint64)
+            yield part, positions
 
     def tags(self, columns: Mapping[str, Any], count: int, start: int) -> Words:
         """The identity of each row, as 128 bits."""
@@ -249,7 +280,7 @@ class Kernel:
             return marks
         for rule in self.rules:
             positions = secrets[rule.name]
-            bits = KeyedBits(self._key.derive("marks", *rule.purpose, *self.identity.purpose()))
+            bits = self._keyed_bits(rule)("marks")
             blocks = bits.blocks(tags, samplers[rule.name].tweak(np.maximum(positions, 0)))
             blocks[positions < 0] = 0
             marks ^= blocks[:, 0]
@@ -315,26 +346,36 @@ class Kernel:
         rows = f"{rule.name}: {int(invalid.sum())} of {len(invalid)} rows {what}, {where}{hint}; say "
         return InvalidProblem(rows, Field(option), f"={choices}")
 
-    def _draw_rule(self, rule: ColumnRule, secrets: IntArray, tags: Words, sampler: RowSampler) -> IntArray:
-        """The index of the output drawn for each row, −1 for rows without a secret."""
-        known = np.maximum(secrets, 0)
-        drawn: IntArray = sampler.draw(known, self._random_words(rule, tags, sampler.tweak(known)))
-        return drawn if not len(secrets) or int(secrets.min()) >= 0 else np.where(secrets < 0, -1, drawn)
+    def _draw_block(
+        self, rule: ColumnRule, secrets: IntArray, sampler: RowSampler, tags: Words, bits: BitsFor
+    ) -> list[Any]:
+        """The columns of outputs for some rows; null for rows without a secret.
 
-    def _random_words(self, rule: ColumnRule, tags: Words, tweak: IntArray) -> RandomWords:
-        """The random bits of each row for one rule: each of the words 0, 1, 2, … has a key of its own."""
-        purpose = (*rule.purpose, *self.identity.purpose())
+        Args:
+            rule: the rule.
+            secrets: the rows' secrets.
+            sampler: the rows' sampler.
+            tags: the rows' identities.
+            bits: the rule's random bits for each purpose.
+        """
+        all_known = not len(secrets) or int(secrets.min()) >= 0
+        known = secrets if all_known else np.maximum(secrets, 0)
+        tweak = sampler.tweak(known)
 
-        def word(number: int) -> Words:
-            word_purpose = ("draw",) if number == 0 else ("draw word", str(number))
-            return KeyedBits(self._key.derive(*word_purpose, *purpose)).words(tags, tweak)
+        def random_words(number: int) -> Words:  # each of the words 0, 1, 2, … has a key of its own
+            return (bits("draw") if number == 0 else bits("draw word", str(number))).words(tags, tweak)
 
-        return word
+        def point_bits(what: str, drawn: IntArray) -> Words:  # functions of the row and its output, not of its secret
+            return bits("point", what).words(tags, drawn)
 
-    def _point_bits(self, rule: ColumnRule, tags: Words) -> PointBits:
-        """Bits for random points: functions of the row and its output, never of its secret."""
-        purpose = (*rule.purpose, *self.identity.purpose())
-        return lambda what, drawn: KeyedBits(self._key.derive("point", what, *purpose)).words(tags, drawn)
+        drawn: IntArray = sampler.draw(known, random_words)
+        indices = drawn if all_known else np.where(secrets < 0, -1, drawn)
+        return rule.writer.columns(indices, point_bits, self._types[rule.name])
+
+    def _keyed_bits(self, rule: ColumnRule) -> BitsFor:
+        """The random bits of one rule for each purpose."""
+        rule_purpose = (*rule.purpose, *self.identity.purpose())
+        return cache(lambda *purpose: KeyedBits(self._key.derive(*purpose, *rule_purpose)))
 
 
 def distinct(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -358,6 +399,11 @@ def filter_array(array: Any, mask: Any) -> Any:
         starts, ends = np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
         runs = [array.slice(first, last - first) for first, last in zip(starts, ends, strict=True)]
         return pa.concat_arrays(runs) if runs else array.slice(0, 0)
+
+
+def concatenate(arrays: Sequence[Any]) -> Any:
+    """Arrow arrays of one type as one array."""
+    return arrays[0] if len(arrays) == 1 else import_optional("pyarrow").concat_arrays(arrays)
 
 
 def secrets_of(rule: ColumnRule, columns: Mapping[str, Any], counts: RowCounts) -> IntArray:

@@ -1,6 +1,6 @@
 """Reads secrets that are points of a region: two columns of coordinates, or a column of numbers of an interval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import RegionMechanism
 from privacygames.spaces import Area, Region
-from privacygames.tables.secret_columns import MISSING, UNKNOWN, ColumnReader, column_names, read_numbers
+from privacygames.tables.secret_columns import MISSING, UNKNOWN, ColumnReader, column_names, in_blocks, read_numbers
 
 STEP_SHARE = 0.1
 """Share of a region's length along an axis: points farther outside count as far. A tenth of a city is no rounding."""
@@ -70,7 +70,10 @@ class PointReader(ColumnReader):
 
     def positions(self, columns: Mapping[str, Any], *, nearest: bool = False) -> IntArray:
         """Each row's point, encoded by the mechanism; or ``UNKNOWN`` or ``MISSING``."""
-        points = self.points(columns)
+        return in_blocks(lambda *axes: self._block_positions(axes, nearest=nearest), columns, self.columns)
+
+    def _block_positions(self, axes: Sequence[Any], *, nearest: bool) -> IntArray:
+        points = self._points(axes)
         possible = self.region.can_clamp(points) if nearest else self.region.contains(points)
         if possible.all():
             return self.mechanism.encode(points)
@@ -93,4 +96,8 @@ class PointReader(ColumnReader):
 
     def points(self, columns: Mapping[str, Any]) -> FloatArray:
         """The coordinates, (rows, axes); NaN for missing ones."""
-        return np.stack([read_numbers(columns[name], name) for name in self.columns], axis=1)
+        return self._points([columns[name] for name in self.columns])
+
+    def _points(self, axes: Sequence[Any]) -> FloatArray:
+        numbers = [read_numbers(axis, name) for axis, name in zip(axes, self.columns, strict=True)]
+        return np.stack(numbers, axis=1)

@@ -20,7 +20,7 @@ import hmac
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from privacygames.errors import InvalidFile, InvalidProblem, UnreadableFile
 from privacygames.tables.append_log import AppendLog, Entry
+from privacygames.tables.optional_imports import import_optional
 
 SIZE = 32
 """Bytes of a key."""
@@ -39,6 +40,9 @@ FIRST_LINE = "privacygames release key 2"
 OLD_FIRST_LINE = "privacygames release key 1"
 HEADER_BYTES = 200
 """Bytes of a key file that contain its first two lines."""
+
+PART_ROWS = 1 << 12
+"""Rows whose blocks are encrypted at a time: plain and encrypted ones, 64 KB each, fit a processor's second cache."""
 
 Words = NDArray[np.uint64]
 
@@ -194,28 +198,43 @@ class KeyedBits:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        ciphers: Any = import_optional("cryptography.hazmat.primitives.ciphers")
+        # Each block is encrypted separately ("ECB") on purpose: AES serves as a pseudo-random function here.
+        self._cipher = ciphers.Cipher(ciphers.algorithms.AES(key), ciphers.modes.ECB())
 
     def encrypt(self, blocks: Words) -> Words:
         """AES-256 of each block, from an array of shape (rows, 2) to another one."""
-        from privacygames.tables.optional_imports import import_optional
-
-        ciphers: Any = import_optional("cryptography.hazmat.primitives.ciphers")
-        # Each block is encrypted separately ("ECB") on purpose: AES serves as a pseudo-random function here.
-        cipher = ciphers.Cipher(ciphers.algorithms.AES(self._key), ciphers.modes.ECB())
-        plain = np.ascontiguousarray(blocks, dtype="<u8")
-        encrypted = np.empty_like(plain)
-        buffer = bytearray(plain.nbytes + 16)
-        count = cipher.encryptor().update_into(plain.data.cast("B"), buffer) if plain.size else 0
-        encrypted.view(np.uint8).reshape(-1)[:] = np.frombuffer(buffer, dtype=np.uint8, count=count)
-        return encrypted.astype(np.uint64, copy=False)
+        encrypted = np.empty(blocks.shape, dtype=np.uint64)
+        for part, words in self._encrypt_parts(blocks, None):
+            encrypted[part] = words
+        return encrypted
 
     def words(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
         """64 bits for each row, from its identity, of shape (rows, 2), and a number."""
-        return np.ascontiguousarray(self.blocks(identity, tweak)[:, 0])
+        first_words = np.empty(len(identity), dtype=np.uint64)
+        for part, words in self._encrypt_parts(identity, tweak):
+            first_words[part] = words[:, 0]
+        return first_words
 
     def blocks(self, identity: Words, tweak: NDArray[np.int64]) -> Words:
         """128 bits for each row, from its identity, of shape (rows, 2), and a number."""
-        blocks = identity.copy()
-        blocks[:, 1] ^= tweak.astype(np.uint64)
-        return self.encrypt(blocks)
+        encrypted = np.empty(identity.shape, dtype=np.uint64)
+        for part, words in self._encrypt_parts(identity, tweak):
+            encrypted[part] = words
+        return encrypted
+
+    def _encrypt_parts(
+        self, identity: Words, tweak: NDArray[np.int64] | None
+    ) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Rows and their encrypted blocks, part by part; what is yielded is overwritten by the next part."""
+        encryptor = self._cipher.encryptor()
+        rows = min(len(identity), PART_ROWS)
+        plain, encrypted = np.empty((rows, 2), dtype="<u8"), np.empty((rows + 1, 2), dtype="<u8")  # one spare block
+        for start in range(0, len(identity), PART_ROWS):
+            part = slice(start, min(start + PART_ROWS, len(identity)))
+            count = part.stop - start
+            plain[:count] = identity[part]
+            if tweak is not None:
+                plain[:count, 1] ^= tweak[part].astype(np.uint64, copy=False)
+            encryptor.update_into(plain[:count].data.cast("B"), encrypted.data.cast("B"))
+            yield part, encrypted[:count]

@@ -1,7 +1,7 @@
 """Reads secrets from columns: coordinates, numbers, categories, lists of texts, or several columns together."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -17,6 +17,10 @@ from privacygames.tables.optional_imports import import_optional
 
 UNKNOWN, MISSING = -1, -2
 """In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
+
+BLOCK = 1 << 13
+"""Rows whose numbers are read, or whose outputs are drawn, at a time: their arrays, 64 KB each, fit a processor's
+second cache, and their memory is used again rather than returned to the operating system."""
 
 SWAPPED = " (inside with latitude and longitude swapped: the longitude comes first)"
 """A hint about points that lie in a grid or area only with their coordinates swapped."""
@@ -164,19 +168,20 @@ class SecretReader(ColumnReader):
             joined = self.space.join([np.maximum(positions, 0) for positions in by_part])
             return np.where(worst < 0, worst, joined)
         if self._by_point:
-            return self._by_points([columns[name] for name in column_names(self.place)], nearest=nearest)
-        (name,) = column_names(self.place)
+            return in_blocks(lambda x, y: self._by_points([x, y], nearest=nearest), columns, self.columns)
+        (name,) = self.columns
         if self._numeric:
-            return self._by_number(columns[name], name, nearest=nearest)
+            return in_blocks(lambda array: self._by_number(array, name, nearest=nearest), columns, self.columns)
         if isinstance(self.space, Sets):
             return self._by_set(columns[name], name)
         return self._by_text(columns[name], name)
 
     def _by_points(self, axes: list[Any], *, nearest: bool) -> IntArray:
         grid: Any = self.space
-        x, y = (read_numbers(axis, name) for axis, name in zip(axes, column_names(self.place), strict=True))
-        points = np.stack([x, y], axis=1)
+        points = np.stack([read_numbers(axis, name) for axis, name in zip(axes, self.columns, strict=True)], axis=1)
         positions = np.asarray(grid.locate(points, outside="drop"))
+        if int(positions.min(initial=0)) >= 0:
+            return positions
         if nearest:
             finite = np.isfinite(points).all(axis=1)  # a point at infinity has no nearest cell
             positions[finite] = grid.locate(points[finite], outside="nearest")
@@ -184,6 +189,8 @@ class SecretReader(ColumnReader):
         return positions
 
     def _by_number(self, array: Any, name: str, *, nearest: bool) -> IntArray:
+        if self._consecutive_from is not None and not nearest and _is_plain_integers(array):
+            return self._by_offset(array, self._consecutive_from)
         values = read_numbers(array, name)
         order, ordered = self._ordered
         with np.errstate(invalid="ignore", over="ignore"):
@@ -194,9 +201,25 @@ class SecretReader(ColumnReader):
                 below = np.maximum(index - 1, 0)
                 index = np.where(np.abs(values - ordered[below]) <= np.abs(ordered[index] - values), below, index)
                 is_secret = np.isfinite(values)  # infinity has no nearest number
-        positions = np.where(is_secret, order[index], UNKNOWN)
-        positions[np.isnan(values)] = MISSING
+        positions = order[index]
+        if not is_secret.all():
+            positions[~is_secret] = UNKNOWN
+            positions[np.isnan(values)] = MISSING
         return positions
+
+    def _by_offset(self, array: Any, smallest: int) -> IntArray:
+        """The index of each integer among consecutive ones, found without rounding."""
+        index: IntArray = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False) - smallest
+        is_secret = index.view(np.uint64) < len(self.space)  # negative ones are large without their sign
+        if is_secret.all():
+            return self._ordered[0][index]
+        return np.where(is_secret, self._ordered[0][np.where(is_secret, index, 0)], UNKNOWN)
+
+    @cached_property
+    def _consecutive_from(self) -> int | None:
+        """The smallest of the numbers, if they are consecutive integers in any order."""
+        smallest = float(self._ordered[1][0])
+        return int(smallest) if self._step == 1 and smallest.is_integer() else None
 
     def _guess_index(self, values: FloatArray) -> IntArray:
         """The index of each value among numbers at equal steps, if it is one of them: the caller compares."""
@@ -286,6 +309,18 @@ class SecretReader(ColumnReader):
         return swapped
 
 
+def in_blocks(read: Callable[..., IntArray], columns: Mapping[str, Any], names: Sequence[str]) -> IntArray:
+    """A secret for each row, read from Arrow arrays of some columns, of :data:`BLOCK` rows at a time."""
+    arrays = [columns[name] for name in names]
+    count = len(arrays[0])
+    if count <= BLOCK:
+        return read(*arrays)
+    secrets = np.empty(count, dtype=np.int64)
+    for start in range(0, count, BLOCK):
+        secrets[start : start + BLOCK] = read(*(array.slice(start, BLOCK) for array in arrays))
+    return secrets
+
+
 def read_numbers(array: Any, name: str) -> FloatArray:
     """A column of numbers as floats; NaN for missing ones."""
     pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
@@ -303,6 +338,12 @@ def read_numbers(array: Any, name: str) -> FloatArray:
     if array.null_count == 0 and not pa.types.is_decimal(kind):
         return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
     return np.asarray(pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _is_plain_integers(array: Any) -> bool:
+    """Whether a column holds integers that are 64-bit ones with a sign, or can be, and no nulls."""
+    types = import_optional("pyarrow").types
+    return bool(types.is_integer(array.type) and not types.is_uint64(array.type) and array.null_count == 0)
 
 
 def _fill_nulls(array: Any, value: int) -> IntArray:

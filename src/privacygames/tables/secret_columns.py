@@ -14,6 +14,7 @@ from privacygames.arrays import FloatArray, IntArray
 from privacygames.errors import InvalidProblem
 from privacygames.spaces import Grid, Numbers, Product, Sets, Space
 from privacygames.tables.optional_imports import import_optional
+from privacygames.tables.set_columns import SetIndex
 
 UNKNOWN, MISSING = -1, -2
 """In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
@@ -273,9 +274,11 @@ class SecretReader(ColumnReader):
             raise InvalidProblem(
                 f"column {name!r} is of type {array.type}, but the secrets are sets: give lists of texts"
             )
-        index = {label: position for position, label in enumerate(self.space.labels)}
-        rows = (MISSING if row is None else index.get(frozenset(row), UNKNOWN) for row in array.to_pylist())
-        return np.fromiter(rows, dtype=np.int64, count=len(array))
+        return _mark_missing(self._set_index.positions(array), array)
+
+    @cached_property
+    def _set_index(self) -> SetIndex:
+        return SetIndex(self.space.labels, UNKNOWN)
 
     def is_far(self, columns: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Whether each row lies outside all secrets by more than one step, in one part at least."""

@@ -154,13 +154,14 @@ class Kernel:
         self._key = key
         self._expected_marks: Words | None = None
 
-    def draw(self, columns: Mapping[str, Any], count: int, start: int) -> BatchOutputs:
+    def draw(self, columns: Mapping[str, Any], count: int, start: int, *, encode_lists: bool = False) -> BatchOutputs:
         """Draw the outputs for some rows.
 
         Args:
             columns: Arrow arrays of the columns in ``needs``.
             count: number of rows.
             start: position of the first row in its table or file.
+            encode_lists: whether columns of lists are dictionary-encoded, for engines where every list is an object.
         """
         batch = self._secrets(columns, count, start)
         secrets = batch.of_kept_rows()
@@ -171,9 +172,11 @@ class Kernel:
             self._require_expected(self._marks(secrets, tags, samplers, batch.counts))
         outputs: dict[str, Any] = {}
         for rule in self.rules:
-            bits = self._keyed_bits(rule)
+            bits, types = self._keyed_bits(rule), self._types[rule.name]
+            if encode_lists:
+                types = [dictionary_of_lists(kind) for kind in types]
             blocks = [
-                self._draw_block(rule, secrets[rule.name][part], samplers[rule.name], part_tags, bits)
+                self._draw_block(rule, secrets[rule.name][part], samplers[rule.name], part_tags, bits=bits, types=types)
                 for part, part_tags in self._blocks(tags, batch.keep, count, start)
             ]
             arrays = [concatenate(parts) for parts in zip(*blocks, strict=True)]
@@ -346,8 +349,15 @@ class Kernel:
         rows = f"{rule.name}: {int(invalid.sum())} of {len(invalid)} rows {what}, {where}{hint}; say "
         return InvalidProblem(rows, Field(option), f"={choices}")
 
+    @staticmethod
     def _draw_block(
-        self, rule: ColumnRule, secrets: IntArray, sampler: RowSampler, tags: Words, bits: BitsFor
+        rule: ColumnRule,
+        secrets: IntArray,
+        sampler: RowSampler,
+        tags: Words,
+        *,
+        bits: BitsFor,
+        types: Sequence[Any],
     ) -> list[Any]:
         """The columns of outputs for some rows; null for rows without a secret.
 
@@ -357,6 +367,7 @@ class Kernel:
             sampler: the rows' sampler.
             tags: the rows' identities.
             bits: the rule's random bits for each purpose.
+            types: the Arrow types of the columns.
         """
         all_known = not len(secrets) or int(secrets.min()) >= 0
         known = secrets if all_known else np.maximum(secrets, 0)
@@ -370,7 +381,7 @@ class Kernel:
 
         drawn: IntArray = sampler.draw(known, random_words)
         indices = drawn if all_known else np.where(secrets < 0, -1, drawn)
-        return rule.writer.columns(indices, point_bits, self._types[rule.name])
+        return rule.writer.columns(indices, point_bits, types)
 
     def _keyed_bits(self, rule: ColumnRule) -> BitsFor:
         """The random bits of one rule for each purpose."""
@@ -399,6 +410,12 @@ def filter_array(array: Any, mask: Any) -> Any:
         starts, ends = np.flatnonzero(edges == 1).tolist(), np.flatnonzero(edges == -1).tolist()
         runs = [array.slice(first, last - first) for first, last in zip(starts, ends, strict=True)]
         return pa.concat_arrays(runs) if runs else array.slice(0, 0)
+
+
+def dictionary_of_lists(kind: Any) -> Any:
+    """The type of a dictionary of lists for a type of lists; other types as they are."""
+    pa = import_optional("pyarrow")
+    return pa.dictionary(pa.int32(), kind) if pa.types.is_list(kind) else kind
 
 
 def concatenate(arrays: Sequence[Any]) -> Any:

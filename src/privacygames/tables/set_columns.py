@@ -39,19 +39,18 @@ class SetIndex:
 
     def positions(self, array: Any) -> IntArray:
         """The position of each list of an Arrow array; that of a null list means nothing."""
-        pa, pc = import_optional("pyarrow"), import_optional("pyarrow.compute")
+        pc = import_optional("pyarrow.compute")
         if self._words > MAX_MASK_WORDS:
             rows = (self._position_of.get(frozenset(row or ()), self._unknown) for row in array.to_pylist())
             return np.fromiter(rows, dtype=np.int64, count=len(array))
-        if pa.types.is_list_view(array.type):
-            array = pc.cast(array, pa.large_list(array.type.value_type))
-        offsets = array.offsets.to_numpy()
-        first, last = int(offsets[0]), int(offsets[-1])
-        members = self._numbers(array.values.slice(first, last - first))
+        members = self._numbers(array.flatten())  # without what null lists hide
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
+        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         masks = np.empty((len(array), self._words), dtype=np.uint64)
         for start in range(0, len(array), BLOCK):
-            ends = offsets[start : start + BLOCK + 1].astype(np.int64) - first
-            masks[start : start + BLOCK] = self._masks(members[ends[0] : ends[-1]], ends - ends[0])
+            ends_of_block = ends[start : start + BLOCK + 1]
+            members_of_block = members[ends_of_block[0] : ends_of_block[-1]]
+            masks[start : start + BLOCK] = self._masks(members_of_block, ends_of_block - ends_of_block[0])
         found = pc.index_in(_as_arrow(masks), value_set=self._known_masks)
         return np.asarray(pc.fill_null(found, self._unknown).to_numpy(zero_copy_only=False), dtype=np.int64)
 
@@ -78,7 +77,7 @@ class SetIndex:
             other = len(self._texts)
             of_codes = np.append(self._numbers(values.dictionary), other)  # the last one for nulls
             codes = pc.fill_null(values.indices.cast(pa.int64()), len(of_codes) - 1)
-            return of_codes[codes.to_numpy(zero_copy_only=False)]
+            return np.asarray(of_codes[codes.to_numpy(zero_copy_only=False)])
         if pa.types.is_string_view(values.type):
             values = pc.cast(values, pa.large_string())
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):

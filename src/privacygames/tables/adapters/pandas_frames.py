@@ -1,5 +1,6 @@
 """pandas: columns are converted one by one, so that all others keep their dtype, and the frame its index."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,42 +15,67 @@ from privacygames.tables.release_plan import ReleasePlan
 
 def release(frame: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
     """Release a data frame."""
-    kernel = kernel_for(frame, plan)
-    account = prescan_frame(frame, plan, kernel, count_rows=False).account()
-    released, counts = transform(frame, kernel, 0)
+    columns = ArrowColumns(frame)
+    kernel = kernel_for(frame, plan, columns)
+    account = prescan_frame(frame, plan, kernel, count_rows=False, columns=columns).account()
+    released, counts = transform(frame, kernel, 0, columns)
     return released, plan.commit(account, counts)
 
 
-def kernel_for(frame: Any, plan: ReleasePlan) -> Kernel:
+class ArrowColumns(dict[str, Any]):
+    """Columns of a data frame as Arrow arrays by name, each converted when it is first asked for.
+
+    Args:
+        frame: the data frame.
+    """
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__()
+        self._frame = frame
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = array = arrow_of(self._frame[name])
+        return array
+
+    def dtype(self, name: str) -> Any:
+        """The dtype of a column in the frame; None if it has no such column."""
+        return self._frame[name].dtype if name in self._frame.columns else None
+
+
+def kernel_for(frame: Any, plan: ReleasePlan, columns: ArrowColumns | None = None) -> Kernel:
     """The kernel for frames with columns like this one's."""
     pa = import_optional("pyarrow")
     if not all(isinstance(name, str) for name in frame.columns) or not frame.columns.is_unique:
         raise InvalidProblem("the columns of the data frame must have distinct texts for names: rename them first")
+    arrays = ArrowColumns(frame) if columns is None else columns
     read = {name for rule in plan.rules for name in rule.columns} | set(plan.prescan_columns)
-    fields = [pa.field(name, arrow_of(frame[name]).type if name in read else pa.null()) for name in frame.columns]
+    fields = [pa.field(name, arrays[name].type if name in read else pa.null()) for name in frame.columns]
     return plan.kernel(pa.schema(fields))
 
 
-def prescan_frame(frame: Any, plan: ReleasePlan, kernel: Kernel, *, count_rows: bool) -> Prescan:
+def prescan_frame(
+    frame: Any, plan: ReleasePlan, kernel: Kernel, *, count_rows: bool, columns: ArrowColumns | None = None
+) -> Prescan:
     """Scan a frame or a partition of one; ``count_rows`` is for engines that draw later."""
-    prescan = Prescan(plan)
+    prescan, arrays = Prescan(plan), ArrowColumns(frame) if columns is None else columns
     names = [*kernel.needs, *plan.prescan_columns] if count_rows else plan.prescan_columns
-    columns = {name: arrow_of(frame[name]) for name in dict.fromkeys(names)}
-    if columns:
-        prescan.add(columns, len(frame), kernel, count_rows=count_rows, start=None)
+    needed = {name: arrays[name] for name in names}
+    if needed:
+        prescan.add(needed, len(frame), kernel, count_rows=count_rows, start=None)
     return prescan
 
 
-def transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
+def transform(frame: Any, kernel: Kernel, start: int, columns: ArrowColumns | None = None) -> tuple[Any, RowCounts]:
     """A frame, or a partition of one, with outputs in place of secrets, and what was counted."""
     import pandas as pd
 
     counts, outputs, masks = RowCounts(), [], []
-    columns = {name: arrow_of(frame[name]) for name in kernel.needs}
+    arrays = ArrowColumns(frame) if columns is None else columns
+    needed = {name: arrays[name] for name in kernel.needs}
     for first in range(0, len(frame), CHUNK) or [0]:
-        chunk = {name: column.slice(first, CHUNK) for name, column in columns.items()}
+        chunk = {name: column.slice(first, CHUNK) for name, column in needed.items()}
         count = min(CHUNK, len(frame) - first)
-        drawn = kernel.draw(chunk, count, start + first)
+        drawn = kernel.draw(chunk, count, start + first, encode_lists=True)
         counts.add(drawn.counts)
         outputs.append(drawn.columns)
         masks.append(np.ones(count, dtype=bool) if drawn.keep is None else drawn.keep)
@@ -57,7 +83,7 @@ def transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
     series: dict[str, Any] = {}
     for name, origin in kernel.layout.columns:
         if origin == "output":
-            series[name] = _output_series([chunk[name] for chunk in outputs], remaining, frame, name)
+            series[name] = _output_series([chunk[name] for chunk in outputs], remaining, arrays, name)
         elif origin == "null":
             series[name] = _nulls(remaining[name])
         else:
@@ -70,34 +96,56 @@ def transform(frame: Any, kernel: Kernel, start: int) -> tuple[Any, RowCounts]:
 def arrow_of(series: Any) -> Any:
     """A column as an Arrow array, with null for what pandas counts as missing."""
     pa = import_optional("pyarrow")
-    values = series
-    if series.dtype == object:
-        is_set = series.map(lambda value: isinstance(value, set | frozenset))
-        if is_set.any():
-            values = series.map(lambda value: sorted(value) if isinstance(value, set | frozenset) else value)
+    kinds = set(map(type, series.to_numpy())) if series.dtype == object else set()
     try:
-        array = pa.array(values, from_pandas=True)
+        if any(issubclass(kind, set | frozenset) for kind in kinds):
+            return _lists_of(series)
+        array = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise InvalidProblem(f"column {series.name!r} holds values of several kinds: cast it to one") from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _output_series(arrays: list[Any], remaining: Any, frame: Any, name: str) -> Any:
+def _lists_of(series: Any) -> Any:
+    """A column of sets, and perhaps of lists, as an Arrow array of lists."""
+    pa = import_optional("pyarrow")
+    missing, rows = series.isna().to_numpy(), series.to_numpy()
+    present = rows[~missing] if missing.any() else rows
+    if not all(issubclass(kind, set | frozenset | list | tuple | np.ndarray) for kind in set(map(type, present))):
+        raise pa.ArrowInvalid
+    lengths = np.zeros(len(rows) + 1, dtype=np.int64)
+    lengths[1:][~missing] = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
+    members = pa.array(list(chain.from_iterable(present)), from_pandas=True)
+    return pa.LargeListArray.from_arrays(pa.array(np.cumsum(lengths)), members, mask=pa.array(missing))
+
+
+def _output_series(arrays: list[Any], remaining: Any, originals: ArrowColumns, name: str) -> Any:
     """Outputs as a column, in the dtype of the column that they replace, if that can hold them."""
     import pandas as pd
 
     pa = import_optional("pyarrow")
     array = pa.chunked_array(arrays).combine_chunks()
-    dtype = frame[name].dtype if name in frame.columns else None
+    dtype = originals.dtype(name)
+    is_encoded = pa.types.is_dictionary(array.type) and pa.types.is_nested(array.type.value_type)
+    if is_encoded and not isinstance(dtype, pd.ArrowDtype):
+        return pd.Series(_shared_lists(array), index=remaining.index)
     if isinstance(dtype, pd.ArrowDtype):
-        return pd.Series(pd.array(array, dtype=pd.ArrowDtype(array.type)), index=remaining.index)
+        decoded = array.dictionary.take(array.indices) if is_encoded else array
+        return pd.Series(pd.array(decoded, dtype=pd.ArrowDtype(decoded.type)), index=remaining.index)
     series = pd.Series(array.to_pandas().array, index=remaining.index)
-    same_kind = (
-        dtype is not None and not isinstance(dtype, pd.CategoricalDtype) and arrow_of(frame[name]).type == array.type
-    )
-    if same_kind and pd.api.types.is_extension_array_dtype(dtype):
-        return series.astype(dtype)
-    return series
+    if dtype is None or isinstance(dtype, pd.CategoricalDtype) or not pd.api.types.is_extension_array_dtype(dtype):
+        return series
+    return series.astype(dtype) if originals[name].type == array.type else series
+
+
+def _shared_lists(encoded: Any) -> Any:
+    """The lists of a dictionary as NumPy arrays, one for all rows that hold it; so they cannot be written to."""
+    lists = np.empty(len(encoded.dictionary) + 1, dtype=object)  # the last one is for nulls
+    lists[:-1] = encoded.dictionary.to_pandas()
+    for members in lists[:-1]:
+        members.flags.writeable = False
+    indices = import_optional("pyarrow.compute").fill_null(encoded.indices, len(encoded.dictionary))
+    return lists[indices.to_numpy(zero_copy_only=False)]
 
 
 def _nulls(series: Any) -> Any:
